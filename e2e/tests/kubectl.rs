@@ -2,14 +2,12 @@
 
 pub(crate) mod creates;
 pub(crate) mod page;
-mod session;
+pub(crate) mod session;
 pub(crate) mod shows;
 
 use fivespot_testkit::{machine_path, scheduled_machine};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-
-pub(crate) use session::is_there;
 
 use session::Session;
 

@@ -33,17 +33,22 @@
 
 mod admits_exactly_the_table;
 mod agent_keeps_to_its_node;
+mod alerts;
 mod believes_no_forgery;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
 mod clears_up_what_was_half_made;
 mod disabled_stays;
 mod drains_before_delete;
+mod examples;
 mod faults;
 mod foreign_objects_survive;
 mod hands_over;
+mod health;
 mod hears_after_silence;
 mod idle_costs_nothing;
+mod images;
+mod installs;
 mod keeps_what_others_wrote;
 mod kill_switch_wins;
 mod kubectl;
@@ -53,6 +58,7 @@ mod moves_with_its_cluster;
 mod needs_no_more_than_its_roles;
 mod opens_on_time;
 mod pauses;
+mod program;
 mod promise;
 mod reaches_another_cluster;
 mod reads_what_it_wrote;
@@ -83,17 +89,22 @@ use promise::Promise;
 const ALL: &[&[Promise]] = &[
     admits_exactly_the_table::PROMISES,
     agent_keeps_to_its_node::PROMISES,
+    alerts::PROMISES,
     believes_no_forgery::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
     clears_up_what_was_half_made::PROMISES,
     disabled_stays::PROMISES,
     drains_before_delete::PROMISES,
+    examples::PROMISES,
     faults::PROMISES,
     foreign_objects_survive::PROMISES,
     hands_over::PROMISES,
+    health::PROMISES,
     hears_after_silence::PROMISES,
     idle_costs_nothing::PROMISES,
+    images::PROMISES,
+    installs::PROMISES,
     keeps_what_others_wrote::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,

@@ -14,8 +14,8 @@ pub(crate) struct Promise {
     only_kubernetes: Option<&'static str>,
     contract: Option<Contract>,
     gap: Option<(Contract, &'static str)>,
-    /// Whether kubectl is needed.
-    pub(crate) asks_kubectl: bool,
+    /// The programs that it runs.
+    pub(crate) programs: &'static [&'static str],
     /// Whether it changes what all others on a shared cluster rely on.
     pub(crate) is_disruptive: bool,
 }
@@ -45,7 +45,7 @@ impl Promise {
             only_kubernetes: None,
             contract: None,
             gap: None,
-            asks_kubectl: false,
+            programs: &[],
             is_disruptive: false,
         }
     }
@@ -87,8 +87,17 @@ impl Promise {
 
     /// It looks at what kubectl prints of a cluster in which time stands still.
     pub(crate) const fn with_kubectl(mut self) -> Self {
-        self.asks_kubectl = true;
+        self.programs = &["kubectl"];
         self.on_embedded_alone("compares what kubectl prints, ages included")
+    }
+
+    /// It runs these programs.
+    pub(crate) const fn with_programs(
+        mut self,
+        programs: &'static [&'static str],
+    ) -> Self {
+        self.programs = programs;
+        self
     }
 
     /// It changes what all others on a shared cluster rely on: it is played while no other

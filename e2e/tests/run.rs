@@ -9,6 +9,7 @@ use fivespot_testkit::{Backend, Contract, Site};
 use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
 
+use crate::program;
 use crate::promise::Promise;
 use crate::survives_every_fault::account;
 
@@ -23,7 +24,6 @@ struct Place {
     title: String,
     /// The same, as the name of a file.
     label: String,
-    has_kubectl: bool,
 }
 
 impl Place {
@@ -35,7 +35,6 @@ impl Place {
             contract: Contract::V1Beta2,
             title: "the embedded server and a simulated Cluster API".to_owned(),
             label: backend.as_str().to_owned(),
-            has_kubectl: crate::kubectl::is_there(),
         };
         if meets && backend == Backend::Kubernetes {
             let site = crate::promise::play(Site::get());
@@ -52,8 +51,9 @@ impl Place {
     fn hindrance(&self, promise: &Promise) -> Option<String> {
         let hindrance = promise.hindrance(self.backend, self.contract);
         hindrance.or_else(|| {
-            let lacks_kubectl = promise.asks_kubectl && !self.has_kubectl;
-            lacks_kubectl.then(|| "kubectl is not on the PATH".to_owned())
+            let mut programs = promise.programs.iter();
+            let missing = programs.find(|name| !program::is_there(name))?;
+            Some(format!("needs {missing}; `cargo xtask tools` builds it"))
         })
     }
 

@@ -13,10 +13,12 @@ mod kept;
 mod promises;
 mod protobuf;
 mod record;
+mod release;
 mod scale;
 mod shape;
 mod size;
 mod source;
+mod tool;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,6 +62,11 @@ usage: cargo xtask <task>
                  last runs with every fault; with --check, say which of the first differ
                  from those that are kept and fail
   kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
+  release --dry-run [--registry PREFIX] [--binaries DIR]
+                 make everything that a release consists of in target/release-files: archives,
+                 images (needs buildah), chart, manifests, krew manifest, sums
+  krew DIR       write the krew manifest of the archives in DIR
+  tools          build helm and actionlint, and print the PATH to them (needs Go)
   record [--kubernetes 1.30]
                  keep a real API server's answers to the corpus (needs Go), and measure
   record --agreement
@@ -109,6 +116,12 @@ fn main() -> ExitCode {
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),
+        ["release", words @ ..] => match release::Plan::read(words) {
+            Some(plan) => release::run(&root(), &plan).map(none),
+            None => return usage(),
+        },
+        ["krew", folder] => release::krew(Path::new(folder)).map(none),
+        ["tools"] => tool::build(&root()).map(none),
         _ => return usage(),
     };
     match done {

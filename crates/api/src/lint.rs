@@ -44,6 +44,17 @@ pub struct LintWarning {
     pub field: String,
     /// What was found, in one sentence.
     pub message: String,
+    /// Whether the object can never do what it is for: no machine comes up with it.
+    pub is_error: bool,
+}
+
+impl LintWarning {
+    fn error(self) -> Self {
+        Self {
+            is_error: true,
+            ..self
+        }
+    }
 }
 
 const NEVER_ACTIVE: &Lint = &LINTS[0];
@@ -174,7 +185,8 @@ pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning
             .is_some_and(|(cron, _)| !cron.can_fire())
         {
             let message = "the expression never fires".to_owned();
-            warnings.push(warning(CRON_NEVER_FIRES, "spec.schedule.cron", message));
+            warnings
+                .push(warning(CRON_NEVER_FIRES, "spec.schedule.cron", message).error());
         }
     }
     warnings.extend(short_commands(object));
@@ -190,6 +202,7 @@ fn warning(
         lint,
         field: field.into(),
         message,
+        is_error: false,
     }
 }
 
@@ -220,7 +233,7 @@ fn time_zone(name: &str) -> Option<LintWarning> {
     let field = "spec.schedule.timezone";
     if fivespot_schedule::zone(name).is_none() {
         let message = format!("'{name}' is not in the tz database");
-        return Some(warning(TIME_ZONE, field, message));
+        return Some(warning(TIME_ZONE, field, message).error());
     }
     let is_universal = ["UTC", "Etc/UTC"]
         .iter()
@@ -275,7 +288,8 @@ fn short_commands(object: &ScheduledMachine) -> Vec<LintWarning> {
 pub fn page() -> GeneratedFile {
     let mut text = format!(
         "{PAGE_HEADER}# Lints\n\nLegal but suspicious settings. `5spot validate` warns about \
-         them; nothing is rejected, unless `--lint error` is given.\n\n\
+         them, and fails for an unknown time zone and a cron expression that never fires; with \
+         `--lint error` it fails for all of them. No API server rejects them.\n\n\
          | code | name | what to do |\n|---|---|---|\n"
     );
     for lint in &LINTS {

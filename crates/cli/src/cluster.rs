@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fivespot_api::name;
 use fivespot_clock::Clock;
 use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
@@ -50,6 +51,23 @@ impl Source {
         }
     }
 
+    /// The address of the selected cluster, with the name of its context if that is known.
+    pub(crate) fn address(&self, config: &Config) -> String {
+        let address = config.cluster_url.to_string();
+        let address = address.trim_end_matches('/');
+        let context = self.context.clone().or_else(|| {
+            let kubeconfig = match &self.kubeconfig {
+                None => Kubeconfig::read(),
+                Some(path) => Kubeconfig::read_from(path),
+            };
+            kubeconfig.ok()?.current_context
+        });
+        match context {
+            Some(context) => format!("{address} (context {context})"),
+            None => address.to_owned(),
+        }
+    }
+
     async fn read(&self) -> Result<Config, KubeconfigError> {
         let options = KubeConfigOptions {
             context: self.context.clone(),
@@ -92,6 +110,40 @@ pub(crate) fn error_message(error: kube::Error) -> String {
     }
 }
 
+/// The API server cannot be reached, or does not speak its protocol.
+pub(crate) fn unreachable(address: &str, error: &kube::Error) -> Failure {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    Failure::new(format!("cannot reach {address}"), cause)
+        .remedy("start the API server, or select another with --kubeconfig and --context")
+}
+
+/// A request for ScheduledMachines failed: the cluster cannot be reached, 5-Spot is not installed
+/// in it, or it refuses.
+pub(crate) fn failed_request(what: &str, address: &str, error: kube::Error) -> Failure {
+    match error {
+        kube::Error::Api(status) if is_not_served(&status) => Failure::new(
+            what,
+            format!(
+                "5-Spot is not installed in {address}: there is no CRD {}",
+                name::crd()
+            ),
+        )
+        .remedy("apply deploy/install.yaml or install the chart"),
+        kube::Error::Api(status) => Failure::new(what, status.message.clone()).remedy(
+            "ask for access, or select another cluster with --kubeconfig and --context",
+        ),
+        other => unreachable(address, &other),
+    }
+}
+
+/// Whether the path of a whole resource is unknown, which is answered without a Status.
+fn is_not_served(status: &kube::core::Status) -> bool {
+    status.code == 404 && status.details.as_ref().is_none_or(|it| it.name.is_empty())
+}
+
 /// If the server's clock differs from this machine's by more than this, the server's time is used.
 /// More than the skew of synchronized clocks and the duration of a request.
 const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
@@ -130,6 +182,13 @@ pub(crate) fn block_on<T>(
 }
 
 fn failed(error: &KubeconfigError) -> Failure {
+    if let KubeconfigError::ReadConfig(why, path) = error {
+        return Failure::new(format!("reading the kubeconfig {}", path.display()), why)
+            .remedy(
+                "set $KUBECONFIG or --kubeconfig; without a cluster, run `5spot dev`, which \
+                 writes one",
+            );
+    }
     Failure::new("loading the kubeconfig", error)
         .remedy("set $KUBECONFIG, or --kubeconfig and --context")
 }
@@ -157,6 +216,11 @@ impl Access {
     /// No kubeconfig, or one that cannot be used. Sends no request.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         Client::try_from(self.config().await?).map_err(no_client)
+    }
+
+    /// The address of the selected cluster, with the name of its context if that is known.
+    pub(crate) fn address(&self, config: &Config) -> String {
+        self.source.address(config)
     }
 
     /// The client configuration, with the selected namespace as the default namespace.

@@ -17,8 +17,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fivespot_apiserver::KubeVersion;
-use jiff::Timestamp;
 
+use crate::preview::Moment;
 use crate::{Failure, Outcome};
 use goal::Goals;
 
@@ -51,9 +51,9 @@ pub(crate) struct Args {
     /// Manifest or directory of manifests to apply (repeatable) [default: the examples]
     #[arg(long, value_name = "FILE|DIR")]
     apply: Vec<PathBuf>,
-    /// Start a virtual clock at this time, RFC 3339
+    /// Start a virtual clock at this time: RFC 3339, or a date
     #[arg(long, value_name = "TIME")]
-    start: Option<Timestamp>,
+    start: Option<Moment>,
     /// Virtual seconds per real second
     #[arg(long, value_name = "1..100000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     speed: Option<u32>,

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Name of the ScheduledMachine; or `rule` (with --namespace, a machine of that name)
     #[arg(value_name = "NAME")]
     name: String,
-    /// After `rule`, the rule's id
+    /// After `rule`, the id of a rule or of a lint warning [default: lists all]
     #[arg(value_name = "ID")]
     rule: Option<String>,
     /// Time to plan for, with the current objects: RFC 3339, or a date in the schedule's
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     match (args.name.as_str(), &args.rule) {
         ("rule", Some(id)) => rule::explain(id, args.output, out),
         // With a namespace it is a machine of that name.
-        ("rule", None) if args.access.namespace.is_none() => Err(rule::unnamed()),
+        ("rule", None) if args.access.namespace.is_none() => rule::list(args.output, out),
         (name, Some(extra)) => Err(Failure::new(
             format!("explain {name} {extra}"),
             "too many arguments",

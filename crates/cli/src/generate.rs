@@ -200,6 +200,11 @@ fn check(
     directory: &Path,
     files: Vec<GeneratedFile>,
 ) -> Result<Outcome, Failure> {
+    if !directory.is_dir() {
+        let why = format!("there is no directory {}", directory.display());
+        return Err(Failure::new("--check", why)
+            .remedy("run it in the source tree, or give the directory with -o"));
+    }
     let mut outcome = Outcome::Yes;
     for file in files {
         let path = directory.join(&file.path);
@@ -245,7 +250,12 @@ mod tests {
     fn what_is_printed_for_admission_is_the_policy_and_one_binding() {
         let (outcome, text) = generate(&["admission"]);
         assert_eq!(outcome, Outcome::Yes);
-        assert_eq!(text.split("\n---\n").count(), 2);
+        assert_eq!(
+            text.matches("\nkind: ValidatingAdmissionPolicy\n").count(),
+            3
+        );
+        let bindings = text.matches("\nkind: ValidatingAdmissionPolicyBinding\n");
+        assert_eq!(bindings.count(), 3);
         assert!(text.contains("- Deny\n") && !text.contains("- Audit\n"));
     }
 
@@ -301,9 +311,15 @@ mod tests {
 
     #[test]
     fn manifests_for_an_older_kubernetes_are_without_what_that_does_not_know() {
-        let (_, shipped) = generate(&["manifests"]);
+        let (_, shipped) = generate(&["manifests", "--allow-unqualified-image"]);
         assert!(shipped.contains("\nkind: ValidatingAdmissionPolicy\n"));
-        let (_, older) = generate(&["manifests", "--kube-version", "1.28"]);
+        let (_, older) = generate(&[
+            "manifests",
+            "--image",
+            "registry.example/5spot:1",
+            "--kube-version",
+            "1.28",
+        ]);
         assert!(!older.contains("kind: ValidatingAdmissionPolicy"));
         assert!(!older.contains("optionalOldSelf"));
     }

@@ -8,6 +8,7 @@
 //! unreadable file, an unreachable cluster).
 
 mod cel;
+mod check;
 mod cluster;
 mod controller;
 mod convert;
@@ -22,27 +23,30 @@ mod parallel;
 mod plain;
 mod port;
 mod preview;
+mod reader;
 mod signals;
 mod status;
 #[cfg(test)]
 mod tests;
+mod uninstall;
 mod validate;
 mod version;
 mod webhook;
 mod zoneinfo;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use failure::{Failure, Outcome};
 pub(crate) use output::Format;
 
 /// Adds machines to Cluster API clusters and removes them again, on a schedule.
 #[derive(Debug, Parser)]
-#[command(name = "5spot", version, disable_help_subcommand = true)]
+#[command(name = "5spot", version)]
 struct Cli {
     /// Directory of compiled time zones [default: $TZDIR, then the newer of the system's and the
     /// embedded ones]
@@ -60,10 +64,12 @@ enum Command {
     Preview(preview::Args),
     Explain(explain::Args),
     Status(status::Args),
+    Check(check::Args),
     Validate(validate::Args),
     Convert(convert::Args),
     Cel(cel::Args),
     Generate(generate::Args),
+    Uninstall(uninstall::Args),
     Version(version::Args),
 }
 
@@ -71,7 +77,11 @@ enum Command {
 ///
 /// Never panics on its arguments: wrong arguments are reported, with exit code 2.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = Cli::command()
+        .bin_name(called_as(std::env::args_os().next()))
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return report_clap_error(&error),
     };
@@ -92,6 +102,16 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// How the command line is called, by the name of its program: kubectl finds a plugin by
+/// `kubectl-5spot`, and people type `kubectl 5spot`.
+fn called_as(program: Option<OsString>) -> &'static str {
+    let program = PathBuf::from(program.unwrap_or_default());
+    match program.file_stem() {
+        Some(name) if name == "kubectl-5spot" => "kubectl 5spot",
+        _ => "5spot",
+    }
+}
+
 /// Prints a warning before any other output.
 fn warn(warning: Option<String>) {
     if let Some(warning) = warning {
@@ -107,10 +127,12 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Preview(args) => preview::run(args, out),
         Command::Explain(args) => explain::run(&args, out),
         Command::Status(args) => status::run(&args, out),
+        Command::Check(args) => check::run(&args, out),
         Command::Validate(args) => validate::run(args, out),
         Command::Convert(args) => convert::run(&args, out),
         Command::Cel(args) => cel::run(&args, out),
         Command::Generate(args) => generate::run(args, out),
+        Command::Uninstall(args) => uninstall::run(&args, out),
         Command::Version(args) => version::run(args, out),
     }
 }

@@ -4,10 +4,8 @@ use std::io::{self, IsTerminal as _};
 
 use tracing_subscriber::EnvFilter;
 
-/// The filter unless RUST_LOG is set.
-const DEFAULT_FILTER: &str = "info,kube=warn,hyper=warn,tower=warn";
-/// The filter with --verbose: debug for our own crates, not for libraries.
-const VERBOSE_FILTER: &str = "info,kube=warn,hyper=warn,tower=warn,fivespot=debug";
+/// The filter of the libraries' messages unless RUST_LOG is set.
+const LIBRARIES: &str = "info,kube=warn,hyper=warn,tower=warn";
 
 /// How much is logged, and in which form.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -21,9 +19,47 @@ pub(crate) struct Settings {
         value_parser = format
     )]
     log_format: Format,
-    /// Log more
+    /// How much is logged; RUST_LOG, if set, is used instead
+    #[arg(long, env = "LOG_LEVEL", value_enum, default_value_t)]
+    log_level: Level,
+    /// Log more: the same as --log-level debug
     #[arg(short, long)]
     verbose: bool,
+}
+
+/// The least severe messages that are logged. Those of libraries never go beyond information.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum,
+)]
+enum Level {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Settings {
+    fn level(self) -> Level {
+        if self.verbose {
+            self.log_level.max(Level::Debug)
+        } else {
+            self.log_level
+        }
+    }
+
+    /// The filter unless RUST_LOG is set.
+    fn filter(self) -> String {
+        let own = match self.level() {
+            Level::Error => return "error".to_owned(),
+            Level::Warn => return "warn".to_owned(),
+            Level::Info => "info",
+            Level::Debug => "debug",
+            Level::Trace => "trace",
+        };
+        format!("{LIBRARIES},fivespot={own}")
+    }
 }
 
 /// The form of the log.
@@ -48,13 +84,8 @@ fn format(text: &str) -> Result<Format, String> {
 
 /// Starts it, once in a process.
 pub(crate) fn start(settings: Settings) {
-    let default = if settings.verbose {
-        VERBOSE_FILTER
-    } else {
-        DEFAULT_FILTER
-    };
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new(settings.filter()));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr);
@@ -62,5 +93,32 @@ pub(crate) fn start(settings: Settings) {
     match settings.log_format {
         Format::Json => log.json().init(),
         Format::Text => log.with_ansi(colours).init(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_is_logged_of_5spot_than_of_its_libraries() {
+        let filter = |log_level: Level, verbose: bool| {
+            let log_format = Format::Json;
+            Settings {
+                log_format,
+                log_level,
+                verbose,
+            }
+            .filter()
+        };
+        let libraries = "info,kube=warn,hyper=warn,tower=warn";
+        assert_eq!(filter(Level::Warn, false), "warn");
+        assert_eq!(
+            filter(Level::Info, false),
+            format!("{libraries},fivespot=info")
+        );
+        for (level, own) in [(Level::Warn, "debug"), (Level::Trace, "trace")] {
+            assert_eq!(filter(level, true), format!("{libraries},fivespot={own}"));
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use fivespot_api::ScheduledMachine;
 use futures::TryStreamExt as _;
+use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -45,7 +46,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 }
 
 async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let client = args.access.client().await?;
+    let config = args.access.config().await?;
+    let address = args.access.address(&config);
+    let client = Client::try_from(config).map_err(cluster::no_client)?;
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let api: Api<DynamicObject> = if args.all_namespaces {
         Api::all_with(client, &resource)
@@ -56,8 +59,7 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         follow(args, api, out).await
     } else {
         let found = api.list(&ListParams::default()).await.map_err(|error| {
-            Failure::new("reading ScheduledMachines", cluster::error_message(error))
-                .remedy("check the cluster and your access to it")
+            cluster::failed_request("reading ScheduledMachines", &address, error)
         })?;
         let objects = found
             .items

@@ -76,7 +76,6 @@ fn whatever_cannot_be_answered_says_what_to_do() {
         explain worker --kubeconfig @/nowhere
         explain worker --kubeconfig @/config.yaml
         explain a b
-        explain rule
         explain rule SM999
         generate crd -o @/empty.yaml/deploy
         generate crd --check -o @/empty.yaml
@@ -94,15 +93,38 @@ fn whatever_cannot_be_answered_says_what_to_do() {
 }
 
 #[test]
-fn a_rule_without_its_id_is_not_taken_for_a_machine() {
-    let failure = answer("explain rule --kubeconfig /nowhere")
-        .unwrap_err()
-        .to_string();
-    assert!(failure.starts_with("rule: its id is missing; give an id from SM001 to SM"));
+fn a_plugin_is_called_as_people_type_it() {
+    for (program, name) in [
+        ("/usr/bin/kubectl-5spot", "kubectl 5spot"),
+        ("kubectl-5spot.exe", "kubectl 5spot"),
+        ("target/debug/5spot", "5spot"),
+    ] {
+        assert_eq!(super::called_as(Some(program.into())), name);
+    }
+}
+
+#[test]
+fn rules_are_listed_and_not_taken_for_a_machine() {
+    let mut out = Vec::new();
+    let outcome = run(command("explain rule --kubeconfig /nowhere"), &mut out).unwrap();
+    assert_eq!(outcome, Outcome::Yes);
+    let listed = String::from_utf8(out).unwrap();
+    assert!(
+        listed.contains("\nSM002  spec.") && listed.contains("\nSL003  lint: "),
+        "{listed}"
+    );
+    for (id, said) in [("sm2", "SM002"), ("SL003", "SL003"), ("sl003", "SL003")] {
+        let mut out = Vec::new();
+        run(command(&format!("explain rule {id}")), &mut out).unwrap();
+        let told = String::from_utf8(out).unwrap();
+        assert!(told.starts_with(said), "{told}");
+    }
     // A machine may be called so.
     let failure = answer("explain rule -n default --kubeconfig /nowhere").unwrap_err();
     assert!(
-        failure.to_string().starts_with("loading the kubeconfig: "),
+        failure
+            .to_string()
+            .starts_with("reading the kubeconfig /nowhere: "),
         "{failure}"
     );
 }

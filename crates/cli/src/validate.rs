@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::User;
+use fivespot_api::lint::LintWarning;
 use fivespot_clock::Clock;
 use jiff::Timestamp;
 
@@ -98,9 +99,13 @@ pub(crate) struct Args {
     /// Show which layer, rule, policy and binding decided, and the CEL cost
     #[arg(long)]
     explain: bool,
-    /// Severity of lint warnings about legal but suspicious settings
+    /// Severity of lint warnings about legal but suspicious settings. An unknown time zone and a cron
+    /// expression that never fires are errors unless it is off
     #[arg(long, value_enum, default_value_t)]
     lint: LintLevel,
+    /// In text, print only what is invalid or warned about, and the counts
+    #[arg(short, long)]
+    quiet: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -131,8 +136,9 @@ enum LintLevel {
 
 impl LintLevel {
     /// The level of a lint warning.
-    fn level(self) -> Level {
+    fn level(self, found: &LintWarning) -> Level {
         match self {
+            Self::Warn if found.is_error => Level::Error,
             Self::Off | Self::Warn => Level::Warning,
             Self::Error => Level::Error,
         }

@@ -265,12 +265,8 @@ fn a_termination_signal_ends_it_cleanly() {
     let (code, last) = terminated(&place, &["--apply", EXAMPLE]);
     assert_eq!(code, Some(0), "{last}");
     assert!(last.ends_with("stopped"), "{last}");
-    let kubeconfig = place.0.join(".5spot/kubeconfig");
-    assert!(
-        fs::read_to_string(kubeconfig)
-            .unwrap()
-            .contains("server: https://127.0.0.1:")
-    );
+    // It would lead to a server that is no more.
+    assert!(!place.0.join(".5spot/kubeconfig").exists());
 }
 
 #[test]

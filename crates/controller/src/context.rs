@@ -18,7 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use fivespot_api::{Phase, name};
 
 use crate::kind::{cache_name, scheduled_machine};
-use crate::object_state::ObjectState;
+use crate::object_state::{ObjectState, Reported};
 use crate::observe::Answer;
 use crate::observe::definitions::follow_definitions;
 use crate::observe::discovery::Discovery;
@@ -168,15 +168,17 @@ impl Context {
 
     /// The phase of `key`, as the last reconcile left it.
     pub(crate) fn phase(&self, key: &Key) -> Option<Phase> {
-        self.tables().states.get(key).and_then(|state| state.phase)
+        let tables = self.tables();
+        let reported = tables.states.get(key)?.reported.as_ref()?;
+        Some(reported.phase)
     }
 
-    /// The phase of each ScheduledMachine, as the last reconcile left it.
-    pub(crate) fn phases(&self) -> Vec<(Key, Phase)> {
+    /// What the last reconcile reported of each ScheduledMachine.
+    pub(crate) fn reported(&self) -> Vec<(Key, Reported)> {
         let tables = self.tables();
         let states = tables.states.iter();
         states
-            .filter_map(|(key, state)| Some((key.clone(), state.phase?)))
+            .filter_map(|(key, state)| Some((key.clone(), state.reported.clone()?)))
             .collect()
     }
 

@@ -1,6 +1,7 @@
 //! What one process remembers about one ScheduledMachine. All of it may be lost.
 
-use fivespot_api::{Phase, ShutdownReason};
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
 use fivespot_plan::Memory;
 use jiff::Timestamp;
 
@@ -27,6 +28,36 @@ pub(crate) struct ObjectState {
     pub(crate) removal: Option<ShutdownReason>,
     /// The uid of the ScheduledMachine; empty before a cache has shown it.
     pub(crate) uid: String,
-    /// The phase in which the last reconcile left it.
-    pub(crate) phase: Option<Phase>,
+    /// What the last reconcile reported of it.
+    pub(crate) reported: Option<Reported>,
+}
+
+/// What was reported of a ScheduledMachine, as far as metrics count it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reported {
+    pub(crate) phase: Phase,
+    /// Why it is not ready, and since when; none where it is.
+    pub(crate) unready: Option<Unready>,
+}
+
+/// What the condition `Ready` says where it is not True.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unready {
+    pub(crate) reason: Box<str>,
+    pub(crate) since: Timestamp,
+}
+
+impl Reported {
+    /// What a status says; none where it has no phase.
+    pub(crate) fn of(status: &ScheduledMachineStatus) -> Option<Self> {
+        let ready = condition::find(&status.conditions, ConditionType::Ready);
+        let unready = ready.filter(|it| it.status != "True").map(|it| Unready {
+            reason: it.reason.as_str().into(),
+            since: it.last_transition_time.0,
+        });
+        Some(Self {
+            phase: status.phase?,
+            unready,
+        })
+    }
 }

@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 use crate::apply::{Applied, FailedStep, apply};
 use crate::context::Context;
 use crate::interrupt::superseded;
+use crate::object_state::Reported;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::watch_names;
 use crate::observe::{
@@ -379,8 +380,8 @@ fn planned_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Pl
 
 fn note_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
     let status = plan.status.as_ref().or(snapshot.object.status.as_ref());
-    let phase = status.and_then(|status| status.phase);
-    context.state(key, |state| state.phase = phase);
+    let reported = status.and_then(Reported::of);
+    context.state(key, |state| state.reported = reported);
     // The next edge is a closing: low priorities leave first. Or an opening: high ones come.
     let priority = snapshot.object.spec.priority;
     let is_open = status.is_some_and(|status| status.in_schedule);

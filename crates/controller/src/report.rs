@@ -168,6 +168,12 @@ fn transition(
     if to == Phase::Terminated {
         context.metrics.was_killed();
     }
+    let is_new = matches!(from, Some(Phase::Pending | Phase::Error));
+    if let (Phase::Active, true, Some(created)) = (to, is_new, status.last_scheduled_time)
+    {
+        let took = context.clock.now().duration_since(created);
+        context.metrics.became_ready(took);
+    }
     tracing::info!(
         from = from.map(Phase::as_str),
         to = to.as_str(),

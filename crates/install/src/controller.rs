@@ -1,5 +1,7 @@
 //! The operator itself: its namespace, its Deployment and what stands around it.
 
+use std::collections::BTreeSet;
+
 use fivespot_api::{crd, name};
 use serde_json::{Value, json};
 
@@ -8,6 +10,10 @@ use crate::role::{Reach, Rights, metadata};
 
 /// The ports on which API servers usually listen.
 pub(crate) const API_SERVER_PORTS: [u16; 2] = [443, 6443];
+
+/// The port on which a control plane of k0smotron listens, unless its `spec.service.apiPort` says
+/// otherwise.
+pub(crate) const K0SMOTRON_PORT: u16 = 30443;
 
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 
@@ -28,6 +34,31 @@ pub struct Settings {
     pub replicas: u32,
     /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
     pub kube_minor: u32,
+    /// What its NetworkPolicy allows.
+    pub network: Network,
+}
+
+/// What a NetworkPolicy allows the operator's pods beside name resolution.
+///
+/// The default is what the default provider needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The ports of API servers to which they may connect.
+    pub egress_ports: BTreeSet<u16>,
+    /// The namespace from which their metrics may be read.
+    pub metrics_namespace: String,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            egress_ports: API_SERVER_PORTS
+                .into_iter()
+                .chain([K0SMOTRON_PORT])
+                .collect(),
+            metrics_namespace: "monitoring".to_owned(),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -37,6 +68,7 @@ impl Default for Settings {
             image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
             replicas: 2,
             kube_minor: crd::SHIPPED_MINOR,
+            network: Network::default(),
         }
     }
 }
@@ -158,9 +190,10 @@ impl Settings {
         budget
     }
 
-    /// What goes in and out: name resolution, API servers, and the metrics from the namespace
-    /// `monitoring`; nothing else of the operator's own pods, nor, where the namespace is its own,
-    /// of any other. Probes come from the pod's own node, which Kubernetes always lets in.
+    /// What goes in and out: name resolution, API servers on the ports of [`Network`], and the
+    /// metrics from its namespace; nothing else of the operator's own pods, nor, where the namespace
+    /// is its own, of any other. Probes come from the pod's own node, which Kubernetes always lets
+    /// in.
     ///
     /// Policies add up: another one may allow more, such as an API server on another port.
     pub fn network_policies(&self) -> Vec<Value> {
@@ -180,13 +213,18 @@ impl Settings {
     fn needed_traffic(&self) -> Value {
         let port =
             |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
-        let api_servers = API_SERVER_PORTS.map(|number| port("TCP", number));
+        let api_servers: Vec<Value> = self
+            .network
+            .egress_ports
+            .iter()
+            .map(|number| port("TCP", *number))
+            .collect();
         let mut needed = self.object(NETWORK_POLICY, name::CONTROLLER);
         needed["spec"] = json!({
             "podSelector": {"matchLabels": name::controller_labels()},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{
-                "from": pod::metrics_readers(),
+                "from": pod::metrics_readers(&self.network.metrics_namespace),
                 "ports": [port("TCP", METRICS_PORT)],
             }],
             "egress": [

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::controller::Settings;
 use crate::role::{self, Reach, Rights};
-use crate::{agent, chart, permission, webhook};
+use crate::user::{self, Aggregation};
+use crate::{agent, chart, gitops, kustomize, monitoring, permission, webhook};
 
 /// The directory of everything that is applied, in the source tree.
 pub const DEPLOY: &str = "deploy";
@@ -72,6 +73,7 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());
+    documents.extend(user::roles(Aggregation::On));
     documents.extend(settings.workload());
     GeneratedFile::manifest("install.yaml", "manifests", &documents)
 }
@@ -94,6 +96,7 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
         roles(&settings.rights)?
     };
     files.extend(below(ROLES, roles));
+    files.push(roles_in("rbac/users.yaml", &user::roles(Aggregation::On))?);
     let namespace = [settings.namespace()];
     for (path, documents) in [
         ("controller/namespace.yaml", namespace.as_slice()),
@@ -108,8 +111,15 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
         home: settings.rights.home.clone(),
         image: settings.image.clone(),
         kube_minor: settings.kube_minor.min(webhook::MATCH_CONDITIONS_SINCE),
+        metrics_namespace: settings.network.metrics_namespace.clone(),
         ..webhook::Settings::default()
     })?);
+    files.extend(monitoring(&monitoring::Settings {
+        home: settings.rights.home.clone(),
+        ..monitoring::Settings::default()
+    })?);
+    files.extend(gitops::files()?);
+    files.extend(kustomize::files(&files)?);
     Ok(files)
 }
 
@@ -127,6 +137,32 @@ pub fn webhook(settings: &webhook::Settings) -> Result<GeneratedFile, Error> {
 /// None is known; the YAML emitter could refuse.
 pub fn agent(settings: &agent::Settings) -> Result<GeneratedFile, Error> {
     GeneratedFile::manifest("agent/agent.yaml", "manifests", &settings.documents())
+}
+
+/// What Prometheus and Grafana are given: for the Prometheus operator, and the same alerts and
+/// dashboard as plain files in folders of their own.
+///
+/// # Errors
+/// None is known; the YAML emitter could refuse.
+pub fn monitoring(settings: &monitoring::Settings) -> Result<Vec<GeneratedFile>, Error> {
+    let mut files = Vec::new();
+    for (path, document) in [
+        ("monitoring/servicemonitor.yaml", settings.service_monitor()),
+        ("monitoring/prometheusrule.yaml", settings.prometheus_rule()),
+        ("monitoring/dashboard.yaml", settings.dashboard_config_map()),
+        (
+            "monitoring/podmonitor/podmonitor.yaml",
+            settings.pod_monitor(),
+        ),
+        ("monitoring/prometheus/rules.yaml", monitoring::rules()),
+    ] {
+        files.push(GeneratedFile::manifest(path, "manifests", &[document])?);
+    }
+    files.push(GeneratedFile {
+        path: "monitoring/grafana/dashboard.json".to_owned(),
+        text: format!("{:#}\n", monitoring::dashboard()),
+    });
+    Ok(files)
 }
 
 /// The Helm chart.

@@ -30,10 +30,10 @@ pub const METRICS_PORT: u16 = 8080;
 /// The port of the probes.
 pub const HEALTH_PORT: u16 = 8081;
 
-/// Where a network policy lets metrics be read from: the namespace `monitoring`.
-pub(crate) fn metrics_readers() -> Value {
+/// Where a network policy lets metrics be read from: the pods of a namespace.
+pub(crate) fn metrics_readers(namespace: &str) -> Value {
     json!([{"namespaceSelector": {"matchLabels": {
-        "kubernetes.io/metadata.name": "monitoring",
+        "kubernetes.io/metadata.name": namespace,
     }}}])
 }
 

@@ -88,8 +88,10 @@ impl Rights {
         if rules.is_empty() {
             return Vec::new();
         }
-        let role = role_in(&self.home, name::CONTROLLER, &rules);
-        let binding = self.binding(("Role", name::CONTROLLER), Some(&self.home));
+        // A name of its own: the namespace may be among those in which the other role is bound.
+        let name = format!("{}-leases", name::CONTROLLER);
+        let role = role_in(&self.home, &name, &rules);
+        let binding = self.binding(("Role", &name), Some(&self.home));
         vec![role, binding]
     }
 

@@ -4,7 +4,7 @@
 use fivespot_api::{RESOURCES, Resource, name, vap};
 use serde_json::{Value, json};
 
-use crate::controller::{API_SERVER_PORTS, POLICIES_SINCE};
+use crate::controller::{API_SERVER_PORTS, Network, POLICIES_SINCE};
 use crate::permission::Scope;
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
 use crate::role;
@@ -46,6 +46,8 @@ pub struct Settings {
     pub kube_minor: u32,
     /// Who sees to its certificate.
     pub keeper: Keeper,
+    /// The namespace from which its metrics may be read.
+    pub metrics_namespace: String,
 }
 
 impl Default for Settings {
@@ -56,6 +58,7 @@ impl Default for Settings {
             replicas: 2,
             kube_minor: MATCH_CONDITIONS_SINCE,
             keeper: Keeper::default(),
+            metrics_namespace: Network::default().metrics_namespace,
         }
     }
 }
@@ -261,7 +264,7 @@ impl Settings {
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {
-                    "from": pod::metrics_readers(),
+                    "from": pod::metrics_readers(&self.metrics_namespace),
                     "ports": [port(METRICS_PORT)],
                 },
                 // API servers are in no pod that a selector could name.

@@ -2,6 +2,9 @@
 
 use std::future::pending;
 
+use crate::cluster::Ground;
+use crate::site::Site;
+
 use fivespot_apiserver::Credentials;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -12,12 +15,15 @@ use crate::Cluster;
 #[derive(Debug)]
 pub struct Listening {
     kubeconfig: String,
-    task: JoinHandle<()>,
+    /// Where the cluster is in this process.
+    task: Option<JoinHandle<()>>,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
@@ -36,7 +42,15 @@ impl Listening {
 impl Cluster {
     /// Listens on a free loopback port, for programs that know nothing of this process.
     /// They do not hold the clock.
+    ///
+    /// A real cluster listens anyway.
     pub async fn listen(&self) -> Listening {
+        if matches!(self.ground(), Ground::Kubernetes(_)) {
+            return Listening {
+                kubeconfig: Site::get().await.kubeconfig().to_owned(),
+                task: None,
+            };
+        }
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("the port's number");
         let credentials = Credentials::generate().expect("credentials");
@@ -46,6 +60,9 @@ impl Cluster {
             // A test that still talks to a listener that failed hears of it.
             let _ = server.serve(listener, &credentials, pending()).await;
         });
-        Listening { kubeconfig, task }
+        Listening {
+            kubeconfig,
+            task: Some(task),
+        }
     }
 }

@@ -24,6 +24,8 @@ static SITE: OnceCell<Site> = OnceCell::const_new();
 #[derive(Debug)]
 pub struct Site {
     admin: Config,
+    /// The text of the kubeconfig of `admin`.
+    kubeconfig: String,
     /// The operator's token.
     operator: String,
     audit: PathBuf,
@@ -50,8 +52,9 @@ impl Site {
 
     async fn prepare() -> Self {
         let run = run_directory();
-        let kubeconfig = Kubeconfig::read_from(run.join("admin.kubeconfig"))
+        let text = std::fs::read_to_string(run.join("admin.kubeconfig"))
             .expect("a running cluster; `cargo xtask cluster up` starts one");
+        let kubeconfig = Kubeconfig::from_yaml(&text).expect("a kubeconfig");
         let choice = KubeConfigOptions::default();
         let mut admin = Config::from_custom_kubeconfig(kubeconfig, &choice)
             .await
@@ -77,6 +80,7 @@ impl Site {
         let operator = Self::register_operator(&client).await;
         Self {
             admin,
+            kubeconfig: text,
             operator,
             audit: run.join("audit.log"),
             kube_minor: minor,
@@ -122,6 +126,11 @@ impl Site {
                 namespace.is_none_or(|it| namespaces.iter().any(|own| own == it))
             })
             .collect()
+    }
+
+    /// The text of a kubeconfig with every right.
+    pub(crate) fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
     }
 
     /// A client with the operator's rights.

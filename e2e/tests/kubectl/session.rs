@@ -1,4 +1,4 @@
-//! The real kubectl against a cluster in the process.
+//! The real kubectl, and other programs, against a cluster.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fivespot_testkit::{Cluster, Listening, Operator, instant, scheduled_machine};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
+
+use crate::program;
 
 /// Where the tests may leave files.
 const ROOM: &str = env!("CARGO_TARGET_TMPDIR");
@@ -28,15 +30,6 @@ impl Drop for Session {
         // What is left behind is in the way of nobody.
         let _ = std::fs::remove_dir_all(&self.room);
     }
-}
-
-/// Whether there is a kubectl to talk to clusters with. `REQUIRE_KUBECTL=1` insists that
-/// there is.
-pub(crate) fn is_there() -> bool {
-    let insists = std::env::var("REQUIRE_KUBECTL").as_deref() == Ok("1");
-    let mut command = std::process::Command::new("kubectl");
-    command.arg("options").stdout(Stdio::null());
-    insists || command.status().is_ok()
 }
 
 /// A kubectl that runs until it is dropped.
@@ -76,7 +69,25 @@ impl Session {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("kubectl");
+        self.program("kubectl", arguments)
+    }
+
+    /// The folder in which the programs keep what they keep.
+    pub(crate) fn room(&self) -> &Path {
+        &self.room
+    }
+
+    /// What a program prints that reads the kubeconfig of this cluster, and its exit code if that is
+    /// not 0. It runs at the root of the source tree.
+    pub(crate) async fn run(&self, program: &str, arguments: &[&str]) -> String {
+        let output = self.program(program, arguments).output().await.unwrap();
+        let printed = told(&output);
+        self.cluster.clock().quiet().await;
+        printed
+    }
+
+    fn program(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program::path(program).unwrap());
         command
             .args(arguments)
             .env("KUBECONFIG", self.room.join("kubeconfig"))
@@ -98,10 +109,7 @@ impl Session {
 
     /// The same, with arguments that hold spaces.
     pub(crate) async fn kubectl_with(&self, arguments: &[&str]) -> String {
-        let output = self.command(arguments).output().await.unwrap();
-        let printed = told(&output);
-        self.cluster.clock().quiet().await;
-        printed
+        self.run("kubectl", arguments).await
     }
 
     /// What `kubectl <words> -f -` prints when it reads `object`.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use fivespot_api::{Phase, name};
+
 /// An object and the phase that it is to reach.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Goal {
@@ -71,9 +73,18 @@ impl FromStr for Goals {
         };
         text.split(',')
             .map(|part| {
-                goal(part).ok_or_else(|| {
+                let goal = goal(part).ok_or_else(|| {
                     format!("`{part}` is not KIND/NAME=PHASE, e.g. ScheduledMachine/worker=Active")
-                })
+                })?;
+                let phases = Phase::ALL.map(Phase::as_str);
+                if goal.kind == name::KIND && !phases.contains(&goal.phase.as_str()) {
+                    let phases = phases.join(", ");
+                    return Err(format!(
+                        "{} is no phase of a ScheduledMachine; the phases are {phases}",
+                        goal.phase
+                    ));
+                }
+                Ok(goal)
             })
             .collect::<Result<_, _>>()
             .map(Self)
@@ -106,6 +117,13 @@ mod tests {
             both.missed(&phases("Active")),
             ["Machine/a=Running (has no phase)"]
         );
+    }
+
+    #[test]
+    fn a_phase_that_no_machine_can_have_is_refused_at_once() {
+        let refused = "ScheduledMachine/x=Bogus".parse::<Goals>().unwrap_err();
+        assert!(refused.contains("Active, ShuttingDown"), "{refused}");
+        assert!("Machine/x=Running".parse::<Goals>().is_ok());
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::TcpStream;
 
 use crate::Failure;
 
@@ -25,6 +28,44 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
+/// How long a server of this machine may take to accept a connection.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Checks that the kubeconfig at `path` is of no server that still runs: it would lose it.
+///
+/// # Errors
+/// A server listens at the address in it.
+pub(crate) async fn check_unused(path: &Path) -> Result<(), Failure> {
+    let Some(address) = fs::read_to_string(path).ok().and_then(|it| loopback(&it)) else {
+        return Ok(());
+    };
+    let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(&address)).await;
+    if !matches!(connected, Ok(Ok(_))) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("writing the kubeconfig to {}", path.display()),
+        format!("it is that of the server at https://{address}, which still runs"),
+    )
+    .remedy("stop that one, or choose another path with --kubeconfig"))
+}
+
+/// The address of a server of this machine in a kubeconfig; none if it is of another.
+fn loopback(kubeconfig: &str) -> Option<String> {
+    let (_, rest) = kubeconfig.split_once("server: ")?;
+    let server = rest.lines().next()?.trim().trim_matches('"');
+    let address = server.strip_prefix("https://")?.trim_end_matches('/');
+    address.starts_with("127.").then(|| address.to_owned())
+}
+
+/// Removes the kubeconfig of a server that has ended, unless it is another's by now. That it cannot
+/// be removed is no harm.
+pub(crate) fn remove(path: &Path, written: &str) {
+    if fs::read_to_string(path).is_ok_and(|found| found == written) {
+        let _ = fs::remove_file(path);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -41,6 +82,27 @@ mod tests {
         assert_eq!(fs::read_to_string(&absolute).unwrap(), "new");
         let mode = fs::metadata(&absolute).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+        remove(&absolute, "old");
+        assert!(absolute.exists());
+        remove(&absolute, "new");
+        assert!(!absolute.exists());
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_kubeconfig_of_a_server_that_runs_is_not_overwritten() {
+        let directory =
+            std::env::temp_dir().join(format!("5spot-live-{}", std::process::id()));
+        let path = directory.join("kubeconfig");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let text = format!("clusters:\n- cluster:\n    server: https://{address}\n");
+        write(&path, &text).unwrap();
+        let refused = check_unused(&path).await.unwrap_err().to_string();
+        assert!(refused.contains("which still runs"), "{refused}");
+        drop(listener);
+        assert!(check_unused(&path).await.is_ok());
+        assert!(check_unused(&directory.join("none")).await.is_ok());
         fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -7,26 +7,35 @@ use std::sync::{Mutex, PoisonError};
 use fivespot_controller::{Listener, StepTaken, Transition};
 use fivespot_plan::Step;
 use jiff::Timestamp;
+use tokio::sync::Notify;
 
 use crate::plain;
 
 /// Prints each transition as one line on standard output.
-///
-/// A closed pipe is ignored: the server goes on.
 pub(crate) struct Printer {
     out: Mutex<Box<dyn Write + Send>>,
+    closed: Notify,
 }
 
 impl Printer {
     pub(crate) fn on_stdout() -> Self {
         Self {
             out: Mutex::new(Box::new(io::stdout())),
+            closed: Notify::new(),
         }
+    }
+
+    /// Waits until nobody reads the lines any more, as after `| head`.
+    pub(crate) async fn closed(&self) {
+        self.closed.notified().await;
     }
 
     pub(crate) fn print(&self, line: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writeln!(out, "{}", plain::line(line)).and_then(|()| out.flush());
+        let printed = writeln!(out, "{}", plain::line(line)).and_then(|()| out.flush());
+        if printed.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            self.closed.notify_one();
+        }
     }
 }
 

@@ -22,6 +22,9 @@ use crate::{Failure, Outcome};
 const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
 const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
 
+/// Where `kubectl apply` keeps what was applied last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// How the run ended.
 enum End {
     /// By a signal, before these goals were reached.
@@ -40,6 +43,8 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let clock = clock(&args);
     let directory = args.data_dir.as_deref();
     let (storage, credentials) = data_dir::open(directory)?;
+    // Before this server listens itself, on the port that its data directory remembers.
+    kubeconfig::check_unused(&args.kubeconfig).await?;
     let server = server(&args, clock.clone(), (storage, &credentials))?;
     let listener = data_dir::listen(args.listen, directory).await?;
     let address = listener
@@ -73,6 +78,11 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     };
     print_start(&printer, &args, &clock, &format!("https://{address}"));
     printer.print(&format!("export KUBECONFIG={}", written.display()));
+    if args.until.is_none() {
+        printer.print(
+            "in a second terminal, run the line above and `kubectl get sm -w`; Ctrl-C ends this",
+        );
+    }
     apply(&printer, &args, &server, objects).await?;
 
     if clock.is_virtual() {
@@ -81,6 +91,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     }
     let end = tokio::select! {
         end = wait(&server, &args, signals) => end?,
+        () = printer.closed() => End::Stopped(Vec::new()),
         // The listener only ends by itself if it fails.
         served = &mut serving => return Err(failed_to_serve(served)),
     };
@@ -88,6 +99,9 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let _ = stop.send(());
     if !matches!(serving.await, Ok(Ok(()))) {
         tracing::debug!("the listener did not shut down cleanly");
+    }
+    if directory.is_none() {
+        kubeconfig::remove(&written, &kubeconfig);
     }
     Ok(print_end(&printer, &clock, end))
 }
@@ -135,7 +149,10 @@ fn failed_to_serve(
 fn clock(args: &Args) -> Clock {
     match (args.start, args.speed) {
         (None, None) => Clock::system(),
-        (start, _) => Clock::stopped_at(start.unwrap_or_else(jiff::Timestamp::now)),
+        (start, _) => {
+            let start = start.map(|it| it.instant_in(&jiff::tz::TimeZone::UTC));
+            Clock::stopped_at(start.unwrap_or_else(jiff::Timestamp::now))
+        }
     }
 }
 
@@ -192,7 +209,10 @@ fn server(
 
 /// Installs the CRD, the policy and its binding, as in a production cluster.
 async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
-    for object in fivespot_api::manifest::installed(kube_minor) {
+    for mut object in fivespot_api::manifest::installed(kube_minor) {
+        // So that `kubectl apply` of the same manifests finds what it would have written itself.
+        let applied = format!("{object}\n");
+        object["metadata"]["annotations"][LAST_APPLIED] = applied.into();
         let origin = "the built-in manifests".to_owned();
         load::apply(
             client,

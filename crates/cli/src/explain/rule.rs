@@ -1,22 +1,26 @@
-//! One rule, with its examples.
+//! One rule with its examples, one lint, or the list of both.
 
 use std::io::Write;
 
+use fivespot_api::lint::{LINTS, Lint};
 use fivespot_api::rules::{self, Layer, Rule};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::output::Format;
 use crate::{Failure, Outcome, output};
 
-/// Explains the rule of that id.
+/// Explains the rule or the lint of that id.
 ///
 /// # Errors
-/// There is no such rule; names the known ones.
+/// There is none; names the known ones.
 pub(super) fn explain(
     id: &str,
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
+    if let Some(lint) = LINTS.iter().find(|it| it.code.eq_ignore_ascii_case(id)) {
+        return explain_lint(lint, format, out);
+    }
     let Some(rule) = Rule::find(id) else {
         return Err(Failure::new(format!("rule {id}"), "not found")
             .remedy(format!("give an id {}", known())));
@@ -39,15 +43,63 @@ pub(super) fn explain(
     Ok(Outcome::Yes)
 }
 
-/// No id was given.
-pub(super) fn unnamed() -> Failure {
-    let remedy = format!("give an id {}; for a machine named `rule`, set -n", known());
-    Failure::new("rule", "its id is missing").remedy(remedy)
+/// What lints find is admitted by every server, and rarely meant.
+fn explain_lint(
+    lint: &Lint,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let value = json!({
+        "id": lint.code,
+        "name": lint.name,
+        "why": lint.why,
+        "remedy": lint.remedy,
+    });
+    match format {
+        Format::Text => {
+            writeln!(
+                out,
+                "{}  {}\n\n{}\n\n{}",
+                lint.code, lint.name, lint.why, lint.remedy
+            )?;
+            writeln!(out, "\nchecked by `5spot validate` alone")?;
+        }
+        Format::Json => output::json(out, &value)?,
+        Format::Yaml => output::yaml(out, &value)?,
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Lists every rule and every lint.
+///
+/// # Errors
+/// The output cannot be written.
+pub(super) fn list(format: Format, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let rules = rules::all().map(|it| (it.id, it.path, it.message));
+    let lints = LINTS.iter().map(|it| (it.code, "lint", it.name));
+    let all: Vec<_> = rules.chain(lints).collect();
+    let items = all
+        .iter()
+        .map(|(id, path, message)| json!({"id": id, "path": path, "message": message}));
+    let items = json!({"items": items.collect::<Vec<Value>>()});
+    match format {
+        Format::Text => {
+            for (id, path, message) in all {
+                writeln!(out, "{id}  {path}: {message}")?;
+            }
+        }
+        Format::Json => output::json(out, &items)?,
+        Format::Yaml => output::yaml(out, &items)?,
+    }
+    Ok(Outcome::Yes)
 }
 
 fn known() -> String {
     let last = rules::all().last().map_or("", |rule| rule.id);
-    format!("from SM001 to {last}")
+    let last_lint = LINTS.last().map_or("", |lint| lint.code);
+    format!(
+        "from SM001 to {last} or from SL001 to {last_lint}; `5spot explain rule` lists them"
+    )
 }
 
 fn layers(rule: &Rule) -> &'static [&'static str] {

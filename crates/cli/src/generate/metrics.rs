@@ -14,10 +14,68 @@ pub(super) fn page() -> GeneratedFile {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::fs;
     use std::path::Path;
 
+    use fivespot_install::monitoring::{ALERTS, PANELS};
+
     use super::page;
+
+    /// The metrics that an expression names.
+    fn named(expression: &str) -> BTreeSet<String> {
+        let is_of_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let words = expression.split(|it| !is_of_name(it));
+        let metrics =
+            words.filter(|it| it.starts_with("fivespot_") || it.starts_with("process_"));
+        metrics
+            .map(|it| it.trim_end_matches("_bucket").to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn every_metric_of_an_alert_or_a_panel_is_on_the_page() {
+        let page = page().text;
+        let alerts = ALERTS.iter().map(|alert| (alert.name, alert.expression));
+        let panels = PANELS.iter().flat_map(|panel| {
+            panel
+                .series
+                .iter()
+                .map(|series| (panel.title, series.expression))
+        });
+        let mut count = 0;
+        for (title, expression) in alerts.chain(panels) {
+            let named = named(expression);
+            assert!(!named.is_empty(), "{title} names no metric: {expression}");
+            for metric in named {
+                let row = page
+                    .lines()
+                    .find(|line| line.starts_with(&format!("| `{metric}` |")));
+                let row = row.unwrap_or_else(|| panic!("{title}: there is no {metric}"));
+                let is_histogram = row.contains("| histogram |");
+                assert_eq!(is_histogram, expression.contains("_bucket"), "{title}");
+                count += 1;
+            }
+        }
+        assert!(count > 25, "{count}");
+    }
+
+    #[test]
+    fn every_alert_has_a_section_in_the_runbook() {
+        let runbook = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/runbook.md");
+        let runbook = fs::read_to_string(runbook).unwrap();
+        let titles = runbook.lines().filter_map(|line| line.strip_prefix("## "));
+        let anchors: BTreeSet<String> = titles
+            .map(|title| title.to_lowercase().replace(' ', "-"))
+            .collect();
+        for alert in ALERTS {
+            assert!(
+                anchors.contains(alert.anchor),
+                "{}: {anchors:?}",
+                alert.name
+            );
+        }
+    }
 
     #[test]
     fn the_page_in_the_source_tree_tells_of_the_metrics_there_are() {

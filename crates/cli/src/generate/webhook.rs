@@ -49,6 +49,14 @@ pub(super) struct Args {
     /// Who issues and renews the certificate
     #[arg(long, value_enum, default_value_t)]
     certificates: Certificates,
+
+    /// Namespace from which the NetworkPolicy lets metrics be read
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t = Settings::default().metrics_namespace,
+    )]
+    metrics_namespace: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -73,6 +81,7 @@ impl Args {
     /// A namespace whose name none can have.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
         check_namespace(&self.operator_namespace)?;
+        check_namespace(&self.metrics_namespace)?;
         file::webhook(&Settings {
             home: self.operator_namespace.clone(),
             image: self.image.clone(),
@@ -82,6 +91,7 @@ impl Args {
                 Certificates::Own => Keeper::Webhook,
                 Certificates::CertManager => Keeper::CertManager,
             },
+            metrics_namespace: self.metrics_namespace.clone(),
         })
         .map_err(failed)
     }

@@ -31,10 +31,10 @@ impl Answer {
         }
     }
 
-    /// Whether the object is invalid: rejected by a server, or with lint warnings under --lint error.
+    /// Whether the object is invalid: rejected by a server, or with a lint warning that is an error.
     pub(super) fn is_no(&self, lint: LintLevel) -> bool {
-        let is_linted = lint == LintLevel::Error && !self.lints.is_empty();
-        is_linted || matches!(self.verdict, Verdict::Refused(_))
+        let is_error = |it: &LintWarning| lint.level(it) == Level::Error;
+        self.lints.iter().any(is_error) || matches!(self.verdict, Verdict::Refused(_))
     }
 
     /// What a server refuses the object for, one by one.
@@ -59,7 +59,7 @@ impl Answer {
             rule: lint_warning.lint.code.to_owned(),
             field: lint_warning.field.clone(),
             message: lint_warning.message.clone(),
-            level: lint.level(),
+            level: lint.level(lint_warning),
         });
         warnings.chain(lints).collect()
     }

@@ -29,6 +29,9 @@ pub(super) struct Refusal {
     source: String,
 }
 
+/// How many characters of an object are repeated that does not say what it is.
+const LONGEST_ECHO: usize = 80;
+
 impl Refusal {
     /// The object breaks its schema or a rule in it.
     pub(super) fn invalid(subject: &Subject, errors: &[FieldError]) -> Self {
@@ -128,10 +131,16 @@ impl Refusal {
         // As kubectl sends it.
         object.sort_all_objects();
         let origin = &subject.origin;
+        // What is no manifest may be a secret, and this is printed into the log of a pipeline.
+        let mut shown = object.to_string();
+        if let Some((end, _)) = shown.char_indices().nth(LONGEST_ECHO) {
+            shown.truncate(end);
+            shown.push_str("...");
+        }
         Self::by_kubectl(
             (400, "BadRequest"),
             format!(
-                "unable to decode \"{origin}\": Object '{field}' is missing in '{object}'"
+                "unable to decode \"{origin}\": Object '{field}' is missing in '{shown}'"
             ),
         )
     }

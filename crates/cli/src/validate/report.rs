@@ -19,7 +19,7 @@ pub(super) fn print(
     match args.output {
         Form::Text => {
             let mut lines = Vec::new();
-            text(&mut lines, answers, args.explain)?;
+            text(&mut lines, answers, args)?;
             let lines = String::from_utf8_lossy(&lines);
             Ok(write!(out, "{}", plain::lines(&lines))?)
         }
@@ -30,14 +30,15 @@ pub(super) fn print(
     }
 }
 
-/// As kubectl prints them, followed by lint warnings.
-fn text(out: &mut dyn Write, answers: &[Answer], explain: bool) -> io::Result<()> {
+/// As kubectl prints them, followed by lint warnings, and by how many there are of each.
+fn text(out: &mut dyn Write, answers: &[Answer], args: &Args) -> io::Result<()> {
     for answer in answers {
         for warning in &answer.warnings {
             writeln!(out, "Warning: {warning}")?;
         }
         let handle = answer.subject.handle();
         match &answer.verdict {
+            Verdict::Valid | Verdict::Skipped(_) if args.quiet => {}
             Verdict::Valid => writeln!(out, "{handle} valid")?,
             Verdict::Skipped(why) => writeln!(out, "{handle} skipped: {why}")?,
             Verdict::Refused(refusals) => {
@@ -48,13 +49,35 @@ fn text(out: &mut dyn Write, answers: &[Answer], explain: bool) -> io::Result<()
         }
         for lint_warning in &answer.lints {
             let (code, field) = (lint_warning.lint.code, &lint_warning.field);
-            writeln!(out, "{handle} {code} {field}: {}", lint_warning.message)?;
+            let level = args.lint.level(lint_warning).as_str();
+            writeln!(
+                out,
+                "{handle} {level}[{code}] {field}: {}",
+                lint_warning.message
+            )?;
         }
-        if explain {
+        if args.explain {
             explained(out, answer)?;
         }
     }
-    Ok(())
+    if answers.is_empty() {
+        return Ok(());
+    }
+    let [valid, invalid, skipped] = counts(answers, args);
+    writeln!(out, "{valid} valid, {invalid} invalid, {skipped} skipped")
+}
+
+/// How many are valid, invalid and skipped. One with a lint error is not valid.
+fn counts(answers: &[Answer], args: &Args) -> [usize; 3] {
+    let count =
+        |wanted: &dyn Fn(&Answer) -> bool| answers.iter().filter(|it| wanted(it)).count();
+    let is_skipped = |it: &Answer| matches!(it.verdict, Verdict::Skipped(_));
+    let is_invalid = |it: &Answer| it.is_no(args.lint);
+    [
+        count(&|it| !is_invalid(it) && !is_skipped(it)),
+        count(&is_invalid),
+        count(&|it| is_skipped(it) && !is_invalid(it)),
+    ]
 }
 
 /// The steps, their cost, and the violated rules.
@@ -85,14 +108,12 @@ fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
 
 /// One document: every object with its answer, and how many there are of each.
 fn json(out: &mut dyn Write, args: &Args, answers: &[Answer]) -> Result<(), Failure> {
-    let count = |wanted: fn(&Verdict) -> bool| {
-        answers.iter().filter(|it| wanted(&it.verdict)).count()
-    };
+    let [valid, invalid, skipped] = counts(answers, args);
     let report = json!({
         "items": answers.iter().map(|it| item(it, args)).collect::<Vec<_>>(),
-        "valid": count(|it| matches!(it, Verdict::Valid)),
-        "invalid": count(|it| matches!(it, Verdict::Refused(_))),
-        "skipped": count(|it| matches!(it, Verdict::Skipped(_))),
+        "valid": valid,
+        "invalid": invalid,
+        "skipped": skipped,
     });
     output::json(out, &report)
 }
@@ -111,7 +132,7 @@ fn item(answer: &Answer, args: &Args) -> Value {
         let lint_warning = |it: &LintWarning| {
             json!({
                 "code": it.lint.code,
-                "level": args.lint.level().as_str(),
+                "level": args.lint.level(it).as_str(),
                 "field": it.field,
                 "message": it.message,
                 "remedy": it.lint.remedy,

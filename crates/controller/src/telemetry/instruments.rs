@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
+use fivespot_api::Phase;
 use fivespot_plan::Unknown;
+use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::context::Context;
@@ -234,12 +236,25 @@ fn lease(context: &Context) -> Check {
 
 fn levels(context: &Context) -> Levels {
     let mut phases: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for phase in fivespot_api::Phase::ALL {
+    for phase in Phase::ALL {
         phases.insert(phase.as_str(), 0);
     }
-    for (key, phase) in context.phases() {
-        if context.is_own(&key) {
-            *phases.entry(phase.as_str()).or_default() += 1;
+    let now = context.clock.now();
+    let mut unready: BTreeMap<String, u64> = BTreeMap::new();
+    let mut spent: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+    let mut oldest_pending = SignedDuration::ZERO;
+    for (key, reported) in context.reported() {
+        if !context.is_own(&key) {
+            continue;
+        }
+        let phase = reported.phase.as_str();
+        *phases.entry(phase).or_default() += 1;
+        *spent.entry((key.namespace.clone(), phase)).or_default() += 1;
+        if let Some(found) = reported.unready {
+            if reported.phase == Phase::Pending {
+                oldest_pending = oldest_pending.max(now.duration_since(found.since));
+            }
+            *unready.entry(found.reason.into()).or_default() += 1;
         }
     }
     let shards = match context.role() {
@@ -247,7 +262,11 @@ fn levels(context: &Context) -> Levels {
         _ => 0,
     };
     Levels {
+        now: Some(now),
         phases: phases.into_iter().collect(),
+        unready,
+        oldest_pending,
+        spent,
         due: u64::try_from(context.queue.due()).unwrap_or(u64::MAX),
         is_acting: context.fence.is_in_force(),
         shards: u64::from(shards),

@@ -3,9 +3,12 @@
 mod process;
 mod request;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -74,6 +77,30 @@ pub const METRICS: &[Row] = &[
         "gauge",
         &["phase"],
         "ScheduledMachines of this replica by phase",
+    ),
+    row(
+        "fivespot_machines_unready",
+        "gauge",
+        &["reason"],
+        "ScheduledMachines of this replica whose condition Ready is not True, by its reason",
+    ),
+    row(
+        "fivespot_oldest_pending_seconds",
+        "gauge",
+        &[],
+        "How long the ScheduledMachine in phase Pending that waits longest has not been Ready",
+    ),
+    row(
+        "fivespot_ready_lateness_seconds",
+        "histogram",
+        &[],
+        "Time from the creation of a Machine, at the opening of its window, to phase Active",
+    ),
+    row(
+        "fivespot_machine_seconds_total",
+        "counter",
+        &["namespace", "phase"],
+        "Time that ScheduledMachines of this replica have spent in a phase, counted at each scrape",
     ),
     row(
         "fivespot_orphaned_machines",
@@ -201,6 +228,12 @@ pub(crate) struct Metrics {
     lateness: Histogram,
     active: Gauge,
     by_phase: Family<Labels<1>, Gauge>,
+    unready: Family<Labels<1>, Gauge>,
+    oldest_pending: Gauge,
+    ready_lateness: Histogram,
+    machine_seconds: Family<Labels<2>, Counter<f64, AtomicU64>>,
+    /// When the time in phases was counted last.
+    counted_at: Mutex<Option<Timestamp>>,
     orphans: Gauge,
     evaluations: Counters<1>,
     kill_switches: Counter,
@@ -221,6 +254,14 @@ pub(crate) struct Metrics {
 pub(crate) struct Levels {
     /// Phases of the instance's own ScheduledMachines.
     pub(crate) phases: Vec<(&'static str, u64)>,
+    /// The present instant; none before the controller has begun.
+    pub(crate) now: Option<Timestamp>,
+    /// How many of them are not ready, by the reason.
+    pub(crate) unready: BTreeMap<String, u64>,
+    /// How long the one in phase Pending that waits longest has not been ready.
+    pub(crate) oldest_pending: SignedDuration,
+    /// How many of them are in a phase, by their namespaces.
+    pub(crate) spent: BTreeMap<(String, &'static str), u64>,
     /// How many are due.
     pub(crate) due: u64,
     /// Whether the instance may act.
@@ -238,6 +279,11 @@ const LATENESSES: [f64; 12] = [
     0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 60.0, 300.0,
 ];
 
+/// A minute to two hours: what hosts take to boot.
+const READY_LATENESSES: [f64; 10] = [
+    10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0,
+];
+
 impl Metrics {
     /// All of them, at zero.
     pub(crate) fn new() -> Self {
@@ -251,6 +297,11 @@ impl Metrics {
             lateness: Histogram::new(LATENESSES),
             active: Gauge::default(),
             by_phase: Family::default(),
+            unready: Family::default(),
+            oldest_pending: Gauge::default(),
+            ready_lateness: Histogram::new(READY_LATENESSES),
+            machine_seconds: Family::default(),
+            counted_at: Mutex::default(),
             orphans: Gauge::default(),
             evaluations: Family::default(),
             kill_switches: Counter::default(),
@@ -288,6 +339,13 @@ impl Metrics {
         );
         register(registry, "fivespot_machines_active", &self.active);
         register(registry, "fivespot_machines_by_phase", &self.by_phase);
+        register(registry, "fivespot_machines_unready", &self.unready);
+        let name = "fivespot_oldest_pending_seconds";
+        register(registry, name, &self.oldest_pending);
+        let name = "fivespot_ready_lateness_seconds";
+        register(registry, name, &self.ready_lateness);
+        let name = "fivespot_machine_seconds_total";
+        register(registry, name, &self.machine_seconds);
         register(registry, "fivespot_orphaned_machines", &self.orphans);
         register(
             registry,
@@ -341,6 +399,34 @@ impl Metrics {
     /// A change of phase was stored so long after it was foretold.
     pub(crate) fn was_late(&self, by: SignedDuration) {
         self.lateness.observe(by.as_secs_f64().max(0.0));
+    }
+
+    /// A machine came into service so long after it was created.
+    pub(crate) fn became_ready(&self, after: SignedDuration) {
+        self.ready_lateness.observe(after.as_secs_f64().max(0.0));
+    }
+
+    /// Adds the time since the last call to the phases that machines are in.
+    fn count_time(&self, levels: &Levels) {
+        let Some(now) = levels.now else {
+            return;
+        };
+        let mut counted = self
+            .counted_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let since = counted.replace(now);
+        let elapsed = since.map_or(SignedDuration::ZERO, |it| now.duration_since(it));
+        for ((namespace, phase), count) in &levels.spent {
+            let labels = [
+                ("namespace", namespace.clone()),
+                ("phase", (*phase).to_owned()),
+            ];
+            let machines = f64::from(u32::try_from(*count).unwrap_or(u32::MAX));
+            self.machine_seconds
+                .get_or_create(&labels)
+                .inc_by(elapsed.as_secs_f64().max(0.0) * machines);
+        }
     }
 
     /// A schedule was asked.
@@ -397,6 +483,15 @@ impl Metrics {
             let labels = [("phase", (*phase).to_owned())];
             self.by_phase.get_or_create(&labels).set(number(*count));
         }
+        // A reason that nobody has any more is not shown with its last number.
+        self.unready.clear();
+        for (reason, count) in &levels.unready {
+            let labels = [("reason", reason.clone())];
+            self.unready.get_or_create(&labels).set(number(*count));
+        }
+        self.oldest_pending
+            .set(levels.oldest_pending.as_secs().max(0));
+        self.count_time(levels);
         self.active.set(active);
         self.queue.set(number(levels.due));
         self.is_leader.set(i64::from(levels.is_acting));
@@ -443,14 +538,33 @@ mod tests {
             ("resource", resource),
             ("code", code),
         ]);
+        metrics.became_ready(SignedDuration::from_mins(3));
+        let start: Timestamp = "2026-03-06T14:00:00Z".parse().unwrap();
+        let active = (("team-a".to_owned(), "Active"), 2);
         let levels = Levels {
+            now: Some(start),
+            unready: [("Provisioning".to_owned(), 2)].into(),
+            oldest_pending: SignedDuration::from_mins(20),
+            spent: [active].into(),
             phases: vec![("Active", 2), ("Inactive", 1)],
             due: 3,
             is_acting: true,
             shards: 0,
             orphans: 1,
         };
+        metrics.text(&levels);
+        let levels = Levels {
+            now: Some(start + SignedDuration::from_secs(30)),
+            ..levels
+        };
         let text = metrics.text(&levels);
+        assert!(text.contains(
+            "fivespot_machine_seconds_total{namespace=\"team-a\",phase=\"Active\"} 60.0\n"
+        ), "{text}");
+        assert!(
+            text.contains("fivespot_oldest_pending_seconds 1200\n"),
+            "{text}"
+        );
         for row in METRICS {
             let stem = row.name.strip_suffix("_total").unwrap_or(row.name);
             assert!(

@@ -157,7 +157,7 @@ fn a_confined_operator_is_bound_cluster_wide_to_definitions_alone() {
             "a/5spot-controller",
             "a/5spot-controller-k0smotron",
             "a/5spot-controller-providers",
-            "5spot-system/5spot-controller"
+            "5spot-system/5spot-controller-leases"
         ]
     );
 }

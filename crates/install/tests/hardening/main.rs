@@ -270,9 +270,11 @@ fn policies_of_the_chart() -> Vec<Value> {
     documents
         .filter(|it| it.contains("\nkind: NetworkPolicy\n"))
         .map(|it| {
-            let is_action = |line: &&str| line.starts_with("{{-");
+            let is_action = |line: &&str| line.trim_start().starts_with("{{");
             let lines: Vec<&str> = it.lines().filter(|line| !is_action(line)).collect();
-            serde_saphyr::from_str(&lines.join("\n")).unwrap()
+            let text = lines.join("\n");
+            let text = text.replace("{{ include \"5spot.controller\" $ }}", "operator");
+            serde_saphyr::from_str(&text.replace("{{ . }}", "443")).unwrap()
         })
         .collect()
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{schema, text};
+use super::{markdown, schema, table, text};
 use crate::chart;
 use crate::provider::PROVIDERS;
 
@@ -28,83 +28,32 @@ fn shipped() -> Value {
     serde_saphyr::from_str(&text().unwrap()).unwrap()
 }
 
-fn is_of_type(name: &Value, value: &Value) -> bool {
-    match name.as_str().unwrap() {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        other => panic!("no type of JSON Schema: {other}"),
-    }
-}
-
-/// Where `value` is not as `schema` wants it, by the keywords that ours has. What is of a wrong
-/// type is not looked into.
-fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
-    let types = match &schema["type"] {
-        Value::Array(names) => names.clone(),
-        Value::Null => Vec::new(),
-        name => vec![name.clone()],
-    };
-    if !types.is_empty() && !types.iter().any(|it| is_of_type(it, value)) {
-        return vec![format!("{at} type")];
-    }
-    let mut all = Vec::new();
-    for (keyword, wanted) in schema.as_object().unwrap() {
-        match keyword.as_str() {
-            "$schema" | "$comment" | "type" => {}
-            "enum" if wanted.as_array().unwrap().contains(value) => {}
-            "minimum" if value.as_i64() >= wanted.as_i64() => {}
-            "minLength" if value.as_str().map(str::len) >= Some(1) => {}
-            "enum" | "minimum" | "minLength" => all.push(format!("{at} {keyword}")),
-            "required" => {
-                let names = wanted.as_array().unwrap().iter();
-                let missing =
-                    names.filter(|it| value.get(it.as_str().unwrap()).is_none());
-                all.extend(
-                    missing.map(|it| format!("{at}.{} missing", it.as_str().unwrap())),
-                );
-            }
-            "items" => {
-                let inner = value.as_array().unwrap().iter();
-                all.extend(inner.flat_map(|it| faults(wanted, it, &format!("{at}[]"))));
-            }
-            "properties" => {
-                for (name, inner) in value.as_object().unwrap() {
-                    if let Some(wanted) = wanted.get(name) {
-                        all.extend(faults(wanted, inner, &format!("{at}.{name}")));
-                    }
-                }
-            }
-            "additionalProperties" => {
-                for (name, inner) in value.as_object().unwrap() {
-                    let at = format!("{at}.{name}");
-                    match wanted {
-                        _ if schema["properties"].get(name).is_some() => {}
-                        Value::Bool(_) => all.push(format!("{at} unknown")),
-                        wanted => all.extend(faults(wanted, inner, &at)),
-                    }
-                }
-            }
-            other => panic!("{at}: this test does not know {other}"),
-        }
-    }
-    all
+/// The path of each value that a template reads, by its longest form.
+fn read(templates: &str) -> BTreeSet<String> {
+    let rests = templates.split("$.Values.").skip(1);
+    let of_path = |it: char| it.is_ascii_alphanumeric() || it == '.';
+    rests
+        .map(|rest| rest.split(|it| !of_path(it)).next().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
 fn every_word_that_is_allowed_is_one_that_a_template_knows_and_the_other_way_round() {
     let (schema, templates) = (schema(), templates());
-    assert_eq!(
-        allowed(&schema, "/properties/admission/enum"),
-        between(&templates, "$.Values.admission \"", '"')
-    );
-    assert_eq!(
-        allowed(&schema, "/properties/nodeAccess/enum"),
-        between(&templates, "$.Values.nodeAccess \"", '"')
-    );
+    for (place, value) in [
+        ("/properties/admission/enum", "$.Values.admission \""),
+        ("/properties/nodeAccess/enum", "$.Values.nodeAccess \""),
+        (
+            "/properties/agent/properties/detection/enum",
+            "$.Values.agent.detection \"",
+        ),
+    ] {
+        let known = between(&templates, value, '"');
+        let allowed = allowed(&schema, place);
+        // The word that is left is what no template asks for: the branch of none.
+        assert!(known.is_subset(&allowed), "{place}: {known:?}");
+        assert!(allowed.len() <= known.len() + 1, "{place}: {known:?}");
+    }
     let providers = allowed(&schema, "/properties/providers/items/enum");
     assert_eq!(providers, between(&templates, "if has \"", '"'));
     assert_eq!(providers, PROVIDERS.iter().map(|it| it.name).collect());
@@ -112,62 +61,54 @@ fn every_word_that_is_allowed_is_one_that_a_template_knows_and_the_other_way_rou
 
 #[test]
 fn a_template_reads_every_value_that_the_schema_knows_and_no_other() {
-    let schema = schema();
-    let templates =
-        templates().replace(|it: char| !it.is_alphanumeric() && it != '$', " ");
-    let read = between(&templates, "$ Values ", ' ');
-    let known = schema["properties"].as_object().unwrap().keys();
-    let known: BTreeSet<&str> = known.map(String::as_str).collect();
-    assert_eq!(known, &read | &BTreeSet::from(["global"]));
-    let shipped = shipped();
-    let given: BTreeSet<&str> = shipped
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
-    assert_eq!(given, read);
+    let read = read(&templates());
+    let known: BTreeSet<String> =
+        table::entries().into_iter().map(|it| it.path).collect();
+    let is_read = |path: &String| {
+        read.iter()
+            .any(|it| it == path || path.starts_with(&format!("{it}.")))
+    };
+    let unread: Vec<&String> = known.iter().filter(|it| !is_read(it)).collect();
+    assert_eq!(unread, [&String::new(); 0]);
+    let is_known = |path: &String| {
+        known
+            .iter()
+            .any(|it| it == path || it.starts_with(&format!("{path}.")))
+    };
+    let unknown: Vec<&String> = read.iter().filter(|it| !is_known(it)).collect();
+    assert_eq!(unknown, [&String::new(); 0]);
 }
 
 #[test]
-fn the_values_that_are_shipped_satisfy_the_schema() {
-    assert_eq!(faults(&schema(), &shipped(), ""), Vec::<String>::new());
-}
-
-#[test]
-fn a_value_that_is_mistyped_is_refused_and_not_taken_for_the_branch_of_none() {
-    let rows = [
-        ("/admission", json!("deny"), ".admission enum"),
-        ("/nodeAccess", json!("managment"), ".nodeAccess enum"),
-        (
-            "/providers",
-            json!(["k0smotron", "metal"]),
-            ".providers[] enum",
-        ),
-        ("/providers", json!("metal3"), ".providers type"),
-        ("/networkPolicy", json!("no"), ".networkPolicy type"),
-        ("/replicas", json!("3"), ".replicas type"),
-        (
-            "/kubeconfigs",
-            json!({"clusters": [], "namespaces": [], "clusterWide": true, "clusterwide": true}),
-            ".kubeconfigs.clusterwide unknown",
-        ),
-        (
-            "/resources",
-            json!({"limit": {"memory": "1Gi"}}),
-            ".resources.limit unknown",
-        ),
-    ];
-    for (place, value, fault) in rows {
-        let mut values = shipped();
-        *values.pointer_mut(place).unwrap() = value;
-        assert_eq!(faults(&schema(), &values, ""), [fault], "{values}");
+fn every_value_is_in_the_file_the_schema_and_the_readme() {
+    let (shipped, schema, readme) = (shipped(), schema(), markdown());
+    for entry in table::entries() {
+        let pointer = format!("/{}", entry.path.replace('.', "/"));
+        assert_eq!(shipped.pointer(&pointer), Some(&entry.default), "{pointer}");
+        let place = format!("/properties{}", pointer.replace('/', "/properties/"));
+        let place = place.replacen("/properties/properties/", "/properties/", 1);
+        assert!(schema.pointer(&place).is_some(), "{place}");
+        assert!(
+            readme.contains(&format!("| `{}` |", entry.path)),
+            "{readme}"
+        );
     }
-    let mut values = shipped();
-    values["admision"] = json!("Audit");
-    assert_eq!(faults(&schema(), &values, ""), [".admision unknown"]);
-    values.as_object_mut().unwrap().remove("admission");
-    let mut named = faults(&schema(), &values, "");
-    named.sort();
-    assert_eq!(named, [".admision unknown", ".admission missing"]);
+}
+
+#[test]
+fn a_group_is_closed_to_unknown_words() {
+    let schema = schema();
+    for group in [
+        "",
+        "/properties/kubeconfigs",
+        "/properties/agent/properties/image",
+    ] {
+        let closed = schema.pointer(&format!("{group}/additionalProperties"));
+        assert_eq!(closed, Some(&json!(false)), "{group}");
+        assert_ne!(
+            schema.pointer(&format!("{group}/required")),
+            None,
+            "{group}"
+        );
+    }
 }

@@ -1,0 +1,130 @@
+//! `5spot check`: is 5-Spot well in this cluster?
+
+mod agent;
+mod crd;
+mod finding;
+mod machine;
+mod operator;
+mod policy;
+mod server;
+
+use std::io::Write;
+
+use fivespot_api::name;
+use serde_json::json;
+
+use crate::cluster::{self, Source};
+use crate::output::{self, Format};
+use crate::reader::Reader;
+use crate::{Failure, Outcome};
+use finding::Finding;
+
+/// The name of the Lease unless the operator is told another.
+const LEASE: &str = "5spot-leader";
+
+/// Check whether 5-Spot works in this cluster, and say what to do where it does not
+///
+/// Only reads. Checks the CRDs and their version, the policy, the Lease, the kinds of the providers
+/// that ScheduledMachines name, the kubeconfig Secrets of their Clusters, and the reclaim agent
+/// where a ScheduledMachine has killIfCommands.
+///
+/// Exit codes: 0 all is well (warnings included), 1 something is wrong or could not be checked, 2
+/// the API server cannot be reached.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  5spot check
+  5spot check --context prod -o json
+  5spot check --operator-namespace platform")]
+pub(crate) struct Args {
+    /// Namespace of the operator
+    #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
+    operator_namespace: String,
+    /// Name of the operator's ServiceAccount
+    #[arg(long, value_name = "NAME", default_value = name::CONTROLLER)]
+    service_account: String,
+    /// Name of the operator's Lease
+    #[arg(long, value_name = "NAME", default_value = LEASE)]
+    lease_name: String,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// Where the operator is looked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Operator {
+    /// Its namespace.
+    pub(crate) namespace: String,
+    /// Its ServiceAccount.
+    pub(crate) account: String,
+    /// Its Lease, unless it is divided into shards.
+    pub(crate) lease: String,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let operator = Operator {
+        namespace: args.operator_namespace.clone(),
+        account: args.service_account.clone(),
+        lease: args.lease_name.clone(),
+    };
+    let findings = cluster::block_on(async {
+        let reader = Reader::connect(&args.source).await?;
+        Ok(findings(&reader, &operator).await)
+    })?;
+    print(&findings, args.output, out)?;
+    Ok(if findings.iter().all(Finding::is_well) {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
+}
+
+/// Whether an operator holds its Lease in a namespace.
+pub(crate) async fn is_lease_fresh(reader: &Reader, namespace: &str) -> bool {
+    let operator = Operator {
+        namespace: namespace.to_owned(),
+        account: name::CONTROLLER.to_owned(),
+        lease: LEASE.to_owned(),
+    };
+    operator::lease(reader, &operator).await.is_well()
+}
+
+/// Every check, in the order in which its result is of use: what is missing first explains the
+/// rest.
+async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
+    let mut all = vec![server::check(reader)];
+    let crds = crd::check(reader).await;
+    let is_installed = crds.iter().all(|it| !it.is_missing());
+    all.extend(crds);
+    all.extend(policy::check(reader).await);
+    all.extend(operator::check(reader, operator).await);
+    if is_installed {
+        let machines = machine::read(reader).await;
+        all.extend(machine::check(reader, operator, &machines).await);
+        all.extend(agent::check(&machines));
+    }
+    all
+}
+
+fn print(
+    findings: &[Finding],
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    match format {
+        Format::Text => {
+            for finding in findings {
+                writeln!(out, "{finding}")?;
+            }
+            writeln!(out, "{}", finding::summary(findings))?;
+            Ok(())
+        }
+        Format::Json => output::json(out, &json!({"items": findings})),
+        Format::Yaml => output::yaml(out, &json!({"items": findings})),
+    }
+}
+
+#[cfg(test)]
+mod tests;

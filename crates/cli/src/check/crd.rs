@@ -1,0 +1,102 @@
+//! Whether the CRDs are there, and of this version.
+
+use std::collections::BTreeSet;
+
+use fivespot_api::manifest;
+use serde_json::Value;
+
+use super::finding::Finding;
+use crate::reader::{Answer, Reader};
+
+const CHECK: &str = "crd";
+const REMEDY: &str = "apply deploy/install.yaml or install the chart";
+
+/// One finding for each CRD.
+pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for document in manifest::installed(reader.minor) {
+        if document["kind"] == "CustomResourceDefinition" {
+            all.push(one(reader, &document).await);
+        }
+    }
+    all
+}
+
+async fn one(reader: &Reader, ours: &Value) -> Finding {
+    let name = ours["metadata"]["name"].as_str().unwrap_or_default();
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+    match reader.get(&path).await {
+        Answer::Missing => Finding::error(
+            CHECK,
+            format!("5-Spot is not installed in this cluster: there is no CRD {name}"),
+        )
+        .remedy(REMEDY)
+        .missing(),
+        Answer::Refused(why) => Finding::unknown(CHECK, format!("{name}: {why}")),
+        Answer::Found(stored) => compared(name, ours, &stored),
+    }
+}
+
+fn compared(name: &str, ours: &Value, stored: &Value) -> Finding {
+    let is_true = |kind: &str| {
+        let conditions = stored["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|it| it["type"] == kind && it["status"] == "True")
+    };
+    if !is_true("Established") {
+        return Finding::error(CHECK, format!("{name} is not served yet")).remedy(
+            format!("look at the conditions of `kubectl get crd {name} -o yaml`"),
+        );
+    }
+    let (ours, stored) = (fields(ours), fields(stored));
+    let named = |these: &BTreeSet<String>, those: &BTreeSet<String>| {
+        let missing: Vec<&String> = these.difference(those).collect();
+        match missing.as_slice() {
+            [] => None,
+            [one] => Some((*one).clone()),
+            [one, rest @ ..] => Some(format!("{one} and {} more", rest.len())),
+        }
+    };
+    match (named(&ours, &stored), named(&stored, &ours)) {
+        (None, None) => Finding::ok(CHECK, format!("{name} is of this version")),
+        (Some(missing), _) => Finding::error(
+            CHECK,
+            format!("{name} is older than this 5spot: it lacks {missing}"),
+        )
+        .remedy(REMEDY),
+        (None, Some(more)) => Finding::warning(
+            CHECK,
+            format!("{name} is newer than this 5spot: it has {more}"),
+        )
+        .remedy("use the 5spot of the version that is installed"),
+    }
+}
+
+/// What a CRD knows: its fields by their paths, and its rules by their messages.
+fn fields(crd: &Value) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    let versions = crd["spec"]["versions"].as_array();
+    for version in versions.into_iter().flatten() {
+        collect(&version["schema"]["openAPIV3Schema"], "", &mut all);
+    }
+    all
+}
+
+fn collect(schema: &Value, path: &str, all: &mut BTreeSet<String>) {
+    let rules = schema["x-kubernetes-validations"].as_array();
+    for rule in rules.into_iter().flatten() {
+        let message = rule["message"].as_str().unwrap_or_default();
+        all.insert(format!("the rule of {path} \"{message}\""));
+    }
+    let properties = schema["properties"].as_object();
+    for (name, inner) in properties.into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        all.insert(path.clone());
+        collect(inner, &path, all);
+    }
+    for key in ["items", "additionalProperties"] {
+        if schema[key].is_object() {
+            collect(&schema[key], &format!("{path}[]"), all);
+        }
+    }
+}

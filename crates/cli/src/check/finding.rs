@@ -1,0 +1,122 @@
+//! What a check found, in one line.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::plain;
+
+/// How it stands with what was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Result {
+    /// It is as it should be.
+    Ok,
+    /// 5-Spot works, but not everything that was asked of it.
+    Warning,
+    /// 5-Spot does not work, in part or at all.
+    Error,
+    /// It could not be checked.
+    Unknown,
+}
+
+impl Result {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The result of one check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    check: &'static str,
+    result: Result,
+    message: String,
+    #[serde(rename = "whatToDo", skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    #[serde(skip)]
+    is_missing: bool,
+}
+
+impl Finding {
+    fn new(check: &'static str, result: Result, message: impl Into<String>) -> Self {
+        Self {
+            check,
+            result,
+            message: message.into(),
+            remedy: None,
+            is_missing: false,
+        }
+    }
+
+    /// All is well.
+    pub(super) fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self::new(check, Result::Ok, message)
+    }
+
+    /// Something does not work that was asked for.
+    pub(super) fn warning(check: &'static str, message: impl Into<String>) -> Self {
+        Self::new(check, Result::Warning, message)
+    }
+
+    /// Something is wrong.
+    pub(super) fn error(check: &'static str, message: impl Into<String>) -> Self {
+        Self::new(check, Result::Error, message)
+    }
+
+    /// The API server refused to answer.
+    pub(super) fn unknown(check: &'static str, error: impl fmt::Display) -> Self {
+        Self::new(check, Result::Unknown, error.to_string())
+            .remedy("ask as a user who may read it")
+    }
+
+    /// Adds what to do about it.
+    pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// What was looked for is not there at all.
+    pub(super) fn missing(mut self) -> Self {
+        self.is_missing = true;
+        self
+    }
+
+    /// Whether it is not there at all.
+    pub(super) fn is_missing(&self) -> bool {
+        self.is_missing
+    }
+
+    /// Whether nothing has to be done before 5-Spot works.
+    pub(super) fn is_well(&self) -> bool {
+        matches!(self.result, Result::Ok | Result::Warning)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let result = self.result.as_str();
+        let message = plain::lines(&self.message).replace('\n', " ");
+        write!(f, "{result:<8} {:<11} {message}", self.check)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The last line: how many of each.
+pub(super) fn summary(findings: &[Finding]) -> String {
+    let count = |result: Result| findings.iter().filter(|it| it.result == result).count();
+    let (errors, unknown) = (count(Result::Error), count(Result::Unknown));
+    let warnings = count(Result::Warning);
+    if errors + unknown + warnings == 0 {
+        return "All is well.".to_owned();
+    }
+    format!("{errors} errors, {warnings} warnings, {unknown} not checked")
+}

@@ -1,0 +1,184 @@
+//! Whether what ScheduledMachines name is there, and the operator may use it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fivespot_api::name;
+use serde_json::{Value, json};
+
+use super::Operator;
+use super::finding::Finding;
+use crate::reader::{Answer, Reader};
+
+/// Every ScheduledMachine.
+///
+/// # Errors
+/// The server does not list them: why.
+pub(super) async fn read(reader: &Reader) -> Result<Vec<Value>, String> {
+    reader
+        .list(&format!("/apis/{}/{}", name::API_VERSION, name::PLURAL))
+        .await
+}
+
+/// The kinds and the kubeconfig Secrets.
+pub(super) async fn check(
+    reader: &Reader,
+    operator: &Operator,
+    machines: &Result<Vec<Value>, String>,
+) -> Vec<Finding> {
+    let machines = match machines {
+        Ok(machines) => machines,
+        Err(why) => return vec![Finding::unknown("machines", why)],
+    };
+    let mut all = vec![cluster_api(reader).await];
+    all.extend(kinds(reader, operator, machines).await);
+    all.extend(kubeconfigs(reader, operator, machines).await);
+    all
+}
+
+async fn cluster_api(reader: &Reader) -> Finding {
+    const CHECK: &str = "cluster-api";
+    match reader.get("/apis/cluster.x-k8s.io").await {
+        Answer::Found(group) => {
+            let version = group["preferredVersion"]["version"]
+                .as_str()
+                .unwrap_or_default();
+            Finding::ok(CHECK, format!("Cluster API is served, {version}"))
+        }
+        Answer::Missing => Finding::error(CHECK, "Cluster API is not installed")
+            .remedy("install it with `clusterctl init`"),
+        Answer::Refused(why) => Finding::unknown(CHECK, why),
+    }
+}
+
+/// A kind, and the first ScheduledMachine that names it.
+type Named = BTreeMap<(String, String), String>;
+
+async fn kinds(reader: &Reader, operator: &Operator, machines: &[Value]) -> Vec<Finding> {
+    const CHECK: &str = "provider";
+    let mut named = Named::new();
+    for machine in machines {
+        for field in ["bootstrapSpec", "infrastructureSpec"] {
+            let text =
+                |key: &str| machine["spec"][field][key].as_str().map(str::to_owned);
+            if let (Some(version), Some(kind)) = (text("apiVersion"), text("kind")) {
+                named
+                    .entry((version, kind))
+                    .or_insert_with(|| identity(machine));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for ((version, kind), machine) in named {
+        let served = match reader.get(&format!("/apis/{version}")).await {
+            Answer::Found(list) => plural(&list, &kind),
+            Answer::Missing => None,
+            Answer::Refused(why) => {
+                all.push(Finding::unknown(CHECK, why));
+                continue;
+            }
+        };
+        let Some(plural) = served else {
+            let message =
+                format!("{kind} of {version}, named by {machine}, is not served");
+            all.push(
+                Finding::error(CHECK, message)
+                    .remedy("install the provider that serves it"),
+            );
+            continue;
+        };
+        let group = version.split('/').next().unwrap_or_default();
+        let attributes = json!({"group": group, "resource": plural, "verb": "create"});
+        let is_allowed = reader.may(&user(operator), attributes).await;
+        all.push(match is_allowed {
+            Some(false) => Finding::error(
+                CHECK,
+                format!("the operator may not create {plural} of {group}, named by {machine}"),
+            )
+            .remedy(format!(
+                "generate its role with `5spot generate rbac --provider`, or label a ClusterRole \
+                 {}=true",
+                name::AGGREGATE_LABEL
+            )),
+            Some(true) | None => {
+                Finding::ok(CHECK, format!("{kind} of {version} is served"))
+            }
+        });
+    }
+    all
+}
+
+/// The plural name of a kind in a list of resources; none where it is not served.
+fn plural(list: &Value, kind: &str) -> Option<String> {
+    let resources = list["resources"].as_array()?;
+    let found = resources.iter().find(|it| {
+        it["kind"] == kind && it["name"].as_str().is_some_and(|name| !name.contains('/'))
+    });
+    found?["name"].as_str().map(str::to_owned)
+}
+
+async fn kubeconfigs(
+    reader: &Reader,
+    operator: &Operator,
+    machines: &[Value],
+) -> Vec<Finding> {
+    const CHECK: &str = "kubeconfig";
+    let clusters: BTreeSet<(String, String)> = machines
+        .iter()
+        .filter_map(|it| {
+            let namespace = it["metadata"]["namespace"].as_str()?;
+            let cluster = it["spec"]["clusterName"].as_str()?;
+            Some((namespace.to_owned(), cluster.to_owned()))
+        })
+        .collect();
+    let nodes = json!({"resource": "nodes", "verb": "patch"});
+    if reader.may(&user(operator), nodes).await == Some(true) {
+        let message = "the operator reaches the nodes of this cluster itself";
+        return vec![Finding::ok(CHECK, message)];
+    }
+    let mut all = Vec::new();
+    for (namespace, cluster) in clusters {
+        let secret = name::kubeconfig_secret(&cluster);
+        let attributes = json!({
+            "resource": "secrets", "verb": "get", "namespace": namespace, "name": secret,
+        });
+        let is_allowed = reader.may(&user(operator), attributes).await;
+        let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
+        all.push(match (is_allowed, reader.get(&path).await) {
+            (Some(false), _) => Finding::warning(
+                CHECK,
+                format!(
+                    "the operator may not read Secret {namespace}/{secret}: it does not drain or \
+                     taint nodes of Cluster {cluster}"
+                ),
+            )
+            .remedy(format!(
+                "apply `5spot generate rbac --kubeconfig {namespace}/{cluster}`"
+            )),
+            (_, Answer::Missing) => Finding::warning(
+                CHECK,
+                format!("there is no Secret {namespace}/{secret}"),
+            )
+            .remedy(format!(
+                "look at Cluster {cluster}: its control plane writes it when it is initialized"
+            )),
+            (_, Answer::Refused(_) | Answer::Found(_)) => {
+                Finding::ok(CHECK, format!("the operator may read Secret {namespace}/{secret}"))
+            }
+        });
+    }
+    all
+}
+
+/// The operator, as API servers call it.
+fn user(operator: &Operator) -> String {
+    format!(
+        "system:serviceaccount:{}:{}",
+        operator.namespace, operator.account
+    )
+}
+
+/// Namespace and name of a ScheduledMachine.
+pub(super) fn identity(machine: &Value) -> String {
+    let text = |key: &str| machine["metadata"][key].as_str().unwrap_or_default();
+    format!("{}/{}", text("namespace"), text("name"))
+}

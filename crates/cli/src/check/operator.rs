@@ -1,0 +1,136 @@
+//! Whether an operator runs.
+
+use fivespot_api::name;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::Operator;
+use super::finding::Finding;
+use crate::reader::{Answer, Reader};
+
+/// The Deployment, if there is one, and the Lease.
+pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
+    let mut all = Vec::new();
+    all.extend(deployment(reader, operator).await);
+    all.push(lease(reader, operator).await);
+    all
+}
+
+/// None where the operator is not run by a Deployment of this namespace.
+async fn deployment(reader: &Reader, operator: &Operator) -> Option<Finding> {
+    const CHECK: &str = "deployment";
+    let namespace = &operator.namespace;
+    let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
+    let all = match reader.list(&path).await {
+        Ok(all) => all,
+        Err(why) => return Some(Finding::unknown(CHECK, why)),
+    };
+    let labels = name::controller_labels();
+    let has_labels = |it: &&Value| {
+        labels
+            .iter()
+            .all(|(key, value)| it["metadata"]["labels"][key] == value.as_str())
+    };
+    let found = all.iter().find(has_labels)?;
+    let name = found["metadata"]["name"].as_str().unwrap_or_default();
+    let ready = found["status"]["readyReplicas"]
+        .as_u64()
+        .unwrap_or_default();
+    let wanted = found["spec"]["replicas"].as_u64().unwrap_or(1);
+    let message = format!("{ready} of {wanted} replicas of {namespace}/{name} are ready");
+    let remedy = format!("`kubectl describe deployment {name} -n {namespace}` says why");
+    Some(match (ready, wanted) {
+        (_, 0) => Finding::error(CHECK, format!("{namespace}/{name} is scaled to 0"))
+            .remedy(format!(
+                "kubectl scale deployment {name} -n {namespace} --replicas=2"
+            )),
+        (0, _) => Finding::error(CHECK, message).remedy(remedy),
+        (ready, wanted) if ready < wanted => {
+            Finding::warning(CHECK, message).remedy(remedy)
+        }
+        _ => Finding::ok(CHECK, message),
+    })
+}
+
+/// The freshest Lease of an operator: that of the leader, or of a shard.
+pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
+    const CHECK: &str = "lease";
+    let namespace = &operator.namespace;
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let all = match reader.get(&format!("{path}/{}", operator.lease)).await {
+        Answer::Found(lease) => Ok(vec![lease]),
+        Answer::Refused(why) => Err(why),
+        Answer::Missing => reader.list(&path).await.map(|all| {
+            let is_shard =
+                |it: &Value| !it["metadata"]["labels"][name::SHARD_LABEL].is_null();
+            all.into_iter().filter(is_shard).collect()
+        }),
+    };
+    let all = match all {
+        Ok(all) => all,
+        Err(why) => return Finding::unknown(CHECK, why),
+    };
+    let freshest = all
+        .iter()
+        .filter_map(|it| Held::read(it, reader.now))
+        .min_by_key(|it| it.age);
+    let remedy = format!(
+        "look at its pods: `kubectl get pods -n {namespace} -l app.kubernetes.io/name=5spot`"
+    );
+    match freshest {
+        None => Finding::error(
+            CHECK,
+            format!(
+                "no operator holds a Lease in namespace {namespace}: no schedule applies"
+            ),
+        )
+        .remedy(format!(
+            "{remedy}, or name its namespace with --operator-namespace"
+        )),
+        Some(held) if held.age > held.duration => Finding::error(
+            CHECK,
+            format!(
+                "no operator runs: {} renewed the Lease {} ago",
+                held.holder,
+                short(held.age)
+            ),
+        )
+        .remedy(remedy),
+        Some(held) => Finding::ok(
+            CHECK,
+            format!("{} renewed its Lease {} ago", held.holder, short(held.age)),
+        ),
+    }
+}
+
+/// What a Lease says of its holder.
+struct Held {
+    holder: String,
+    age: SignedDuration,
+    duration: SignedDuration,
+}
+
+impl Held {
+    /// None where nobody holds it.
+    fn read(lease: &Value, now: Timestamp) -> Option<Self> {
+        let spec = &lease["spec"];
+        let holder = spec["holderIdentity"]
+            .as_str()
+            .filter(|it| !it.is_empty())?;
+        let renewed: Timestamp = spec["renewTime"].as_str()?.parse().ok()?;
+        let seconds = spec["leaseDurationSeconds"].as_i64()?;
+        Some(Self {
+            holder: holder.to_owned(),
+            age: now.duration_since(renewed).max(SignedDuration::ZERO),
+            duration: SignedDuration::from_secs(seconds),
+        })
+    }
+}
+
+fn short(age: SignedDuration) -> String {
+    match age.as_secs() {
+        seconds @ ..=120 => format!("{seconds}s"),
+        seconds @ ..=7200 => format!("{}m", seconds / 60),
+        seconds => format!("{}h", seconds / 3600),
+    }
+}

@@ -1,0 +1,118 @@
+//! Whether something rejects what violates a rule.
+
+use fivespot_api::{manifest, name};
+use fivespot_install::controller::POLICIES_SINCE;
+use serde_json::Value;
+
+use super::finding::Finding;
+use crate::reader::{Answer, Reader};
+
+const CHECK: &str = "admission";
+const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+
+/// One finding for each policy; in a cluster without policies, one for the webhook.
+pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
+    if reader.minor < POLICIES_SINCE {
+        return vec![webhook(reader).await];
+    }
+    let installed: Vec<Value> = manifest::installed(reader.minor).into_iter().collect();
+    let of_kind =
+        |kind: &'static str| installed.iter().filter(move |it| it["kind"] == kind);
+    let mut all = Vec::new();
+    for policy in of_kind("ValidatingAdmissionPolicy") {
+        let name = &policy["metadata"]["name"];
+        let binding = of_kind("ValidatingAdmissionPolicyBinding")
+            .find(|it| it["spec"]["policyName"] == *name);
+        let binding = binding.and_then(|it| it["metadata"]["name"].as_str());
+        all.push(bound(reader, policy, binding.unwrap_or_default()).await);
+    }
+    all
+}
+
+async fn bound(reader: &Reader, ours: &Value, binding: &str) -> Finding {
+    let name = ours["metadata"]["name"].as_str().unwrap_or_default();
+    let path = format!("{GROUP}/validatingadmissionpolicies/{name}");
+    let stored = match reader.get(&path).await {
+        Answer::Found(stored) => stored,
+        Answer::Refused(why) => return Finding::unknown(CHECK, format!("{name}: {why}")),
+        Answer::Missing => {
+            let webhook = webhook(reader).await;
+            return if webhook.is_well() {
+                webhook
+            } else {
+                Finding::error(CHECK, format!("there is no policy {name}"))
+                    .remedy("apply deploy/admission")
+            };
+        }
+    };
+    let path = format!("{GROUP}/validatingadmissionpolicybindings/{binding}");
+    let actions = match reader.get(&path).await {
+        Answer::Found(binding) => binding["spec"]["validationActions"].clone(),
+        Answer::Refused(why) => {
+            return Finding::unknown(CHECK, format!("{binding}: {why}"));
+        }
+        Answer::Missing => {
+            return Finding::error(
+                CHECK,
+                format!("no binding {binding} puts policy {name} in force"),
+            )
+            .remedy("apply deploy/admission");
+        }
+    };
+    let actions: Vec<&str> = actions
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if messages(&stored) != messages(ours) {
+        return Finding::warning(CHECK, format!("policy {name} is of another version"))
+            .remedy("apply deploy/admission of the version that is installed");
+    }
+    if !actions.contains(&"Deny") {
+        let actions = actions.join(", ");
+        return Finding::warning(
+            CHECK,
+            format!("policy {name} rejects nothing ({actions})"),
+        )
+        .remedy(
+            "apply deploy/admission/validatingadmissionpolicybinding.yaml to reject",
+        );
+    }
+    Finding::ok(CHECK, format!("policy {name} is in force"))
+}
+
+/// What a policy says of violations, which is what changes with a version.
+fn messages(policy: &Value) -> Vec<&Value> {
+    let validations = policy["spec"]["validations"].as_array();
+    validations
+        .into_iter()
+        .flatten()
+        .map(|it| &it["message"])
+        .collect()
+}
+
+async fn webhook(reader: &Reader) -> Finding {
+    let name = name::WEBHOOK_CONFIGURATION;
+    let path = format!("{GROUP}/validatingwebhookconfigurations/{name}");
+    match reader.get(&path).await {
+        Answer::Refused(why) => Finding::unknown(CHECK, format!("{name}: {why}")),
+        Answer::Missing => Finding::error(
+            CHECK,
+            "there is no policy and no webhook; only the CRD rejects",
+        )
+        .remedy("apply `5spot generate webhook`"),
+        Answer::Found(stored) => {
+            let bundle = &stored["webhooks"][0]["clientConfig"]["caBundle"];
+            if bundle.as_str().is_none_or(str::is_empty) {
+                Finding::error(CHECK, "the webhook has no caBundle: every change is rejected")
+                    .remedy(format!(
+                        "look at its log: `kubectl logs -A -l app.kubernetes.io/name=5spot,app.kubernetes.io/component=webhook` ({})",
+                        name::WEBHOOK
+                    ))
+            } else {
+                Finding::ok(CHECK, "the webhook is registered")
+            }
+        }
+    }
+}

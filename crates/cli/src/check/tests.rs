@@ -1,0 +1,144 @@
+use fivespot_apiserver::Server;
+use fivespot_testkit::{
+    Clock, Cluster, Coordination, Lease, Terms, instant, machine_path, scheduled_machine,
+};
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::{Operator, finding, findings, print};
+use crate::output::Format;
+use crate::reader::Reader;
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+
+/// Acts only with the Lease that is looked for.
+fn elected(options: &mut fivespot_controller::Options) {
+    options.coordination = Coordination::Leader(Lease {
+        namespace: "5spot-system".to_owned(),
+        name: "5spot-leader".to_owned(),
+        terms: Terms::default(),
+    });
+}
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+
+async fn reader(client: Client) -> Reader {
+    Reader::of(client, "the test").await.unwrap()
+}
+
+/// What is printed, and whether all is well.
+async fn checked(client: Client) -> (String, bool) {
+    let operator = Operator {
+        namespace: "5spot-system".to_owned(),
+        account: "5spot-controller".to_owned(),
+        lease: "5spot-leader".to_owned(),
+    };
+    let findings = findings(&reader(client).await, &operator).await;
+    let mut out = Vec::new();
+    print(&findings, Format::Text, &mut out).unwrap();
+    let is_well = findings.iter().all(finding::Finding::is_well);
+    (String::from_utf8(out).unwrap(), is_well)
+}
+
+/// A cluster with an operator that holds its Lease, and a worker in service.
+async fn with_worker() -> (Cluster, fivespot_testkit::Operator) {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let replica = cluster.operator_with(elected);
+    cluster.add_cluster().await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    cluster.pass_until(instant("2026-03-06T15:01:00Z")).await;
+    (cluster, replica)
+}
+
+#[tokio::test]
+async fn a_cluster_in_which_all_is_well_says_so() {
+    let (cluster, _replica) = with_worker().await;
+    let (text, is_well) = checked(cluster.client()).await;
+    insta::assert_snapshot!(text);
+    assert!(is_well);
+}
+
+#[tokio::test]
+async fn a_cluster_without_5spot_says_how_to_install_it() {
+    let clock = Clock::stopped_at(instant(WITHIN));
+    let server = Server::new(fivespot_apiserver::Options::new(clock)).unwrap();
+    let (text, is_well) = checked(Client::new(server.in_process(), "default")).await;
+    insta::assert_snapshot!(text);
+    assert!(!is_well);
+}
+
+#[tokio::test]
+async fn whatever_is_wrong_is_named_with_what_to_do() {
+    let (cluster, replica) = with_worker().await;
+    let mut typo = scheduled_machine("typo");
+    typo["spec"]["infrastructureSpec"]["kind"] = json!("RemoteMachin");
+    cluster.apply(&typo).await;
+    let mut foreign = scheduled_machine("foreign");
+    foreign["spec"]["bootstrapSpec"] = json!({
+        "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "spec": {},
+    });
+    foreign["spec"]["clusterName"] = json!("prod");
+    cluster.apply(&foreign).await;
+    for (kind, name) in [
+        (
+            "validatingadmissionpolicybindings",
+            "scheduledmachine-validation-binding",
+        ),
+        ("clusterrolebindings", "5spot-controller-k0smotron"),
+        ("clusterrolebindings", "5spot-controller-kubeconfigs"),
+        ("clusterrolebindings", "5spot-controller-workload"),
+    ] {
+        let root = if kind == "clusterrolebindings" {
+            "/apis/rbac.authorization.k8s.io/v1"
+        } else {
+            ADMISSION
+        };
+        cluster.delete(&format!("{root}/{kind}/{name}")).await;
+    }
+    drop(replica);
+    cluster.pass_until(instant("2026-03-06T15:20:00Z")).await;
+    let (text, is_well) = checked(cluster.client()).await;
+    insta::assert_snapshot!(text);
+    assert!(!is_well);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_is_an_error_where_it_is_needed() {
+    let (cluster, _replica) = with_worker().await;
+    let commands = json!({"spec": {"killIfCommands": ["steam"]}});
+    cluster.patch(&machine_path("worker"), &commands).await;
+    cluster.pass_until(instant("2026-03-06T15:05:00Z")).await;
+    let (text, is_well) = checked(cluster.client()).await;
+    let line = text.lines().find(|it| it.contains(" agent ")).unwrap();
+    insta::assert_snapshot!(line);
+    assert!(!is_well);
+}
+
+#[tokio::test]
+async fn a_crd_of_another_version_is_told_from_one_of_this() {
+    let (cluster, _replica) = with_worker().await;
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scheduledmachines.5spot.finos.org";
+    let edited = async |edit: fn(&mut Value)| {
+        let mut crd = cluster.get(path).await.unwrap();
+        edit(
+            &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+                ["properties"],
+        );
+        crd["metadata"]["managedFields"] = Value::Null;
+        cluster.apply(&crd).await;
+        let (text, _) = checked(cluster.client()).await;
+        text.lines().nth(1).unwrap().to_owned()
+    };
+    let newer = edited(|fields| fields["colour"] = json!({"type": "string"})).await;
+    assert!(
+        newer.contains("newer than this 5spot: it has .spec.colour"),
+        "{newer}"
+    );
+    let older = edited(|fields| {
+        fields.as_object_mut().unwrap().remove("priority");
+    });
+    let older = older.await;
+    assert!(
+        older.contains("older than this 5spot: it lacks .spec.priority"),
+        "{older}"
+    );
+}

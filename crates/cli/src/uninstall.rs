@@ -1,0 +1,115 @@
+//! `5spot uninstall`: takes 5-Spot out of a cluster, in the order in which nothing hangs.
+
+mod inventory;
+mod run;
+
+use std::io::Write;
+
+use fivespot_api::name;
+use jiff::SignedDuration;
+
+use crate::cluster::{self, Source};
+use crate::reader::Reader;
+use crate::{Failure, Outcome};
+use inventory::Inventory;
+
+/// Remove 5-Spot from a cluster, in the order in which no machine is lost and nothing hangs
+///
+/// 1. The ScheduledMachines are deleted while the operator runs, which drains and removes their
+/// machines. With --keep-machines they stay, and so do the machines.
+/// 2. The operator, its roles, policies and webhook are deleted. What Helm has installed is left to
+/// Helm; the command for it is printed.
+/// 3. The CRDs are kept, unless --delete-crds is given.
+///
+/// Exit codes: 0 done, 1 not everything was removed, 2 error (the cluster cannot be read, no
+/// operator runs that could remove the machines).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  5spot uninstall --dry-run
+  5spot uninstall --keep-machines
+  5spot uninstall --yes --delete-crds")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct Args {
+    /// Print what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Keep all machines. With --delete-crds, Cluster API manages them as any other Machine
+    /// afterwards
+    #[arg(long)]
+    keep_machines: bool,
+    /// Delete the CRDs too
+    #[arg(long)]
+    delete_crds: bool,
+    /// Confirm that machines are removed
+    #[arg(long, conflicts_with = "keep_machines")]
+    yes: bool,
+    /// How long to wait for machines to be removed
+    #[arg(long, value_name = "DURATION", default_value = "1h")]
+    timeout: fivespot_schedule::Duration,
+    /// Namespace of the operator
+    #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
+    operator_namespace: String,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// What becomes of the machines and of the CRDs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    keeps_machines: bool,
+    deletes_crds: bool,
+}
+
+impl Choice {
+    /// Whether the ScheduledMachines have to go, and their machines stay: only so does a CRD go
+    /// without them.
+    fn releases_machines(self) -> bool {
+        self.keeps_machines && self.deletes_crds
+    }
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    cluster::block_on(async {
+        let reader = Reader::connect(&args.source).await?;
+        let choice = Choice {
+            keeps_machines: args.keep_machines,
+            deletes_crds: args.delete_crds,
+        };
+        let inventory = Inventory::read(&reader, &args.operator_namespace).await?;
+        if args.dry_run {
+            inventory.describe(choice, out)?;
+            return Ok(Outcome::Yes);
+        }
+        let removes = !choice.keeps_machines && !inventory.machines.is_empty();
+        if removes && !args.yes {
+            return Err(Failure::new(
+                "uninstalling",
+                format!("this removes {} machines", inventory.machines.len()),
+            )
+            .remedy("confirm it with --yes, or keep them with --keep-machines"));
+        }
+        if removes && !inventory.is_operated {
+            return Err(Failure::new(
+                "uninstalling",
+                "no operator runs that could remove the machines",
+            )
+            .remedy(
+                "start it (`5spot check` says what is wrong), or keep the machines with \
+                 --keep-machines",
+            ));
+        }
+        let removal = run::Removal {
+            reader: &reader,
+            inventory: &inventory,
+            choice,
+            timeout: SignedDuration::from(args.timeout).unsigned_abs(),
+        };
+        removal.run(out).await
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! What there is of 5-Spot in a cluster.
+
+use std::io::Write;
+
+use fivespot_api::{manifest, name};
+use serde_json::Value;
+
+use super::Choice;
+use crate::Failure;
+use crate::check::is_lease_fresh;
+use crate::reader::{Answer, Reader};
+
+/// An object, by what people call it and by its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Object {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+    pub(super) path: String,
+}
+
+impl std::fmt::Display for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.namespace.as_str() {
+            "" => write!(f, "{} {}", self.kind, self.name),
+            namespace => write!(f, "{} {namespace}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// A release of Helm.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Release {
+    name: String,
+    namespace: String,
+}
+
+impl Release {
+    /// The command that removes it.
+    pub(super) fn command(&self) -> String {
+        format!("helm uninstall {} -n {}", self.name, self.namespace)
+    }
+}
+
+/// What there is, in the order in which it goes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inventory {
+    /// Every object of the CRDs.
+    pub(super) machines: Vec<Object>,
+    /// Whether an operator holds its Lease.
+    pub(super) is_operated: bool,
+    /// What acts or is asked: the webhook's registration before the webhook, then the Deployments.
+    pub(super) running: Vec<Object>,
+    /// What it needed.
+    pub(super) rest: Vec<Object>,
+    /// What Helm has installed is left to Helm.
+    pub(super) releases: Vec<Release>,
+    /// The CRDs.
+    pub(super) crds: Vec<Object>,
+}
+
+/// A kind of which 5-Spot is made.
+struct Kind {
+    kind: &'static str,
+    group: &'static str,
+    plural: &'static str,
+}
+
+const fn kind(kind: &'static str, group: &'static str, plural: &'static str) -> Kind {
+    Kind {
+        kind,
+        group,
+        plural,
+    }
+}
+
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+const APPS: &str = "/apis/apps/v1";
+
+/// First the registration: without it nobody asks the webhook, which then may go.
+const RUNNING: [Kind; 3] = [
+    kind(
+        "ValidatingWebhookConfiguration",
+        ADMISSION,
+        "validatingwebhookconfigurations",
+    ),
+    kind("Deployment", APPS, "deployments"),
+    kind("DaemonSet", APPS, "daemonsets"),
+];
+
+/// Bindings before what they bind.
+const REST: [Kind; 13] = [
+    kind(
+        "PodDisruptionBudget",
+        "/apis/policy/v1",
+        "poddisruptionbudgets",
+    ),
+    kind(
+        "NetworkPolicy",
+        "/apis/networking.k8s.io/v1",
+        "networkpolicies",
+    ),
+    kind("Service", "/api/v1", "services"),
+    kind("RoleBinding", RBAC, "rolebindings"),
+    kind("ClusterRoleBinding", RBAC, "clusterrolebindings"),
+    kind("Role", RBAC, "roles"),
+    kind("ClusterRole", RBAC, "clusterroles"),
+    kind("ServiceAccount", "/api/v1", "serviceaccounts"),
+    kind("Secret", "/api/v1", "secrets"),
+    kind(BINDING, ADMISSION, "validatingadmissionpolicybindings"),
+    kind(POLICY, ADMISSION, "validatingadmissionpolicies"),
+    kind(
+        "ServiceMonitor",
+        "/apis/monitoring.coreos.com/v1",
+        "servicemonitors",
+    ),
+    kind("Namespace", "/api/v1", "namespaces"),
+];
+
+const POLICY: &str = "ValidatingAdmissionPolicy";
+const BINDING: &str = "ValidatingAdmissionPolicyBinding";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const LABEL: &str = "app.kubernetes.io/name=5spot";
+
+impl Inventory {
+    /// Looks for everything.
+    ///
+    /// # Errors
+    /// The server does not list a kind.
+    pub(super) async fn read(reader: &Reader, home: &str) -> Result<Self, Failure> {
+        let failed = |why: String| {
+            Failure::new("reading what is installed", why)
+                .remedy("run it as a cluster administrator")
+        };
+        let mut inventory = Self::default();
+        inventory.is_operated = is_lease_fresh(reader, home).await;
+        inventory.crds(reader).await.map_err(failed)?;
+        for kind in &RUNNING {
+            let found = inventory.installed(reader, kind).await.map_err(failed)?;
+            inventory.running.extend(found);
+        }
+        for kind in &REST {
+            let found = inventory.installed(reader, kind).await.map_err(failed)?;
+            inventory.rest.extend(found);
+        }
+        inventory.releases.sort();
+        inventory.releases.dedup();
+        Ok(inventory)
+    }
+
+    /// The CRDs that are there, and their objects.
+    async fn crds(&mut self, reader: &Reader) -> Result<(), String> {
+        for document in manifest::installed(reader.minor) {
+            if document["kind"] != "CustomResourceDefinition" {
+                continue;
+            }
+            let name = text(&document, "/metadata/name");
+            let path = format!("{CRDS}/{name}");
+            let Answer::Found(stored) = reader.get(&path).await else {
+                continue;
+            };
+            self.crds.push(Object {
+                kind: "CustomResourceDefinition",
+                namespace: String::new(),
+                name,
+                path,
+            });
+            let plural = text(&stored, "/spec/names/plural");
+            let root = format!("/apis/{}", name::API_VERSION);
+            for object in reader.list(&format!("{root}/{plural}")).await? {
+                let (namespace, name) = (
+                    text(&object, "/metadata/namespace"),
+                    text(&object, "/metadata/name"),
+                );
+                self.machines.push(Object {
+                    // Kinds are not known to a list; the plural says what it is.
+                    kind: kind_of(&document),
+                    path: format!("{root}/namespaces/{namespace}/{plural}/{name}"),
+                    namespace,
+                    name,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The objects of a kind that 5-Spot was installed with, those of Helm excepted.
+    async fn installed(
+        &mut self,
+        reader: &Reader,
+        kind: &Kind,
+    ) -> Result<Vec<Object>, String> {
+        let path = format!("{}/{}", kind.group, kind.plural);
+        let mut found = reader.list_where(&path, LABEL).await?;
+        // The policy bears no label of its own.
+        for document in manifest::installed(reader.minor) {
+            if document["kind"] == kind.kind && [POLICY, BINDING].contains(&kind.kind) {
+                let path = format!("{path}/{}", text(&document, "/metadata/name"));
+                if let Answer::Found(object) = reader.get(&path).await {
+                    found.retain(|it| {
+                        it["metadata"]["name"] != object["metadata"]["name"]
+                    });
+                    found.push(object);
+                }
+            }
+        }
+        let mut objects = Vec::new();
+        for object in found {
+            let annotation = |key: &str| {
+                object["metadata"]["annotations"][key]
+                    .as_str()
+                    .map(str::to_owned)
+            };
+            if let (Some(name), Some(namespace)) = (
+                annotation("meta.helm.sh/release-name"),
+                annotation("meta.helm.sh/release-namespace"),
+            ) {
+                self.releases.push(Release { name, namespace });
+                continue;
+            }
+            let (namespace, name) = (
+                text(&object, "/metadata/namespace"),
+                text(&object, "/metadata/name"),
+            );
+            let path = match namespace.as_str() {
+                "" => format!("{path}/{name}"),
+                namespace => {
+                    format!(
+                        "{}/namespaces/{namespace}/{}/{name}",
+                        kind.group, kind.plural
+                    )
+                }
+            };
+            objects.push(Object {
+                kind: kind.kind,
+                namespace,
+                name,
+                path,
+            });
+        }
+        Ok(objects)
+    }
+
+    /// Prints the steps and the objects of each.
+    pub(super) fn describe(
+        &self,
+        choice: Choice,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let mut number = 0;
+        let mut step = |title: &str, objects: &[Object]| -> Result<(), Failure> {
+            if objects.is_empty() {
+                return Ok(());
+            }
+            number += 1;
+            writeln!(out, "{number}. {title}")?;
+            for object in objects {
+                writeln!(out, "   {object}")?;
+            }
+            Ok(())
+        };
+        if !choice.keeps_machines {
+            let title = if self.is_operated {
+                "Delete, and wait until the operator has removed their machines:"
+            } else {
+                "Delete. No operator runs that could remove their machines; start it first:"
+            };
+            step(title, &self.machines)?;
+        }
+        step("Delete what runs:", &self.running)?;
+        if choice.releases_machines() {
+            step("Delete without their machines, which stay:", &self.machines)?;
+        }
+        step("Delete what it needed:", &self.rest)?;
+        if choice.deletes_crds {
+            step("Delete:", &self.crds)?;
+        }
+        for release in &self.releases {
+            writeln!(out, "Then run: {}", release.command())?;
+        }
+        if !choice.deletes_crds {
+            self.describe_kept(out)?;
+        }
+        Ok(())
+    }
+
+    /// Says what stays because it was not asked for.
+    pub(super) fn describe_kept(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        for crd in &self.crds {
+            writeln!(out, "Kept: {crd} (--delete-crds deletes it)")?;
+        }
+        Ok(())
+    }
+}
+
+/// The kind that a CRD defines, as far as it is one of ours.
+fn kind_of(crd: &Value) -> &'static str {
+    match crd["spec"]["names"]["kind"].as_str() {
+        Some("ScheduleOverride") => "ScheduleOverride",
+        Some("ScheduleCalendar") => "ScheduleCalendar",
+        _ => name::KIND,
+    }
+}
+
+fn text(object: &Value, pointer: &str) -> String {
+    let found = object.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,154 @@
+//! Removing what there is.
+
+use std::io::Write;
+use std::time::Duration;
+
+use fivespot_api::name;
+use serde_json::{Value, json};
+
+use super::Choice;
+use super::inventory::{Inventory, Object};
+use crate::reader::{Answer, Reader};
+use crate::{Failure, Outcome};
+
+/// How often it is looked whether something has gone.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// One removal.
+pub(super) struct Removal<'r> {
+    pub(super) reader: &'r Reader,
+    pub(super) inventory: &'r Inventory,
+    pub(super) choice: Choice,
+    /// How long something may take to go.
+    pub(super) timeout: Duration,
+}
+
+impl Removal<'_> {
+    /// Does it step by step, and stops at the first step that does not succeed.
+    ///
+    /// # Errors
+    /// The output cannot be written, or the server refuses a request.
+    pub(super) async fn run(&self, out: &mut dyn Write) -> Result<Outcome, Failure> {
+        let inventory = self.inventory;
+        if !self.choice.keeps_machines {
+            for object in &inventory.machines {
+                self.delete(object, "Background", out).await?;
+            }
+            if !self.are_gone(&inventory.machines, out).await? {
+                return Ok(Outcome::No);
+            }
+        }
+        for object in &inventory.running {
+            self.delete(object, "Foreground", out).await?;
+        }
+        if !self.are_gone(&inventory.running, out).await? {
+            return Ok(Outcome::No);
+        }
+        if self.choice.releases_machines() {
+            if !inventory.releases.is_empty() {
+                return self.left_to_helm(out);
+            }
+            for object in &inventory.machines {
+                self.release(object).await?;
+                self.delete(object, "Orphan", out).await?;
+            }
+            if !self.are_gone(&inventory.machines, out).await? {
+                return Ok(Outcome::No);
+            }
+        }
+        for object in &inventory.rest {
+            self.delete(object, "Background", out).await?;
+        }
+        if !inventory.releases.is_empty() {
+            return self.left_to_helm(out);
+        }
+        if self.choice.deletes_crds {
+            for object in &inventory.crds {
+                self.delete(object, "Background", out).await?;
+            }
+        } else {
+            inventory.describe_kept(out)?;
+        }
+        Ok(Outcome::Yes)
+    }
+
+    /// What Helm has installed goes by Helm, and what comes after it by a second run.
+    fn left_to_helm(&self, out: &mut dyn Write) -> Result<Outcome, Failure> {
+        for release in &self.inventory.releases {
+            writeln!(out, "Now run: {}", release.command())?;
+        }
+        if self.choice.deletes_crds {
+            writeln!(out, "and then `5spot uninstall` again with the same flags.")?;
+            return Ok(Outcome::No);
+        }
+        self.inventory.describe_kept(out)?;
+        Ok(Outcome::Yes)
+    }
+
+    async fn delete(
+        &self,
+        object: &Object,
+        propagation: &str,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let done = self.reader.delete(&object.path, propagation).await;
+        done.map_err(|why| refused(object, why))?;
+        writeln!(out, "deleted {object}")?;
+        Ok(out.flush()?)
+    }
+
+    /// Takes the operator's finalizer off an object, whose machine stays.
+    async fn release(&self, object: &Object) -> Result<(), Failure> {
+        let Answer::Found(found) = self.reader.get(&object.path).await else {
+            return Ok(());
+        };
+        let finalizers = found["metadata"]["finalizers"].as_array();
+        let others: Vec<&Value> = finalizers
+            .into_iter()
+            .flatten()
+            .filter(|it| *it != name::FINALIZER)
+            .collect();
+        let change = json!({"metadata": {
+            "finalizers": others,
+            // Another finalizer, put there meanwhile, is not overwritten.
+            "resourceVersion": found["metadata"]["resourceVersion"],
+        }});
+        let done = self.reader.merge(&object.path, &change).await;
+        done.map_err(|why| refused(object, why))
+    }
+
+    /// Waits until all of them are gone, and says which are not.
+    async fn are_gone(
+        &self,
+        objects: &[Object],
+        out: &mut dyn Write,
+    ) -> Result<bool, Failure> {
+        let all = async {
+            for object in objects {
+                while !matches!(self.reader.get(&object.path).await, Answer::Missing) {
+                    tokio::time::sleep(INTERVAL).await;
+                }
+            }
+        };
+        if tokio::time::timeout(self.timeout, all).await.is_ok() {
+            return Ok(true);
+        }
+        for object in objects {
+            if let Answer::Found(found) = self.reader.get(&object.path).await {
+                let message = found["status"]["message"].as_str().unwrap_or_default();
+                writeln!(
+                    out,
+                    "still there: {object}: {}",
+                    crate::plain::line(message)
+                )?;
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn refused(object: &Object, why: String) -> Failure {
+    Failure::new(format!("deleting {object}"), why).remedy(
+        "run it as a cluster administrator, then again: it goes on where it stopped",
+    )
+}

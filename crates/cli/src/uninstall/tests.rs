@@ -1,0 +1,161 @@
+use std::time::Duration;
+
+use fivespot_install::controller::Settings;
+use fivespot_testkit::{
+    Cluster, Coordination, Lease, Operator, Terms, instant, machine_path,
+    scheduled_machine,
+};
+use serde_json::{Value, json};
+
+use super::inventory::Inventory;
+use super::{Choice, run::Removal};
+use crate::Outcome;
+use crate::reader::Reader;
+
+const WITHIN: &str = "2026-03-06T15:00:00Z";
+
+/// Acts only with the Lease that is looked for.
+fn elected(options: &mut fivespot_controller::Options) {
+    options.coordination = Coordination::Leader(Lease {
+        namespace: "5spot-system".to_owned(),
+        name: "5spot-leader".to_owned(),
+        terms: Terms::default(),
+    });
+}
+const NIGHT: &str = "2026-03-07T03:00:00Z";
+const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scheduledmachines.5spot.finos.org";
+
+/// A cluster with everything of `install.yaml`, an operator that holds its Lease, and a worker.
+async fn installed(now: &str) -> (Cluster, Operator) {
+    let cluster = Cluster::start(instant(now)).await;
+    for document in Settings::default().workload() {
+        cluster.apply(&document).await;
+    }
+    let replica = cluster.operator_with(elected);
+    cluster.add_cluster().await;
+    cluster.apply(&scheduled_machine("worker")).await;
+    let soon = instant(now) + jiff::SignedDuration::from_mins(1);
+    cluster.pass_until(soon).await;
+    (cluster, replica)
+}
+
+async fn inventory(cluster: &Cluster) -> (Reader, Inventory) {
+    let reader = Reader::of(cluster.client(), "the test").await.unwrap();
+    let inventory = Inventory::read(&reader, "5spot-system").await.unwrap();
+    (reader, inventory)
+}
+
+/// Uninstalls, and returns how it ended.
+async fn uninstall(cluster: &Cluster, choice: Choice) -> Outcome {
+    let (reader, inventory) = inventory(cluster).await;
+    let removal = Removal {
+        reader: &reader,
+        inventory: &inventory,
+        choice,
+        timeout: Duration::from_secs(20),
+    };
+    removal.run(&mut Vec::new()).await.unwrap()
+}
+
+fn is_labelled(object: &Value) -> bool {
+    object["metadata"]["labels"]["app.kubernetes.io/name"] == "5spot"
+}
+
+#[tokio::test]
+async fn a_dry_run_prints_the_order_and_changes_nothing() {
+    let (cluster, _replica) = installed(WITHIN).await;
+    let (_, inventory) = inventory(&cluster).await;
+    let text = |choice: Choice| {
+        let mut out = Vec::new();
+        inventory.describe(choice, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    insta::assert_snapshot!(
+        "all",
+        text(Choice {
+            keeps_machines: false,
+            deletes_crds: true,
+        })
+    );
+    insta::assert_snapshot!(
+        "machines_kept",
+        text(Choice {
+            keeps_machines: true,
+            deletes_crds: false,
+        })
+    );
+    assert!(cluster.get(&machine_path("worker")).await.is_some());
+}
+
+#[tokio::test]
+async fn machines_go_first_then_everything_else_and_the_crd_stays() {
+    let (cluster, _replica) = installed(NIGHT).await;
+    let choice = Choice {
+        keeps_machines: false,
+        deletes_crds: false,
+    };
+    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    assert_eq!(cluster.get(&machine_path("worker")).await, None);
+    assert!(cluster.get(CRD).await.is_some());
+    let (_, left) = inventory(&cluster).await;
+    assert_eq!((left.running.len(), left.rest.len()), (0, 0), "{left:?}");
+}
+
+#[tokio::test]
+async fn machines_that_are_kept_stay_as_they_are() {
+    let (cluster, replica) = installed(WITHIN).await;
+    drop(replica);
+    let before = cluster.get(&machine_path("worker")).await.unwrap();
+    let choice = Choice {
+        keeps_machines: true,
+        deletes_crds: false,
+    };
+    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    let after = cluster.get(&machine_path("worker")).await.unwrap();
+    assert_eq!(after["spec"], before["spec"]);
+    for object in cluster.triple("worker") {
+        assert!(cluster.get(&object).await.is_some(), "{object}");
+    }
+}
+
+#[tokio::test]
+async fn machines_outlive_their_crd_when_they_are_kept() {
+    let (cluster, replica) = installed(WITHIN).await;
+    drop(replica);
+    let choice = Choice {
+        keeps_machines: true,
+        deletes_crds: true,
+    };
+    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    cluster.settle().await;
+    assert_eq!(cluster.get(CRD).await, None);
+    for object in cluster.triple("worker") {
+        let object = cluster.get(&object).await.unwrap();
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        let is_ours = |it: &Value| it["kind"] == "ScheduledMachine";
+        assert!(!owners.into_iter().flatten().any(is_ours), "{object:#}");
+        assert_eq!(object["metadata"].get("deletionTimestamp"), None);
+    }
+}
+
+#[tokio::test]
+async fn what_helm_has_installed_is_left_to_helm() {
+    let (cluster, _replica) = installed(NIGHT).await;
+    let path = "/apis/apps/v1/namespaces/5spot-system/deployments/5spot-controller";
+    let owned = json!({"metadata": {"annotations": {
+        "meta.helm.sh/release-name": "spot",
+        "meta.helm.sh/release-namespace": "5spot-system",
+    }}});
+    cluster.patch(path, &owned).await;
+    let (_, found) = inventory(&cluster).await;
+    assert_eq!(
+        found.releases[0].command(),
+        "helm uninstall spot -n 5spot-system"
+    );
+    let choice = Choice {
+        keeps_machines: false,
+        deletes_crds: false,
+    };
+    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    assert!(is_labelled(&cluster.get(path).await.unwrap()));
+}

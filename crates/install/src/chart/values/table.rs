@@ -1,0 +1,461 @@
+//! What may differ from one installation by the chart to another: one row per value.
+
+use serde_json::{Value, json};
+
+use super::Entry;
+use crate::controller;
+use crate::provider::PROVIDERS;
+
+/// What the policy may do.
+const ADMISSION: [&str; 3] = ["Deny", "Audit", "None"];
+/// How nodes may be reached.
+const NODE_ACCESS: [&str; 2] = ["workload", "management"];
+/// How much is logged.
+const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// Every value, in the order of `values.yaml`.
+pub(super) fn entries() -> Vec<Entry> {
+    let mut all = image(
+        "image",
+        "the operator and of the webhook, with 5spot as its entry point",
+    );
+    all.extend(deployment());
+    all.extend(behaviour());
+    all.extend(permissions());
+    all.extend(network());
+    all.extend(monitoring());
+    all.extend(optional_parts());
+    all.extend(metadata());
+    all
+}
+
+fn entry(path: impl Into<String>, default: Value, schema: Value, meaning: &str) -> Entry {
+    Entry {
+        path: path.into(),
+        meaning: meaning.to_owned(),
+        default,
+        schema,
+    }
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn flag() -> Value {
+    json!({"type": "boolean"})
+}
+
+fn seconds() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": 3600})
+}
+
+fn port() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": 65535})
+}
+
+fn object() -> Value {
+    json!({"type": "object"})
+}
+
+fn texts() -> Value {
+    json!({"type": "object", "additionalProperties": {"type": "string"}})
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+fn label() -> Value {
+    json!({"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"})
+}
+
+fn image(group: &str, of: &str) -> Vec<Entry> {
+    let path = |name: &str| format!("{group}.{name}");
+    let repository = json!({
+        "type": "string",
+        "pattern": "^$|^(localhost|[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+:[0-9]+)(:[0-9]+)?/[a-z0-9._/-]+$",
+    });
+    let digest = json!({"type": "string", "pattern": "^$|^sha256:[0-9a-f]{64}$"});
+    vec![
+        entry(
+            path("repository"),
+            json!(""),
+            repository,
+            &format!(
+                "Registry and repository of the image of {of}, such as registry.example/5spot. \
+                 Required."
+            ),
+        ),
+        entry(
+            path("tag"),
+            json!(""),
+            text(),
+            "Tag of the image. Empty means the version of the chart.",
+        ),
+        entry(
+            path("digest"),
+            json!(""),
+            digest,
+            "Digest of the image, sha256:... If set, it is used instead of the tag.",
+        ),
+        entry(
+            path("pullPolicy"),
+            json!("IfNotPresent"),
+            json!({"enum": ["Always", "IfNotPresent", "Never"]}),
+            "When the image is pulled.",
+        ),
+    ]
+}
+
+fn deployment() -> Vec<Entry> {
+    let amounts = json!({
+        "type": "object",
+        "additionalProperties": {"type": ["string", "number"]},
+    });
+    let resources = json!({
+        "type": "object",
+        "properties": {"requests": amounts, "limits": amounts},
+        "additionalProperties": false,
+    });
+    vec![
+        entry(
+            "imagePullSecrets",
+            json!([]),
+            list(object()),
+            "Secrets for pulling images, such as [{name: registry}].",
+        ),
+        entry(
+            "replicas",
+            json!(2),
+            json!({"type": "integer", "minimum": 0}),
+            "Number of replicas; one is the leader, the others are on standby.",
+        ),
+        entry(
+            "resources",
+            controller::resources(),
+            resources,
+            "Resource requests and limits of a replica. docs/scale.md shows the memory use by \
+             number of machines.",
+        ),
+        entry(
+            "nodeSelector",
+            json!({}),
+            texts(),
+            "Additional labels of the nodes on which the operator and the webhook run.",
+        ),
+        entry(
+            "tolerations",
+            json!([]),
+            list(object()),
+            "Tolerations of the operator and the webhook.",
+        ),
+        entry(
+            "affinity",
+            json!({}),
+            object(),
+            "Affinity of the operator and the webhook.",
+        ),
+        entry(
+            "priorityClassName",
+            json!(""),
+            text(),
+            "PriorityClass of the operator and the webhook, such as system-cluster-critical.",
+        ),
+        entry(
+            "podLabels",
+            json!({}),
+            texts(),
+            "Additional labels of the pods of the operator and the webhook.",
+        ),
+        entry(
+            "podAnnotations",
+            json!({}),
+            texts(),
+            "Annotations of the pods of the operator and the webhook.",
+        ),
+        entry(
+            "serviceAccount.annotations",
+            json!({}),
+            texts(),
+            "Annotations of the ServiceAccount of the operator.",
+        ),
+        entry(
+            "extraArgs",
+            json!([]),
+            list(text()),
+            "Additional arguments of `5spot controller`.",
+        ),
+        entry(
+            "extraEnv",
+            json!([]),
+            list(object()),
+            "Additional environment variables of the operator, such as [{name: RUST_LOG, value: \
+             debug}].",
+        ),
+    ]
+}
+
+fn behaviour() -> Vec<Entry> {
+    vec![
+        entry(
+            "log.level",
+            json!("info"),
+            json!({"enum": LOG_LEVELS}),
+            "How much the operator logs: error, warn, info, debug or trace.",
+        ),
+        entry(
+            "log.format",
+            json!("json"),
+            json!({"enum": ["json", "text"]}),
+            "Format of the log: json or text.",
+        ),
+        entry(
+            "leaderElection.leaseDurationSeconds",
+            json!(15),
+            seconds(),
+            "How long other replicas wait before they take over the Lease; at least 5 more than \
+             renewDeadlineSeconds.",
+        ),
+        entry(
+            "leaderElection.renewDeadlineSeconds",
+            json!(10),
+            seconds(),
+            "How long after the last renewal the leader stops writing.",
+        ),
+        entry(
+            "leaderElection.retryPeriodSeconds",
+            json!(2),
+            seconds(),
+            "Interval between renewals of the Lease.",
+        ),
+        entry(
+            "namespaces",
+            json!([]),
+            list(label()),
+            "Namespaces to watch; an empty list means all. Permissions are granted only in these \
+             namespaces, and end when such a namespace is deleted: delete its ScheduledMachines \
+             first, or their finalizers block the deletion of the namespace.",
+        ),
+        entry(
+            "nodeAccess",
+            json!("workload"),
+            json!({"enum": NODE_ACCESS}),
+            "How nodes are reached: workload (with the kubeconfigs of workload clusters) or \
+             management (the nodes are in this cluster).",
+        ),
+        entry(
+            "admission",
+            json!("Deny"),
+            json!({"enum": ADMISSION}),
+            "What the policy does with an object that violates a rule: Deny, Audit or None (no \
+             policy, only the rules in the CRD).",
+        ),
+        entry(
+            "crds.install",
+            json!(true),
+            flag(),
+            "Whether the chart installs the CRDs. If false, apply deploy/crds of the same version \
+             before each upgrade.",
+        ),
+        entry(
+            "crds.keep",
+            json!(true),
+            flag(),
+            "Whether the CRDs, and with them all objects and their machines, stay when the chart \
+             is uninstalled. With false, `helm uninstall` removes every machine.",
+        ),
+    ]
+}
+
+fn permissions() -> Vec<Entry> {
+    let providers: Vec<&str> = PROVIDERS.iter().map(|it| it.name).collect();
+    let named = providers.join(", ");
+    let cluster = json!({
+        "type": "object",
+        "properties": {
+            "namespace": label(),
+            "name": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"},
+        },
+        "required": ["namespace", "name"],
+        "additionalProperties": false,
+    });
+    vec![
+        entry(
+            "providers",
+            json!(["k0smotron"]),
+            list(json!({"enum": providers})),
+            &format!(
+                "Providers of the bootstrap and infrastructure objects: {named}. For another \
+                 provider, label a ClusterRole with 5spot.finos.org/aggregate-to-controller=true."
+            ),
+        ),
+        entry(
+            "kubeconfigs.clusters",
+            json!([]),
+            list(cluster),
+            "Clusters, each by namespace and name, whose kubeconfig Secret the operator may read. \
+             Without it the operator does not drain or taint nodes of workload clusters.",
+        ),
+        entry(
+            "kubeconfigs.namespaces",
+            json!([]),
+            list(label()),
+            "Namespaces in which the operator may read every Secret, including private keys of \
+             control planes, if the names of the Clusters are not known in advance.",
+        ),
+        entry(
+            "kubeconfigs.clusterWide",
+            json!(false),
+            flag(),
+            "Whether the operator may read every Secret of the cluster.",
+        ),
+        entry(
+            "userRoles.aggregate",
+            json!(true),
+            flag(),
+            "Whether the ClusterRoles 5spot-view and 5spot-edit are added to Kubernetes' own \
+             roles view, edit and admin. Whoever may create a ScheduledMachine decides what is \
+             run on its machine.",
+        ),
+    ]
+}
+
+fn network() -> Vec<Entry> {
+    let ports: Vec<u16> = controller::Network::default()
+        .egress_ports
+        .into_iter()
+        .collect();
+    vec![
+        entry(
+            "networkPolicy.enabled",
+            json!(true),
+            flag(),
+            "Whether to create a NetworkPolicy for the pods of the operator and the webhook.",
+        ),
+        entry(
+            "networkPolicy.egressPorts",
+            json!(ports),
+            list(port()),
+            "Ports of API servers that the operator may connect to: 443 and 6443 as usual, 30443 \
+             for the control planes of k0smotron. Add those of your workload clusters.",
+        ),
+        entry(
+            "networkPolicy.metricsNamespace",
+            json!(controller::Network::default().metrics_namespace),
+            label(),
+            "Namespace from which the metrics port may be read.",
+        ),
+    ]
+}
+
+fn monitoring() -> Vec<Entry> {
+    vec![
+        entry(
+            "monitoring.serviceMonitor.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a ServiceMonitor (needs the CRDs of the Prometheus operator).",
+        ),
+        entry(
+            "monitoring.podMonitor.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a PodMonitor instead; not both.",
+        ),
+        entry(
+            "monitoring.interval",
+            json!("30s"),
+            json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
+            "Interval between two scrapes of the ServiceMonitor or PodMonitor.",
+        ),
+        entry(
+            "monitoring.rules.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a PrometheusRule with the alerts.",
+        ),
+        entry(
+            "monitoring.dashboard.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a ConfigMap with the Grafana dashboard.",
+        ),
+        entry(
+            "monitoring.labels",
+            json!({}),
+            texts(),
+            "Additional labels of these objects, such as the one by which your Prometheus selects \
+             monitors and rules.",
+        ),
+    ]
+}
+
+fn optional_parts() -> Vec<Entry> {
+    let mut all = vec![
+        entry(
+            "webhook.enabled",
+            json!(false),
+            flag(),
+            "Whether to run the validating webhook, for clusters without admission policies.",
+        ),
+        entry(
+            "webhook.replicas",
+            json!(2),
+            json!({"type": "integer", "minimum": 1}),
+            "Number of replicas of the webhook; all of them serve.",
+        ),
+        entry(
+            "webhook.certManager",
+            json!(false),
+            flag(),
+            "Whether cert-manager issues the certificate of the webhook. If false, the webhook \
+             issues it itself.",
+        ),
+        entry(
+            "agent.enabled",
+            json!(false),
+            flag(),
+            "Whether to install the agent of emergency reclaim in this cluster. Needed where \
+             nodeAccess is management; workload clusters get it by `5spot generate agent`.",
+        ),
+        entry(
+            "agent.detection",
+            json!("events"),
+            json!({"enum": ["events", "scan"]}),
+            "How the agent detects processes: events (of the kernel, as root with NET_ADMIN in \
+             the network namespace of the host) or scan (of /proc, without root).",
+        ),
+    ];
+    all.extend(image(
+        "agent.image",
+        "the agent, with 5spot-reclaim-agent as its entry point",
+    ));
+    all
+}
+
+fn metadata() -> Vec<Entry> {
+    let name =
+        json!({"type": "string", "pattern": "^$|^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$"});
+    vec![
+        entry(
+            "fullnameOverride",
+            json!(""),
+            name,
+            "Name of the Deployment, the ServiceAccount and the roles of the operator. Empty \
+             means 5spot-controller.",
+        ),
+        entry(
+            "commonLabels",
+            json!({}),
+            texts(),
+            "Additional labels of every object.",
+        ),
+        entry(
+            "commonAnnotations",
+            json!({}),
+            texts(),
+            "Additional annotations of every object.",
+        ),
+    ]
+}

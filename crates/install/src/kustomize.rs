@@ -1,0 +1,84 @@
+//! Kustomizations of the files below `deploy/`.
+//!
+//! The folders of the parts have a file `Kustomization`: kustomize reads it, and
+//! `kubectl apply -f FOLDER`, which takes every `.yaml`, does not.
+
+use std::collections::BTreeMap;
+
+use fivespot_api::manifest::{Error, GeneratedFile};
+use serde_json::{Value, json};
+
+/// The parts of which a management cluster is given all, by their folders.
+const BASE: [&str; 4] = ["crds", "admission", "rbac", "controller"];
+
+/// What is chosen beside the base: a name, and the folder of the part.
+const OVERLAYS: [(&str, &str); 3] = [
+    ("cluster-wide-kubeconfigs", "rbac/cluster-wide-kubeconfigs"),
+    ("monitoring", "monitoring"),
+    ("webhook", "webhook"),
+];
+
+/// The kustomizations of `files`, which are named from `deploy/` on: one in the folder of each part,
+/// `kustomize/base` of all parts that belong together, and `kustomize/overlays` of what is chosen
+/// beside them.
+///
+/// # Errors
+/// None is known; the YAML emitter could refuse.
+pub(crate) fn files(files: &[GeneratedFile]) -> Result<Vec<GeneratedFile>, Error> {
+    let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for file in files {
+        if let Some((folder, name)) = file.path.rsplit_once('/')
+            && name.ends_with(".yaml")
+        {
+            folders.entry(folder).or_default().push(name);
+        }
+    }
+    let mut all = Vec::new();
+    let chosen: Vec<_> = OVERLAYS
+        .into_iter()
+        .filter(|(_, folder)| folders.contains_key(folder))
+        .collect();
+    let parts = BASE
+        .into_iter()
+        .chain(chosen.iter().map(|(_, folder)| *folder));
+    for folder in parts {
+        if let Some(names) = folders.get(folder) {
+            all.push(file(&format!("{folder}/Kustomization"), &json!(names))?);
+        }
+    }
+    let base = BASE.iter().filter(|it| folders.contains_key(*it));
+    let base: Vec<String> = base.map(|it| format!("../../{it}")).collect();
+    all.push(file("kustomize/base/kustomization.yaml", &json!(base))?);
+    for (name, folder) in chosen {
+        let resources = json!(["../../base", format!("../../../{folder}")]);
+        let path = format!("kustomize/overlays/{name}/kustomization.yaml");
+        all.push(file(&path, &resources)?);
+    }
+    if folders.contains_key("admission") {
+        all.push(audit()?);
+    }
+    Ok(all)
+}
+
+/// The base, with a policy that records violations and admits them.
+fn audit() -> Result<GeneratedFile, Error> {
+    let mut kustomization = kustomization(&json!(["../../base"]));
+    kustomization["patches"] = json!([{
+        "target": {"kind": "ValidatingAdmissionPolicyBinding"},
+        "patch": "[{\"op\": \"replace\", \"path\": \"/spec/validationActions\", \"value\": [\"Audit\"]}]",
+    }]);
+    let path = "kustomize/overlays/audit/kustomization.yaml";
+    GeneratedFile::manifest(path, "manifests", &[kustomization])
+}
+
+fn file(path: &str, resources: &Value) -> Result<GeneratedFile, Error> {
+    GeneratedFile::manifest(path, "manifests", &[kustomization(resources)])
+}
+
+fn kustomization(resources: &Value) -> Value {
+    json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": resources,
+    })
+}

@@ -1,0 +1,64 @@
+//! Each manifest under `examples/` is admitted as it is, and its machine comes into service.
+
+use fivespot_testkit::{Cluster, instant, machine_path};
+use serde_json::Value;
+
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[promise!(every_example_comes_into_service)
+    .on_embedded_alone("passes days until the next window of each")];
+
+/// Needs providers that are simulated nowhere; `5spot validate` checks it.
+const ONLY_VALIDATED: [&str; 1] = ["kubeadm.yaml"];
+
+async fn every_example_comes_into_service() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "yaml"))
+        .collect();
+    files.sort();
+    assert!(files.len() > 7, "{files:?}");
+    for file in files {
+        let title = file.file_name().unwrap().to_str().unwrap();
+        if ONLY_VALIDATED.contains(&title) {
+            continue;
+        }
+        // A Sunday, so that each has to wait for something.
+        let cluster = Cluster::start(instant("2026-03-08T12:00:00Z")).await;
+        let _operator = cluster.operator();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let is_machine = |it: &&Value| it["kind"] == "ScheduledMachine";
+        let machine = documents.iter().find(is_machine).unwrap();
+        let name = machine["metadata"]["name"].as_str().unwrap().to_owned();
+        cluster.apply_yaml(&text).await;
+        let within_a_week = instant("2026-03-16T12:00:00Z");
+        let active = cluster.wait_for_phase(&name, "Active", within_a_week).await;
+        let ready = &active["status"]["conditions"];
+        let ready = ready
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["type"] == "Ready");
+        assert_eq!(ready.unwrap()["status"], "True", "{title}: {active:#}");
+        if let Some(taints) = machine["spec"]["nodeTaints"].as_array() {
+            let node = cluster.get(&format!("/api/v1/nodes/{name}")).await.unwrap();
+            let there = node["spec"]["taints"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            for taint in taints {
+                let is_there = there.iter().any(|it| it["key"] == taint["key"]);
+                assert!(is_there, "{title}: {node:#}");
+            }
+        }
+        let path = machine_path(&name);
+        cluster.delete(&path).await;
+        cluster
+            .wait_until_gone(&path, instant("2026-03-17T12:00:00Z"))
+            .await;
+    }
+}

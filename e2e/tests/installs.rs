@@ -1,0 +1,323 @@
+//! Real Helm and kubectl install, upgrade and uninstall what is in `deploy/`, and no machine goes
+//! by accident.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fivespot_install::controller::Settings;
+use fivespot_install::file;
+use fivespot_testkit::{CLOSING, instant, machine_path, scheduled_machine};
+use serde_json::{Value, json};
+
+use crate::kubectl::session::Session;
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(helm_installs_upgrades_and_uninstalls_and_every_machine_stays)
+        .with_programs(&["helm"])
+        .disruptive(),
+    promise!(helm_upgrades_from_the_chart_before)
+        .with_programs(&["helm"])
+        .on_embedded_alone("installs two versions under the names that all others use"),
+    promise!(helm_renders_what_kubectl_applies)
+        .with_programs(&["helm"])
+        .on_embedded_alone("renders without a cluster"),
+    promise!(helm_refuses_what_could_not_run)
+        .with_programs(&["helm"])
+        .on_embedded_alone("renders without a cluster"),
+    promise!(every_overlay_of_kustomize_applies)
+        .with_programs(&["kubectl"])
+        .on_embedded_alone("installs under the names that all others use"),
+];
+
+const CHART: &str = "deploy/chart";
+const OPENED: &str = "2026-03-06T22:50:00Z";
+const IMAGE: &str = "image.repository=registry.example/5spot";
+
+/// Everything that a value can change, at once.
+fn every_value() -> Value {
+    json!({
+        "image": {"repository": "registry.example/5spot", "digest": format!("sha256:{:064}", 7)},
+        "imagePullSecrets": [{"name": "registry"}],
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"key": "infra", "operator": "Exists"}],
+        "affinity": {"podAntiAffinity": {}},
+        "priorityClassName": "system-cluster-critical",
+        "podLabels": {"team": "platform"},
+        "podAnnotations": {"note": "pod"},
+        "serviceAccount": {"annotations": {"note": "account"}},
+        "extraArgs": ["--max-starts-per-minute=5"],
+        "extraEnv": [{"name": "TZDIR", "value": "/zones"}],
+        "log": {"level": "debug", "format": "text"},
+        "namespaces": ["default"],
+        "providers": ["k0smotron", "metal3"],
+        "kubeconfigs": {"clusters": [{"namespace": "default", "name": "prod"}]},
+        "networkPolicy": {"egressPorts": [443, 16443], "metricsNamespace": "observability"},
+        "userRoles": {"aggregate": false},
+        "commonLabels": {"cost-centre": "42"},
+        "commonAnnotations": {"owner": "platform"},
+        "fullnameOverride": "desks",
+    })
+}
+
+/// Writes values into the folder of the session, and returns the path.
+fn values(session: &Session, values: &Value) -> String {
+    let path = session.room().join("values.json");
+    std::fs::write(&path, values.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
+    let session = Session::start(OPENED).await;
+    let cluster = &session.cluster;
+    let home = cluster.namespace("default");
+    let helm = async |words: &[&str]| {
+        let words = [words, &["-n", home.as_str()]].concat();
+        session.run("helm", &words).await
+    };
+    let values = values(&session, &every_value());
+    // The CRD and the policy are there already, as after `kubectl apply`.
+    let words = ["install", "desks", CHART, "-f", &values, "--take-ownership"];
+    let installed = helm(&words).await;
+    assert!(installed.contains("STATUS: deployed"), "{installed}");
+    let path = "/apis/apps/v1/namespaces/default/deployments/desks";
+    let deployment = cluster.get(path).await.unwrap();
+    let labels = &deployment["metadata"]["labels"];
+    assert_eq!(labels["app.kubernetes.io/managed-by"], "Helm");
+    assert_eq!(labels["cost-centre"], "42");
+    let pod = &deployment["spec"]["template"];
+    assert_eq!(pod["metadata"]["labels"]["team"], "platform");
+    assert_eq!(
+        pod["spec"]["nodeSelector"],
+        json!({"kubernetes.io/os": "linux", "zone": "a"})
+    );
+    assert_eq!(pod["spec"]["priorityClassName"], "system-cluster-critical");
+    let container = &pod["spec"]["containers"][0];
+    let digest = format!("registry.example/5spot@sha256:{:064}", 7);
+    assert_eq!(container["image"], digest.as_str());
+    assert_eq!(
+        container["args"],
+        json!([
+            "controller",
+            "--enable-leader-election",
+            "--log-level=debug",
+            "--log-format=text",
+            "--lease-duration-secs=15",
+            "--lease-renew-deadline-secs=10",
+            "--lease-retry-period-secs=2",
+            "--namespaces=default",
+            "--max-starts-per-minute=5",
+        ])
+    );
+
+    let worker = machine_path("worker");
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    cluster.run_pod("only", "worker").await;
+    cluster.pass_to(CLOSING).await;
+    let limit = instant("2026-03-06T23:10:00Z");
+    cluster
+        .wait_for_phase("worker", "ShuttingDown", limit)
+        .await;
+    let words = [
+        "upgrade",
+        "desks",
+        CHART,
+        "-f",
+        &values,
+        "--set",
+        "replicas=1",
+    ];
+    let upgraded = helm(&words).await;
+    assert!(upgraded.contains("REVISION: 2"), "{upgraded}");
+    let deployment = cluster.get(path).await.unwrap();
+    assert_eq!(deployment["spec"]["replicas"], 1);
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+
+    let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-20"]}}});
+    cluster.patch(&worker, &longer).await;
+    let limit = instant("2026-03-06T23:15:00Z");
+    let before = cluster.wait_for_phase("worker", "Active", limit).await;
+    let uninstalled = helm(&["uninstall", "desks"]).await;
+    assert!(uninstalled.contains("uninstalled"), "{uninstalled}");
+    assert!(
+        uninstalled.contains("[CustomResourceDefinition]"),
+        "{uninstalled}"
+    );
+    assert_eq!(cluster.get(path).await, None);
+    let after = cluster.get(&worker).await.unwrap();
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(after["metadata"].get("deletionTimestamp"), None);
+    for object in cluster.triple("worker") {
+        assert!(cluster.get(&object).await.is_some(), "{object}");
+    }
+}
+
+/// The chart as it was before its values were made what others have: an image in one string, the
+/// NetworkPolicy as a flag, one template for the CRD.
+const BEFORE: &str = "e2e/tests/installs/5spot-0.1.0-first.tgz";
+
+async fn helm_upgrades_from_the_chart_before() {
+    let session = Session::start(OPENED).await;
+    let cluster = &session.cluster;
+    let helm = async |words: &[&str]| {
+        let words = [words, &["-n", "5spot-system", "--create-namespace"]].concat();
+        session.run("helm", &words).await
+    };
+    let installed =
+        helm(&["upgrade", "--install", "5spot", BEFORE, "--take-ownership"]).await;
+    assert!(installed.contains("STATUS: deployed"), "{installed}");
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    // Others on this cluster have made roles of the same names.
+    let words = [
+        "upgrade",
+        "--install",
+        "5spot",
+        CHART,
+        "--set",
+        IMAGE,
+        "--take-ownership",
+    ];
+    let upgraded = helm(&words).await;
+    assert!(upgraded.contains("REVISION: 2"), "{upgraded}");
+    let path = "/apis/apps/v1/namespaces/5spot-system/deployments/5spot-controller";
+    let deployment = cluster.get(path).await.unwrap();
+    let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+    let expected = format!("registry.example/5spot:{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(image, expected.as_str());
+    let worker = cluster.get(&machine_path("worker")).await.unwrap();
+    assert_eq!(worker["status"]["phase"], "Active");
+}
+
+/// Documents by kind, namespace and name, without what the chart and the values add.
+fn comparable(text: &str) -> BTreeMap<String, Value> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    let of_chart = ["instance", "managed-by", "part-of", "version"]
+        .map(|it| format!("app.kubernetes.io/{it}"));
+    let mut all = BTreeMap::new();
+    for mut document in documents.into_iter().filter(|it| !it.is_null()) {
+        let metadata = &mut document["metadata"];
+        let name = format!("{} {}", metadata["namespace"], metadata["name"]);
+        let metadata = metadata.as_object_mut().unwrap();
+        metadata.remove("annotations");
+        if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
+            labels.retain(|key, _| key != "helm.sh/chart" && !of_chart.contains(key));
+            if labels.is_empty() {
+                metadata.remove("labels");
+            }
+        }
+        let path = "/spec/template/spec/containers/0";
+        if let Some(container) = document.pointer_mut(path) {
+            container["image"] = Value::Null;
+            container["args"] = Value::Null;
+        }
+        all.insert(format!("{} {name}", document["kind"]), document);
+    }
+    all
+}
+
+async fn helm_renders_what_kubectl_applies() {
+    let session = Session::start(OPENED).await;
+    let rendered = session
+        .run(
+            "helm",
+            &[
+                "template",
+                "5spot",
+                CHART,
+                "-n",
+                "5spot-system",
+                "--set",
+                IMAGE,
+            ],
+        )
+        .await;
+    let install = file::install(&Settings::default()).unwrap();
+    let (chart, mut applied) = (comparable(&rendered), comparable(&install.text));
+    // Helm makes the namespace itself, and the chart closes it to nobody else.
+    applied.retain(|name, _| {
+        !name.starts_with("\"Namespace\"") && !name.contains("deny-all")
+    });
+    let names =
+        |all: &BTreeMap<String, Value>| all.keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(names(&chart), names(&applied));
+    for (name, document) in &chart {
+        assert_eq!(Some(document), applied.get(name), "{name}");
+    }
+}
+
+async fn helm_refuses_what_could_not_run() {
+    let session = Session::start(OPENED).await;
+    let helm = async |words: &[&str]| session.run("helm", words).await;
+    let lint = helm(&["lint", CHART, "--strict", "--set", IMAGE]).await;
+    assert!(lint.contains("0 chart(s) failed"), "{lint}");
+    let unnamed = helm(&["template", CHART]).await;
+    assert!(unnamed.contains("image.repository is not set"), "{unnamed}");
+    for (setting, said) in [
+        ("image.repository=5spot", "image.repository"),
+        ("admission=deny", "admission"),
+        ("admision=Audit", "admision"),
+        ("log.level=verbose", "log.level"),
+        ("nodeAccess=managment", "nodeAccess"),
+        ("networkPolicy=false", "networkPolicy"),
+        ("replicas=two", "replicas"),
+    ] {
+        let refused = helm(&["template", CHART, "--set", IMAGE, "--set", setting]).await;
+        let name = said.replace('.', "/");
+        assert!(
+            refused.contains("exit status: 1")
+                && (refused.contains(&name) || refused.contains(said)),
+            "{setting}: {refused}"
+        );
+    }
+    let whole = [
+        "webhook.enabled=true",
+        "webhook.certManager=true",
+        "agent.enabled=true",
+        "agent.image.repository=registry.example/agent",
+        "agent.detection=scan",
+        "nodeAccess=management",
+        "crds.keep=false",
+        "kubeconfigs.clusterWide=true",
+    ]
+    .join(",");
+    let rendered =
+        helm(&["template", "5spot", CHART, "--set", IMAGE, "--set", &whole]).await;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&rendered).unwrap();
+    for kind in ["DaemonSet", "ValidatingWebhookConfiguration", "Certificate"] {
+        assert!(documents.iter().any(|it| it["kind"] == kind), "{kind}");
+    }
+    assert!(!rendered.contains("resource-policy: keep\n  name: scheduledmachines"));
+}
+
+async fn every_overlay_of_kustomize_applies() {
+    let session = Session::start(OPENED).await;
+    let kubectl = async |words: &str| session.kubectl(words).await;
+    let base =
+        kubectl("apply --server-side --force-conflicts -k deploy/kustomize/base").await;
+    assert!(!base.contains("rror"), "{base}");
+    let path = "/apis/apps/v1/namespaces/5spot-system/deployments/5spot-controller";
+    assert!(session.cluster.get(path).await.is_some());
+    for (overlay, object, action) in [
+        (
+            "audit",
+            "validatingadmissionpolicybinding.admissionregistration.k8s.io/scheduledmachine-validation-binding",
+            "- Audit",
+        ),
+        (
+            "cluster-wide-kubeconfigs",
+            "clusterrole.rbac.authorization.k8s.io/5spot-controller-kubeconfigs",
+            "- secrets",
+        ),
+        ("webhook", "deployment.apps/5spot-webhook", "- webhook"),
+    ] {
+        let folder = format!("deploy/kustomize/overlays/{overlay}");
+        let words = format!("apply --server-side --force-conflicts -k {folder}");
+        let applied = kubectl(&words).await;
+        assert!(
+            !applied.contains("rror") && applied.contains(object),
+            "{applied}"
+        );
+        let stored = kubectl(&format!("get {object} -n 5spot-system -o yaml")).await;
+        assert!(stored.contains(action), "{stored}");
+    }
+}

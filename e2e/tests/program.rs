@@ -1,0 +1,27 @@
+//! The programs that tests run beside the product.
+
+use std::path::{Path, PathBuf};
+
+/// Where a program is: the one that `cargo xtask tools` has built, else the one on the PATH. With
+/// `REQUIRE_<NAME>=1`, which `.ci/run` sets, one that is nowhere is run all the same, so that its
+/// test fails.
+pub(crate) fn path(name: &str) -> Option<PathBuf> {
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("tools")
+        .join(name);
+    if built.is_file() {
+        return Some(built);
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&paths)
+        .map(|folder| folder.join(name))
+        .find(|program| program.is_file());
+    let variable = format!("REQUIRE_{}", name.to_uppercase().replace(['-', '.'], "_"));
+    let is_required = std::env::var(variable).as_deref() == Ok("1");
+    on_path.or_else(|| is_required.then(|| PathBuf::from(name)))
+}
+
+/// Whether it can be run.
+pub(crate) fn is_there(name: &str) -> bool {
+    path(name).is_some()
+}

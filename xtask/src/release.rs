@@ -1,0 +1,287 @@
+//! `cargo xtask release`: everything that a release consists of, in `target/release-files`.
+//!
+//! What is made here is what the release workflow uploads. Nothing is uploaded from here, and
+//! nothing is signed: that is done by the workflow, with its own identity.
+
+mod archive;
+mod image;
+mod krew;
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fivespot_api::manifest::GeneratedFile;
+use fivespot_install::controller::Settings;
+use fivespot_install::{agent, file, webhook};
+
+use crate::cluster::target;
+
+/// What is built for the nodes of a cluster: the names of the architecture, as containers have it
+/// and as Rust has it.
+pub(super) const ARCHITECTURES: [(&str, &str); 2] = [
+    ("amd64", "x86_64-unknown-linux-musl"),
+    ("arm64", "aarch64-unknown-linux-musl"),
+];
+
+/// How a release is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The registry and the path before the names of the images.
+    registry: String,
+    /// A folder with binaries that are built already, one folder for each architecture. None
+    /// builds them for the architecture of this machine.
+    binaries: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Reads `--dry-run`, `--registry PREFIX` and `--binaries DIR`. None where there is something
+    /// else, or `--dry-run` is missing: a release is made by the workflow.
+    pub(crate) fn read(words: &[&str]) -> Option<Self> {
+        let mut plan = Self {
+            registry: "ghcr.io/finos".to_owned(),
+            binaries: None,
+        };
+        let mut is_dry = false;
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--dry-run" => is_dry = true,
+                "--registry" => plan.registry = (*words.next()?).to_owned(),
+                "--binaries" => plan.binaries = Some(PathBuf::from(words.next()?)),
+                _ => return None,
+            }
+        }
+        is_dry.then_some(plan)
+    }
+
+    fn image(&self, name: &str) -> String {
+        format!("{}/{name}:{}", self.registry, env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Makes every file of a release, and prints its size.
+///
+/// # Errors
+/// A program is missing or fails, or a file cannot be written.
+pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
+    let out = target(root).join("release-files");
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    fs::create_dir_all(&out)?;
+    let time = commit_time(root)?;
+    let binaries = match &plan.binaries {
+        Some(folder) => folder.clone(),
+        None => build(root, &time)?,
+    };
+    manifests(&out, plan)?;
+    chart(root, &out, plan)?;
+    for (architecture, _) in ARCHITECTURES {
+        let folder = binaries.join(architecture);
+        if !folder.is_dir() {
+            println!("{architecture}: not built here");
+            continue;
+        }
+        let archive = archive::Archive {
+            root,
+            binaries: &folder,
+            time: &time,
+        };
+        archive.write(&out, architecture)?;
+        let images = image::Images {
+            root,
+            binaries: &folder,
+            architecture,
+            time: &time,
+        };
+        images.write(&out)?;
+    }
+    krew(&out)?;
+    sums(&out)?;
+    print_sizes(&out)
+}
+
+/// Writes the krew manifest of the archives in a folder.
+///
+/// # Errors
+/// The folder cannot be read or written.
+pub(crate) fn krew(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let GeneratedFile { path, text } = krew::manifest(folder)?;
+    Ok(fs::write(folder.join(path), text)?)
+}
+
+/// Builds the static binaries for this machine's architecture, such that their bytes depend on
+/// nothing but the source and the compiler.
+fn build(root: &Path, time: &str) -> Result<PathBuf, Box<dyn Error>> {
+    let own = std::env::consts::ARCH;
+    let triple = format!("{own}-unknown-linux-musl");
+    let Some((architecture, _)) = ARCHITECTURES.iter().find(|(_, it)| *it == triple)
+    else {
+        return Err(format!("no binaries are released for {own}").into());
+    };
+    let home = std::env::var("CARGO_HOME")
+        .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
+    let flags = format!(
+        "--remap-path-prefix={}=/5spot --remap-path-prefix={home}=/cargo -C target-feature=+crt-static",
+        root.display()
+    );
+    run_program(
+        Command::new("cargo")
+            .args([
+                "build",
+                "--locked",
+                "--profile",
+                "dist",
+                "--target",
+                &triple,
+            ])
+            .args(["-p", "fivespot-cli", "-p", "fivespot-agent", "--bins"])
+            .env("RUSTFLAGS", flags)
+            .env("SOURCE_DATE_EPOCH", time)
+            .current_dir(root),
+    )?;
+    let built = target(root).join(&triple).join("dist");
+    let folder = target(root).join("release-binaries");
+    let own = folder.join(architecture);
+    fs::create_dir_all(&own)?;
+    for name in ["5spot", "kubectl-5spot", "5spot-reclaim-agent"] {
+        fs::copy(built.join(name), own.join(name))?;
+    }
+    Ok(folder)
+}
+
+/// The manifests with the images of this release.
+fn manifests(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
+    let operator = plan.image("5spot");
+    let install = file::install(&Settings {
+        image: operator.clone(),
+        ..Settings::default()
+    })?;
+    let webhook = file::webhook(&webhook::Settings {
+        image: operator,
+        ..webhook::Settings::default()
+    })?;
+    let agent = file::agent(&agent::Settings {
+        image: plan.image("5spot-reclaim-agent"),
+        ..agent::Settings::default()
+    })?;
+    for GeneratedFile { path, text } in [install, webhook, agent] {
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        fs::write(out.join(name), text)?;
+    }
+    Ok(())
+}
+
+/// The chart, whose images are those of this release.
+fn chart(root: &Path, out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
+    let source = target(root).join("release-chart/5spot");
+    if source.exists() {
+        fs::remove_dir_all(&source)?;
+    }
+    for mut file in file::chart()? {
+        if file.path == "values.yaml" {
+            for name in ["5spot", "5spot-reclaim-agent"] {
+                let named = format!("repository: \"{}/{name}\"", plan.registry);
+                // The operator's image comes first.
+                file.text = file.text.replacen("repository: \"\"", &named, 1);
+            }
+        }
+        let path = source.join(&file.path);
+        fs::create_dir_all(path.parent().unwrap_or(&source))?;
+        fs::write(path, file.text)?;
+    }
+    let built = target(root).join("tools/helm");
+    let helm = if built.is_file() {
+        built
+    } else {
+        "helm".into()
+    };
+    run_program(
+        Command::new(helm)
+            .arg("package")
+            .arg(&source)
+            .arg("-d")
+            .arg(out),
+    )
+}
+
+/// The sums by which a download is verified: `sha256sum -c SHA256SUMS`.
+fn sums(out: &Path) -> Result<(), Box<dyn Error>> {
+    let mut names = file_names(out)?;
+    names.retain(|name| name != "SHA256SUMS");
+    let done = Command::new("sha256sum")
+        .args(&names)
+        .current_dir(out)
+        .output()?;
+    if !done.status.success() {
+        return Err("sha256sum failed".into());
+    }
+    Ok(fs::write(out.join("SHA256SUMS"), done.stdout)?)
+}
+
+fn print_sizes(out: &Path) -> Result<(), Box<dyn Error>> {
+    for name in file_names(out)? {
+        let bytes = fs::metadata(out.join(&name))?.len();
+        println!("{bytes:>10}  {name}");
+    }
+    Ok(())
+}
+
+/// The names of the files in a folder, sorted.
+fn file_names(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The time of the commit, in seconds since 1970: that of every file in what is made.
+fn commit_time(root: &Path) -> Result<String, Box<dyn Error>> {
+    let done = Command::new("git")
+        .args(["log", "-1", "--format=%ct"])
+        .current_dir(root)
+        .output()?;
+    let time = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+    if time.is_empty() {
+        return Err(
+            "the time of the last commit is unknown; run it in a git checkout".into(),
+        );
+    }
+    Ok(time)
+}
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// It is not installed, or it fails.
+fn run_program(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let done = command
+        .status()
+        .map_err(|error| format!("running {name}: {error}"))?;
+    if done.success() {
+        return Ok(());
+    }
+    Err(format!("{name} failed").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_never_made_by_accident() {
+        assert_eq!(Plan::read(&[]), None);
+        assert_eq!(Plan::read(&["--dry-run", "--push"]), None);
+        let plan = Plan::read(&["--dry-run", "--registry", "registry.example/team"]);
+        let image = plan.map(|it| it.image("5spot")).unwrap_or_default();
+        assert!(image.starts_with("registry.example/team/5spot:"), "{image}");
+    }
+}

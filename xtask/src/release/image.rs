@@ -1,0 +1,108 @@
+//! The images, as OCI layouts: built by buildah from the Containerfile, without a registry.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::run_program;
+
+/// The targets of the Containerfile, which are the programs' roles, and the names of the images.
+const TARGETS: [(&str, &str); 2] =
+    [("operator", "5spot"), ("agent", "5spot-reclaim-agent")];
+
+/// What images are made of.
+pub(super) struct Images<'r> {
+    pub(super) root: &'r Path,
+    pub(super) binaries: &'r Path,
+    pub(super) architecture: &'r str,
+    /// The time of every file in them, in seconds since 1970.
+    pub(super) time: &'r str,
+}
+
+impl Images<'_> {
+    /// Writes `<image>-<architecture>.oci.tar` for each, and prints its digest.
+    ///
+    /// # Errors
+    /// There is no buildah, or it fails.
+    pub(super) fn write(&self, out: &Path) -> Result<(), Box<dyn Error>> {
+        let context = out.join("context");
+        let dist = context.join(self.architecture);
+        fs::create_dir_all(&dist)?;
+        fs::copy(self.root.join("LICENSE"), context.join("LICENSE"))?;
+        for (_, name) in TARGETS {
+            fs::copy(self.binaries.join(name), dist.join(name))?;
+        }
+        for (target, name) in TARGETS {
+            self.build(&context, target, &out.join(name))?;
+        }
+        fs::remove_dir_all(&context)?;
+        Ok(())
+    }
+
+    fn build(
+        &self,
+        context: &Path,
+        target: &str,
+        image: &Path,
+    ) -> Result<(), Box<dyn Error>> {
+        let store = context.join("store");
+        let buildah = |words: &[&str]| {
+            let mut command = Command::new("buildah");
+            // A store of its own, on any file system, which is thrown away.
+            command
+                .args(["--storage-driver", "vfs", "--root"])
+                .arg(store.join("root"))
+                .arg("--runroot")
+                .arg(store.join("run"))
+                .args(words);
+            command
+        };
+        let id = context.join(format!("{target}.id"));
+        let version = env!("CARGO_PKG_VERSION");
+        run_program(
+            buildah(&[
+                "build",
+                "--quiet",
+                "--isolation",
+                "chroot",
+                "--layers=false",
+            ])
+            .args(["--target", target, "--timestamp", self.time])
+            .args(["--arch", self.architecture, "--os", "linux"])
+            .arg(format!("--build-arg=DIST={}", self.architecture))
+            .arg(format!(
+                "--label=org.opencontainers.image.version={version}"
+            ))
+            .arg(format!(
+                "--label=org.opencontainers.image.source={}",
+                env!("CARGO_PKG_REPOSITORY")
+            ))
+            .arg(format!(
+                "--label=org.opencontainers.image.licenses={}",
+                env!("CARGO_PKG_LICENSE")
+            ))
+            .arg("--ignorefile=/dev/null")
+            .arg("--file")
+            .arg(self.root.join("Containerfile"))
+            .arg("--iidfile")
+            .arg(&id)
+            .arg(context),
+        )?;
+        let built = fs::read_to_string(&id)?;
+        let path = format!("{}-{}.oci.tar", image.display(), self.architecture);
+        let digest = context.join(format!("{target}.digest"));
+        run_program(
+            buildah(&["push", "--quiet", "--format", "oci", "--digestfile"])
+                .arg(&digest)
+                .args([built.trim(), &format!("oci-archive:{path}")]),
+        )?;
+        println!(
+            "{} {} {}",
+            fs::read_to_string(&digest)?.trim(),
+            target,
+            self.architecture
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! `cargo xtask tools`: the programs beside kubectl that tests run, built from Go modules that are
+//! pinned under `e2e/tools`.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use crate::cluster::target;
+use crate::go;
+
+/// What a linker leaves out of every program.
+const STRIPPED: &str = "-s -w";
+
+/// The folders of the modules. Each has one `tool`, of the same name.
+const TOOLS: [&str; 2] = ["actionlint", "helm"];
+
+/// Builds what is missing or was built from other versions, and prints the PATH by which all are
+/// found.
+///
+/// # Errors
+/// There is no Go, or something cannot be built.
+pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
+    let built = target(root).join("tools");
+    fs::create_dir_all(&built)?;
+    for name in TOOLS {
+        let source = root.join("e2e/tools").join(name);
+        let pins = fs::read_to_string(source.join("go.mod"))?;
+        let stamp = built.join(format!("{name}.stamp"));
+        let (program, content) = (built.join(name), format!("{}\n{pins}", go::flags()));
+        let is_fresh = fs::read_to_string(&stamp).is_ok_and(|it| it == content);
+        if is_fresh && program.is_file() {
+            continue;
+        }
+        eprintln!("building {name}: some minutes the first time");
+        let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
+        let flags = match name {
+            "helm" => helm_flags(&source)?,
+            _ => STRIPPED.to_owned(),
+        };
+        go::build(&source, &flags, &program, &[&package])?;
+        fs::write(stamp, content)?;
+    }
+    println!("export PATH={}:$PATH", built.display());
+    Ok(())
+}
+
+/// What Helm's own build writes into it: its version, and that of the Kubernetes that it renders
+/// for without a cluster, which is that of its client library.
+fn helm_flags(source: &Path) -> Result<String, Box<dyn Error>> {
+    let version =
+        |module: &str| go::run(source, &["list", "-m", "-f", "{{.Version}}", module]);
+    let (helm, client) = (version("helm.sh/helm/v3")?, version("k8s.io/client-go")?);
+    let minor = client.split('.').nth(1).unwrap_or_default();
+    Ok(format!(
+        "{STRIPPED} -X helm.sh/helm/v3/internal/version.version={helm} \
+         -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 \
+         -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor={minor} \
+         -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1 \
+         -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor={minor}"
+    ))
+}
