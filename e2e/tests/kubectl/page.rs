@@ -3,20 +3,33 @@
 use fivespot_testkit::Page;
 
 use super::session::Session;
-use crate::admits_exactly_the_table::POLICY;
 use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] =
     &[promise!(the_page_about_admission_shows_what_is_printed).with_kubectl()];
 
-const BINDING: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/scheduledmachine-validation-binding";
+const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
+/// The policies that the page applies.
+const POLICIES: [&str; 3] = [
+    "scheduledmachine-validation",
+    "scheduleoverride-validation",
+    "schedulecalendar-validation",
+];
 
 /// From a cluster that has the definition and no policy.
 async fn the_page_about_admission_shows_what_is_printed() {
     let session = Session::start("2026-03-06T15:00:00Z").await;
-    for path in [POLICY, BINDING] {
-        session.cluster.delete(path).await;
+    for policy in POLICIES {
+        for path in [
+            format!("validatingadmissionpolicies/{policy}"),
+            format!("validatingadmissionpolicybindings/{policy}-binding"),
+        ] {
+            session
+                .cluster
+                .delete(&format!("{REGISTRATION}/{path}"))
+                .await;
+        }
     }
     let page = Page::open("how-to/admission.md");
     let run = async |words: &str| {
