@@ -26,6 +26,7 @@ mod namespace_lifecycle;
 mod node_restriction;
 mod owner_references_permission_enforcement;
 mod persistent_volume_claim_resize;
+mod persistent_volume_label;
 mod pod;
 mod pod_node_selector;
 mod pod_resources;
@@ -34,6 +35,7 @@ mod pod_toleration_restriction;
 mod priority;
 pub(crate) mod resource_quota;
 mod runtime_class;
+mod security_context_deny;
 mod service_account;
 pub(crate) mod storage_object_in_use_protection;
 pub(crate) mod taint_nodes_by_condition;
@@ -166,6 +168,7 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(namespace_auto_provision::NamespaceAutoProvision),
         Arc::new(namespace_lifecycle::NamespaceLifecycle),
         Arc::new(namespace_exists::NamespaceExists),
+        Arc::new(security_context_deny::SecurityContextDeny),
         Arc::new(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology),
         Arc::new(limit_ranger::LimitRanger),
         Arc::new(service_account::ServiceAccount),
@@ -180,6 +183,7 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(pod_toleration_restriction::PodTolerationRestriction::default()),
         Arc::new(event_rate_limit::EventRateLimit::default()),
         Arc::new(extended_resource_toleration::ExtendedResourceToleration),
+        Arc::new(persistent_volume_label::PersistentVolumeLabel),
         Arc::new(default_storage_class::DefaultStorageClass),
         Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection),
         Arc::new(

@@ -23,6 +23,7 @@ mod namespaces;
 mod objects;
 mod operator;
 mod parameters;
+mod plugin_page;
 mod plugins;
 mod policies;
 mod reading;

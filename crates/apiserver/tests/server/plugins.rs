@@ -798,3 +798,23 @@ fn a_plugin_without_the_configuration_that_it_needs_and_one_that_is_off_with_one
         "there is a configuration of admission plugin 'PodNodeSelector', which is not enabled"
     );
 }
+
+#[tokio::test]
+async fn what_kubernetes_has_removed_works_where_that_is_said() {
+    let options = |removed_plugins: bool| Options {
+        enable_plugins: vec!["SecurityContextDeny".to_owned()],
+        removed_plugins,
+        ..options()
+    };
+    assert_eq!(
+        Server::new(options(false)).unwrap_err().to_string(),
+        "admission plugin 'SecurityContextDeny' was removed in Kubernetes 1.30; use PodSecurity, \
+         or give --removed-admission-plugins as well"
+    );
+    let client = Server::new(options(true)).unwrap().client();
+    let root = with_spec("a", json!({"securityContext": {"runAsUser": 0}}));
+    assert_eq!(
+        why(&client, PODS, root).await,
+        "pods \"a\" is forbidden: pod.Spec.SecurityContext.RunAsUser is forbidden"
+    );
+}

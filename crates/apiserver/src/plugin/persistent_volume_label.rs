@@ -1,0 +1,52 @@
+//! PersistentVolumeLabel: volumes of a cloud get the labels of their zone
+//! (plugin/pkg/admission/storage/persistentvolume/label in Kubernetes 1.30).
+
+use fivespot_admission::policy::Operation;
+use serde_json::Value;
+
+use super::{Attributes, Plugin, Removal};
+use crate::state::State;
+use crate::status::Status;
+
+/// The plugin. There is no cloud here that could be asked where a volume is.
+#[derive(Debug)]
+pub(super) struct PersistentVolumeLabel;
+
+impl Plugin for PersistentVolumeLabel {
+    fn name(&self) -> &'static str {
+        "PersistentVolumeLabel"
+    }
+
+    fn description(&self) -> &'static str {
+        "Refuses new PersistentVolumes of GCE, as it does in a cluster whose cloud cannot be asked \
+         for their zone; lets all others pass."
+    }
+
+    fn removal(&self) -> Option<Removal> {
+        Some(Removal {
+            release: "1.31",
+            instead: "the cloud controller manager",
+        })
+    }
+
+    fn admit(
+        &self,
+        _cluster: &mut State,
+        attributes: &Attributes<'_>,
+        object: Option<&mut Value>,
+    ) -> Result<(), Status> {
+        let creates = attributes.operation() == Operation::Create;
+        let is_volume = attributes.is_about("", "persistentvolumes");
+        let Some(volume) = object.filter(|_| creates && is_volume) else {
+            return Ok(());
+        };
+        let disk = &volume["spec"]["gcePersistentDisk"];
+        if !disk.is_object() {
+            return Ok(());
+        }
+        let name = disk["pdName"].as_str().unwrap_or_default();
+        Err(attributes.forbidden(&format!(
+            "error querying GCE PD volume {name}: unable to build GCE cloud provider for PD"
+        )))
+    }
+}

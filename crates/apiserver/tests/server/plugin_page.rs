@@ -1,0 +1,189 @@
+//! docs/admission-plugins.md lists every plugin, and each of its examples is run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use fivespot_apiserver::{
+    Client, KubeVersion, Options, Patch, Plugin, Server, User, builtin_plugins,
+};
+use serde_json::Value;
+
+use crate::fixture::options;
+
+fn page() -> String {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/admission-plugins.md"
+    );
+    fs::read_to_string(path).unwrap()
+}
+
+/// Whether a plugin is on, and how it is switched on where it is not.
+fn default(plugin: &dyn Plugin) -> (&'static str, String) {
+    let name = plugin.name();
+    if let Some(removal) = plugin.removal() {
+        let flags =
+            format!("`--removed-admission-plugins --enable-admission-plugins={name}`");
+        let release = removal.release;
+        return ("removed", format!("{flags} (removed in {release})"));
+    }
+    if plugin.is_on_by_default(KubeVersion::default()) {
+        return ("on", format!("`--disable-admission-plugins={name}`"));
+    }
+    ("off", format!("`--enable-admission-plugins={name}`"))
+}
+
+#[test]
+fn the_page_lists_every_plugin_in_order() {
+    let mut table =
+        "| plugin | what it does here | default | flag |\n|---|---|---|---|\n".to_owned();
+    for plugin in builtin_plugins() {
+        let (on, flag) = default(&*plugin);
+        let (name, does) = (plugin.name(), plugin.description());
+        let anchor = name.to_lowercase();
+        writeln!(table, "| [{name}](#{anchor}) | {does} | {on} | {flag} |").unwrap();
+    }
+    assert!(
+        page().contains(&table),
+        "the page lacks this table:\n{table}"
+    );
+}
+
+/// One example: what is configured, what is applied by whom, and what is printed then.
+#[derive(Debug, Default)]
+struct Example {
+    configuration: Option<Value>,
+    user: Option<User>,
+    objects: Vec<Value>,
+    /// The fields that are shown where the last object is accepted.
+    shown: Vec<String>,
+    expected: String,
+}
+
+/// The examples by plugin.
+fn examples() -> BTreeMap<String, Example> {
+    let mut all: BTreeMap<String, Example> = BTreeMap::new();
+    let page = page();
+    for section in page.split("\n## ").skip(1) {
+        let (name, rest) = section.split_once('\n').unwrap();
+        let mut fences = rest.split("```");
+        let mut example = Example::default();
+        while let (Some(_), Some(fence)) = (fences.next(), fences.next()) {
+            let (info, text) = fence.split_once('\n').unwrap();
+            match info.split_once(' ').unwrap_or((info, "")) {
+                ("yaml", "configuration") => {
+                    example.configuration = Some(serde_saphyr::from_str(text).unwrap());
+                }
+                ("yaml", _) => {
+                    let user = text.strip_prefix("# as ");
+                    example.user = user.map(|it| read_user(it.lines().next().unwrap()));
+                    let documents = text.split("---\n");
+                    example.objects = documents
+                        .map(|it| serde_saphyr::from_str(it).unwrap())
+                        .collect();
+                }
+                (_, pointers) => {
+                    let pointers = pointers.split_whitespace();
+                    example.shown = pointers.map(str::to_owned).collect();
+                    text.clone_into(&mut example.expected);
+                }
+            }
+        }
+        if !example.objects.is_empty() {
+            all.insert(name.to_owned(), example);
+        }
+    }
+    all
+}
+
+/// `name of group and group`.
+fn read_user(text: &str) -> User {
+    let (name, groups) = text.split_once(" of ").unwrap();
+    let groups: Vec<&str> = groups.split(" and ").collect();
+    User::new(name, &groups)
+}
+
+/// Creates an object, or changes the one that is there.
+async fn apply(server: &Server, client: &Client, object: Value) -> Result<Value, String> {
+    let text = |pointer: &str| {
+        let found = object.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_default().to_owned()
+    };
+    let (version, kind) = (text("/apiVersion"), text("/kind"));
+    let (group, number) = version.rsplit_once('/').unwrap_or(("", &version));
+    let registry = server.registry();
+    let resource = registry.of_kind(group, number, &kind).unwrap();
+    let root = if group.is_empty() { "/api" } else { "/apis" };
+    let namespace = match text("/metadata/namespace").as_str() {
+        _ if !resource.namespaced => String::new(),
+        "" => "/namespaces/default".to_owned(),
+        named => format!("/namespaces/{named}"),
+    };
+    let path = format!("{root}/{version}{namespace}/{}", resource.plural);
+    let place = format!("{path}/{}", text("/metadata/name"));
+    let done = if client.get(&place).await.is_ok() {
+        client.patch(&place, Patch::Merge(object)).await
+    } else {
+        client.create(&path, object).await
+    };
+    server.clock().quiet().await;
+    done.map(|it| Value::clone(&it)).map_err(|it| it.message)
+}
+
+async fn run(name: &str, example: &Example) -> String {
+    let known = builtin_plugins();
+    let plugin = known.iter().find(|it| it.name() == name).unwrap();
+    let removed = plugin.removal().is_some();
+    let is_on = !removed && plugin.is_on_by_default(KubeVersion::default());
+    let configuration = example.configuration.clone();
+    let server = Server::new(Options {
+        enable_plugins: (!is_on).then(|| name.to_owned()).into_iter().collect(),
+        removed_plugins: removed,
+        plugin_configurations: configuration
+            .map(|it| (name.to_owned(), it))
+            .into_iter()
+            .collect(),
+        ..options()
+    });
+    let server = match server {
+        Ok(server) => server,
+        Err(why) => return format!("{why}\n"),
+    };
+    let user = example.user.clone();
+    let client = server.client_as(user.unwrap_or_else(User::admin));
+    let mut result = Ok(Value::Null);
+    for object in &example.objects {
+        if let Err(why) = &result {
+            return format!("too early: {why}\n");
+        }
+        result = apply(&server, &client, object.clone()).await;
+    }
+    match result {
+        Err(why) => format!("{why}\n"),
+        Ok(object) => {
+            let lines = example.shown.iter().map(|pointer| {
+                let found = object.pointer(pointer).unwrap_or(&Value::Null);
+                format!("{pointer}: {found}\n")
+            });
+            lines.collect()
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_example_of_the_page_prints_what_the_page_says() {
+    let examples = examples();
+    let mut wrong = String::new();
+    for (name, example) in &examples {
+        let printed = run(name, example).await;
+        if printed != example.expected {
+            writeln!(wrong, "## {name}\n{printed}").unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "the page lacks:\n{wrong}");
+    for plugin in builtin_plugins() {
+        let name = plugin.name();
+        assert!(examples.contains_key(name), "there is no example of {name}");
+    }
+}
