@@ -3,11 +3,11 @@
 
 mod audit;
 mod connect;
-mod data_dir;
+pub(crate) mod data_dir;
 mod example;
 mod goal;
-mod kubeconfig;
-mod load;
+pub(crate) mod kubeconfig;
+pub(crate) mod load;
 mod printer;
 mod run;
 mod until;
@@ -90,7 +90,7 @@ pub(crate) struct Args {
 }
 
 /// Reads an address that only this machine can reach.
-fn loopback(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text.parse().map_err(|_| {
         "must be an address and a port, such as 127.0.0.1:6443".to_owned()
     })?;

@@ -7,6 +7,7 @@
 //! Exit codes: 0 success or valid, 1 invalid or goal not reached, 2 error (wrong arguments, an
 //! unreadable file, an unreachable cluster).
 
+mod apiserver;
 mod cel;
 mod check;
 mod cluster;
@@ -59,6 +60,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Dev(dev::Args),
+    Apiserver(apiserver::Args),
     Controller(controller::Args),
     Webhook(webhook::Args),
     Preview(preview::Args),
@@ -122,6 +124,7 @@ fn warn(warning: Option<String>) {
 fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match command {
         Command::Dev(args) => dev::run(args, out),
+        Command::Apiserver(args) => apiserver::run(args, out),
         Command::Controller(args) => controller::run(&args),
         Command::Webhook(args) => webhook::run(&args),
         Command::Preview(args) => preview::run(args, out),

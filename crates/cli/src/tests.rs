@@ -44,7 +44,7 @@ fn whatever_cannot_be_answered_says_what_to_do() {
         ("empty.yaml", b""),
         (
             "config.yaml",
-            b"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+            b"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}",
         ),
         (
             "machine.yaml",

@@ -1,7 +1,8 @@
 //! The commands of the book are run, and print what its pages show.
 //!
 //! A page says how with a comment: after `<!-- run -->` its blocks of `console` are run without a
-//! cluster, after `<!-- run: 5spot dev ... -->` on that server, which is started for them. A line
+//! cluster, after `<!-- run: 5spot dev ... -->` or `<!-- run: 5spot apiserver ... -->` on that
+//! server, which is started for them. A line
 //! that begins with `$ ` is a command for `sh`, run in the root of the source tree. The lines after
 //! it are what it prints; a line `…` stands for any number of lines.
 
@@ -17,12 +18,13 @@ use super::book::{Book, Page};
 
 /// Stands for any number of lines that are not shown.
 const GAP: &str = "…";
-/// The server that is named so in a comment.
-const SERVER: &str = "5spot dev ";
+/// What a comment calls a server, and the start of the line with which it says that it is ready.
+const SERVERS: [(&str, &str); 2] =
+    [("dev", "applied "), ("apiserver", "export KUBECONFIG=")];
 const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
 
 /// Tells the servers of one run apart.
-static SERVERS: AtomicUsize = AtomicUsize::new(0);
+static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// An embedded server; ends when it is dropped.
 struct Server {
@@ -31,14 +33,21 @@ struct Server {
 }
 
 impl Server {
-    /// Starts one, and waits until it has applied what it was given.
-    fn start(arguments: &str) -> Self {
-        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+    /// Starts one by its words, `5spot dev ...`, and waits until it is ready; none by other words.
+    fn named(words: &str) -> Option<Self> {
+        let words = words.strip_prefix("5spot ")?;
+        let (command, arguments) = words.split_once(' ').unwrap_or((words, ""));
+        let found = SERVERS.into_iter().find(|(it, _)| *it == command);
+        found.map(|server| Self::start(server, arguments))
+    }
+
+    fn start((command, ready): (&str, &str), arguments: &str) -> Self {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("5spot-book-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
         let mut process = Command::new(BINARY)
-            .arg("dev")
+            .arg(command)
             .args(arguments.split_whitespace())
             .arg("--kubeconfig")
             .arg(directory.join("kubeconfig"))
@@ -48,11 +57,10 @@ impl Server {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let is_applied =
-            lines.any(|line| line.is_ok_and(|it| it.starts_with("applied ")));
+        let is_ready = lines.any(|line| line.is_ok_and(|it| it.starts_with(ready)));
         // Made before it is judged, so that the process ends in either case.
         let server = Self { process, directory };
-        assert!(is_applied, "5spot dev {arguments} ended");
+        assert!(is_ready, "5spot {command} {arguments} ended");
         thread::spawn(move || lines.for_each(drop));
         server
     }
@@ -124,7 +132,7 @@ fn play(page: &Page) -> Played {
         if let Some(words) = line.strip_prefix("<!-- run") {
             let words = words.trim_start_matches(':').trim_end_matches("-->").trim();
             drop(server.take());
-            server = words.strip_prefix(SERVER).map(Server::start);
+            server = Server::named(words);
         }
         if line.starts_with("```") {
             is_run = line == "```console";
