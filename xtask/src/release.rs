@@ -48,7 +48,7 @@ impl Plan {
         while let Some(word) = words.next() {
             match *word {
                 "--dry-run" => is_dry = true,
-                "--registry" => plan.registry = (*words.next()?).to_owned(),
+                "--registry" => (*words.next()?).clone_into(&mut plan.registry),
                 "--binaries" => plan.binaries = Some(PathBuf::from(words.next()?)),
                 _ => return None,
             }

@@ -15,11 +15,11 @@ use inventory::Inventory;
 
 /// Remove 5-Spot from a cluster, in the order in which no machine is lost and nothing hangs
 ///
-/// 1. The ScheduledMachines are deleted while the operator runs, which drains and removes their
+/// First, the ScheduledMachines are deleted while the operator runs, which drains and removes their
 /// machines. With --keep-machines they stay, and so do the machines.
-/// 2. The operator, its roles, policies and webhook are deleted. What Helm has installed is left to
-/// Helm; the command for it is printed.
-/// 3. The CRDs are kept, unless --delete-crds is given.
+///
+/// Then the operator, its roles, policies and webhook are deleted. What Helm has installed is left
+/// to Helm; the command for it is printed. The CRDs are kept, unless --delete-crds is given.
 ///
 /// Exit codes: 0 done, 1 not everything was removed, 2 error (the cluster cannot be read, no
 /// operator runs that could remove the machines).

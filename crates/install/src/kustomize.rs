@@ -4,6 +4,7 @@
 //! `kubectl apply -f FOLDER`, which takes every `.yaml`, does not.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use fivespot_api::manifest::{Error, GeneratedFile};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ pub(crate) fn files(files: &[GeneratedFile]) -> Result<Vec<GeneratedFile>, Error
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for file in files {
         if let Some((folder, name)) = file.path.rsplit_once('/')
-            && name.ends_with(".yaml")
+            && Path::new(name).extension().is_some_and(|it| it == "yaml")
         {
             folders.entry(folder).or_default().push(name);
         }

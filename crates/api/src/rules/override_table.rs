@@ -72,7 +72,7 @@ pub const OVERRIDE_RULES: &[Rule] = &[
                 r#"{"matchExpressions": [{"key": "team", "operator": "Exists"}]}"#,
             ],
             rejects: &[
-                r#"{}"#,
+                r"{}",
                 r#"{"matchLabels": {}}"#,
                 r#"{"matchLabels": {}, "matchExpressions": []}"#,
             ],

@@ -1085,7 +1085,7 @@ pub const RULES: &[Rule] = &[
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::are_all_days),
         examples: Examples::Json {
-            accepts: &[r#"[]"#, r#"["mon-fri"]"#, r#"["mon-wed,fri", "sun"]"#],
+            accepts: &[r"[]", r#"["mon-fri"]"#, r#"["mon-wed,fri", "sun"]"#],
             rejects: &[r#"[""]"#, r#"["mon", "Tue"]"#, r#"["1-5"]"#],
         },
         why: "Days are lower case; a range may cross the end of the week.",

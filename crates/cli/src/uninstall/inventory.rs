@@ -61,14 +61,14 @@ pub(super) struct Inventory {
 
 /// A kind of which 5-Spot is made.
 struct Kind {
-    kind: &'static str,
+    name: &'static str,
     group: &'static str,
     plural: &'static str,
 }
 
 const fn kind(kind: &'static str, group: &'static str, plural: &'static str) -> Kind {
     Kind {
-        kind,
+        name: kind,
         group,
         plural,
     }
@@ -133,8 +133,10 @@ impl Inventory {
             Failure::new("reading what is installed", why)
                 .remedy("run it as a cluster administrator")
         };
-        let mut inventory = Self::default();
-        inventory.is_operated = is_lease_fresh(reader, home).await;
+        let mut inventory = Self {
+            is_operated: is_lease_fresh(reader, home).await,
+            ..Self::default()
+        };
         inventory.crds(reader).await.map_err(failed)?;
         for kind in &RUNNING {
             let found = inventory.installed(reader, kind).await.map_err(failed)?;
@@ -195,7 +197,7 @@ impl Inventory {
         let mut found = reader.list_where(&path, LABEL).await?;
         // The policy bears no label of its own.
         for document in manifest::installed(reader.minor) {
-            if document["kind"] == kind.kind && [POLICY, BINDING].contains(&kind.kind) {
+            if document["kind"] == kind.name && [POLICY, BINDING].contains(&kind.name) {
                 let path = format!("{path}/{}", text(&document, "/metadata/name"));
                 if let Answer::Found(object) = reader.get(&path).await {
                     found.retain(|it| {
@@ -233,7 +235,7 @@ impl Inventory {
                 }
             };
             objects.push(Object {
-                kind: kind.kind,
+                kind: kind.name,
                 namespace,
                 name,
                 path,

@@ -85,12 +85,11 @@ pub(in crate::rules) fn is_not_empty_selector(node: &Value, _: &Value) -> bool {
 /// An RFC 3339 time of this millennium, in capital letters.
 fn time(text: &str) -> Option<Timestamp> {
     let (date, rest) = text.split_once('T')?;
-    let (clock, offset) = match rest.strip_suffix('Z') {
-        Some(clock) => (clock, None),
-        None => {
-            let sign = rest.find(['+', '-'])?;
-            (rest.get(..sign)?, Some(rest.get(sign + 1..)?))
-        }
+    let (clock, offset) = if let Some(clock) = rest.strip_suffix('Z') {
+        (clock, None)
+    } else {
+        let sign = rest.find(['+', '-'])?;
+        (rest.get(..sign)?, Some(rest.get(sign + 1..)?))
     };
     let (clock, fraction) = match clock.split_once('.') {
         Some((clock, fraction)) => (clock, Some(fraction)),

@@ -69,14 +69,14 @@ fn a_template_reads_every_value_that_the_schema_knows_and_no_other() {
             .any(|it| it == path || path.starts_with(&format!("{it}.")))
     };
     let unread: Vec<&String> = known.iter().filter(|it| !is_read(it)).collect();
-    assert_eq!(unread, [&String::new(); 0]);
+    assert_eq!(unread, Vec::<&String>::new());
     let is_known = |path: &String| {
         known
             .iter()
             .any(|it| it == path || it.starts_with(&format!("{path}.")))
     };
     let unknown: Vec<&String> = read.iter().filter(|it| !is_known(it)).collect();
-    assert_eq!(unknown, [&String::new(); 0]);
+    assert_eq!(unknown, Vec::<&String>::new());
 }
 
 #[test]
