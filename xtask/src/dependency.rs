@@ -95,6 +95,11 @@ const ROOMS: &[Room] = &[
         is_pure: false,
     },
     Room {
+        name: "dashboard",
+        may_use: &["api", "schedule", "plan", "chart", "controller"],
+        is_pure: false,
+    },
+    Room {
         name: "webhook",
         may_use: &["api", "admission", "clock", "https"],
         is_pure: false,
@@ -126,6 +131,7 @@ const ROOMS: &[Room] = &[
             "chart",
             "clock",
             "controller",
+            "dashboard",
             "webhook",
             "install",
             "apiserver",

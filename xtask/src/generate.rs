@@ -11,7 +11,8 @@ use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
 use crate::{
-    Faults, builtin_kind, builtin_schema, conformance, how_we_test, protobuf, scale,
+    Faults, builtin_kind, builtin_schema, conformance, diagram, how_we_test, protobuf,
+    scale,
 };
 
 /// Writes every generated file that is not as it should be.
@@ -60,6 +61,11 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     let mut written = Group::Docs.files(crd::SHIPPED_MINOR)?;
     written.push(file::permission_page());
     all.extend(written.into_iter().map(|page| (PathBuf::from(pages), page)));
+    all.extend(
+        diagram::files()
+            .into_iter()
+            .map(|file| (PathBuf::from(diagram::DIRECTORY), file)),
+    );
     let kinds = builtin_kind::list(root)?;
     let schemas = GeneratedFile {
         path: builtin_schema::PATH.to_owned(),

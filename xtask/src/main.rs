@@ -5,6 +5,7 @@ mod builtin_schema;
 mod cluster;
 mod conformance;
 mod dependency;
+mod diagram;
 mod differential;
 mod generate;
 mod go;

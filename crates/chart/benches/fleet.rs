@@ -26,6 +26,7 @@ fn fleet() -> Option<Fleet> {
         to,
         zone: schedule.time_zone().clone(),
         now: Some(from),
+        wanted: None,
         rows: (0..200).map(row).collect(),
     })
 }

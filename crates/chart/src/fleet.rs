@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::Kind;
+use crate::axis::Axis;
 
 /// A picture of machines over a stretch of time.
 #[derive(Clone, Debug)]
@@ -22,6 +23,9 @@ pub struct Fleet {
     pub now: Option<Timestamp>,
     /// One row for each machine, from top to bottom.
     pub rows: Vec<Row>,
+    /// How many machines are wanted in each column ([`Fleet::columns`]), where there are more than
+    /// have a row; none where the rows are all.
+    pub wanted: Option<Vec<u32>>,
 }
 
 /// One machine.
@@ -75,6 +79,17 @@ impl Row {
 }
 
 impl Fleet {
+    /// The number of columns of a picture from one instant to another: one for each hour, fewer
+    /// where hours would be narrower than a pixel.
+    pub fn columns(from: Timestamp, to: Timestamp) -> usize {
+        Axis::of(from, to).columns()
+    }
+
+    /// How long a column of such a picture is.
+    pub fn column_length(from: Timestamp, to: Timestamp) -> SignedDuration {
+        SignedDuration::from_secs(Axis::of(from, to).column())
+    }
+
     /// How many machines are wanted: the time is divided into `columns` of equal length, and each
     /// has the largest number that is wanted at the same time within it.
     pub fn wanted_per_column(&self, columns: usize) -> Vec<u32> {
@@ -187,6 +202,7 @@ mod tests {
             to: Timestamp::from_second(40).unwrap(),
             zone: TimeZone::UTC,
             now: None,
+            wanted: None,
             rows: rows
                 .into_iter()
                 .map(|planned| Row {

@@ -2,7 +2,8 @@
 //!
 //! [`Fleet`] holds what is drawn: a row for each machine with its planned and observed [`Span`]s.
 //! [`svg::document`] and [`html::document`] return one self-contained file, [`terminal::text`] the
-//! same picture for a terminal.
+//! same picture for a terminal. [`timeline`] draws the course of one shutdown,
+//! [`diagram`] boxes and arrows for the documentation.
 //!
 //! There is no clock, no input and no output here, and no function fails. Each kind of span has a
 //! colour that remains distinct for colour-blind readers and a pattern that remains distinct in
@@ -32,6 +33,7 @@
 //!         }],
 //!         observed: Vec::new(),
 //!     }],
+//!     wanted: None,
 //! };
 //! assert!(svg::document(&fleet).starts_with("<svg "));
 //! assert_eq!(fleet.wanted_per_column(24).iter().max(), Some(&1));
@@ -40,6 +42,7 @@
 
 mod axis;
 mod clock_change;
+pub mod diagram;
 mod fleet;
 pub mod html;
 mod kind;
@@ -48,7 +51,9 @@ pub mod planned;
 pub mod style;
 pub mod svg;
 pub mod terminal;
+pub mod timeline;
 
 pub use clock_change::ClockChange;
 pub use fleet::{Fleet, Row, Span};
 pub use kind::Kind;
+pub use timeline::Timeline;

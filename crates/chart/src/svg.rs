@@ -375,7 +375,10 @@ fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
 
 /// How many machines are wanted, as steps above a base line.
 fn curve(out: &mut String, fleet: &Fleet, axis: Axis) {
-    let counts = fleet.wanted_per_column(axis.columns());
+    let counts = match &fleet.wanted {
+        Some(counts) => counts.clone(),
+        None => fleet.wanted_per_column(axis.columns()),
+    };
     let most = counts.iter().copied().max().unwrap_or(0);
     let top = f64::from(HEAD + rows_height(fleet) + 24);
     let height = f64::from(FOOT - 24 - 14);

@@ -3,6 +3,7 @@
 
 mod audit;
 mod connect;
+mod dashboard;
 pub(crate) mod data_dir;
 mod example;
 mod goal;

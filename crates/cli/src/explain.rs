@@ -4,10 +4,12 @@ mod report;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod timeline;
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use clap::ValueEnum;
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Inspection, Key, Namespaces, Options, inspect};
@@ -25,6 +27,7 @@ Examples:
   5spot explain business-hours-worker
   5spot explain business-hours-worker -n team-a --at 2026-03-06T23:00:00Z
   5spot explain business-hours-worker --node-access management
+  5spot explain business-hours-worker --timeline -o svg > shutdown.svg
   5spot explain rule SM002";
 
 /// Explain why a machine is in its current state and what happens next; or explain a rule
@@ -46,30 +49,64 @@ pub(crate) struct Args {
     /// time zone [default: now]
     #[arg(long, value_name = "TIME", conflicts_with = "rule")]
     at: Option<Moment>,
+    /// Show the course of the last shutdown instead, from the status and the Events
+    #[arg(long, conflicts_with_all = ["rule", "at"])]
+    timeline: bool,
     /// How to reach the nodes of a cluster; use the operator's setting
     #[arg(long, value_enum, default_value_t, conflicts_with = "rule")]
     node_access: NodeAccess,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: Form,
     #[command(flatten)]
     access: Access,
 }
 
+/// The forms of an explanation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Plain text
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+    /// With --timeline: a picture in one file
+    Svg,
+}
+
+impl Form {
+    /// As a form of what cannot be drawn.
+    fn written(self) -> Result<Format, Failure> {
+        match self {
+            Self::Text => Ok(Format::Text),
+            Self::Json => Ok(Format::Json),
+            Self::Yaml => Ok(Format::Yaml),
+            Self::Svg => Err(Failure::new("-o svg", "only a timeline can be drawn")
+                .remedy("add --timeline, or choose another format")),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match (args.name.as_str(), &args.rule) {
-        ("rule", Some(id)) => rule::explain(id, args.output, out),
+        ("rule", Some(id)) => rule::explain(id, args.output.written()?, out),
         // With a namespace it is a machine of that name.
-        ("rule", None) if args.access.namespace.is_none() => rule::list(args.output, out),
+        ("rule", None) if args.access.namespace.is_none() => {
+            rule::list(args.output.written()?, out)
+        }
         (name, Some(extra)) => Err(Failure::new(
             format!("explain {name} {extra}"),
             "too many arguments",
         )
         .remedy("give one ScheduledMachine, or `rule` and a rule's id")),
+        (name, None) if args.timeline => timeline::run(args, name, out),
         (name, None) => {
+            let format = args.output.written()?;
             let found = cluster::block_on(read(args, name))?;
             let at = args.at.map_or(found.now, |at| at.instant_in(&zone(&found)));
-            machine(&found, at, args.output, out)
+            machine(&found, at, format, out)
         }
     }
 }
@@ -83,12 +120,8 @@ fn zone(found: &Inspection) -> TimeZone {
 async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
     let config: Config = args.access.config().await?;
     let namespace = config.default_namespace.clone();
-    let is_local = config.cluster_url.host().is_some_and(is_local_host);
-    let client = Client::try_from(config).map_err(cluster::no_client)?;
-    let mut options = Options::new(client.clone(), Clock::system());
-    options.node_access = args.node_access.into();
-    // Where the management cluster is on this host, its workload clusters may be as well.
-    options.workload_servers.local = is_local;
+    let mut options = options(config, args.node_access)?;
+    let client = options.client.clone();
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");
@@ -105,6 +138,23 @@ async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
                 .remedy("check the cluster and your access to it"))
         }
     }
+}
+
+/// What a look at the cluster of `config` is made with.
+///
+/// # Errors
+/// The configuration makes no client.
+pub(crate) fn options(
+    config: Config,
+    node_access: NodeAccess,
+) -> Result<Options, Failure> {
+    let is_local = config.cluster_url.host().is_some_and(is_local_host);
+    let client = Client::try_from(config).map_err(cluster::no_client)?;
+    let mut options = Options::new(client, Clock::system());
+    options.node_access = node_access.into();
+    // Where the management cluster is on this host, its workload clusters may be as well.
+    options.workload_servers.local = is_local;
+    Ok(options)
 }
 
 /// Explains what was found, decided at an instant.

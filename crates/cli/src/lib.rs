@@ -13,6 +13,7 @@ mod check;
 mod cluster;
 mod controller;
 mod convert;
+mod dashboard;
 mod dev;
 mod document;
 mod explain;
@@ -67,6 +68,7 @@ enum Command {
     Explain(explain::Args),
     Status(status::Args),
     Check(check::Args),
+    Dashboard(dashboard::Args),
     Validate(validate::Args),
     Convert(convert::Args),
     Cel(cel::Args),
@@ -131,6 +133,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(&args, out),
         Command::Status(args) => status::run(&args, out),
         Command::Check(args) => check::run(&args, out),
+        Command::Dashboard(args) => dashboard::run(&args, out),
         Command::Validate(args) => validate::run(args, out),
         Command::Convert(args) => convert::run(&args, out),
         Command::Cel(args) => cel::run(&args, out),

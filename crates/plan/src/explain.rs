@@ -21,6 +21,11 @@ pub struct Explanation {
     pub status: ScheduledMachineStatus,
 }
 
+/// The names and the reasons of the entries of the precedence list, the highest first.
+pub fn precedence() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PRECEDENCE.iter().map(|entry| (entry.name, entry.reason))
+}
+
 /// One entry of the precedence list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrecedenceReport {

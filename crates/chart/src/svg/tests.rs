@@ -29,6 +29,7 @@ pub(crate) fn fleet(machines: i64, days: i64) -> Fleet {
         to: at(days * 24),
         zone: zone.clone(),
         now: Some(at(30)),
+        wanted: None,
         rows: (0..machines).map(row).collect(),
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::connect::InProcessConnect;
 use super::printer::{Printer, instant};
 use super::until::GoalWatch;
-use super::{Args, audit, data_dir, kubeconfig, load};
+use super::{Args, audit, dashboard, data_dir, kubeconfig, load};
 use crate::document::Document;
 use crate::signals::Signals;
 use crate::{Failure, Outcome};
@@ -83,6 +83,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
             "in a second terminal, run the line above and `kubectl get sm -w`; Ctrl-C ends this",
         );
     }
+    dashboard::start(&printer, &server, &clock, address).await?;
     apply(&printer, &args, &server, objects).await?;
 
     if clock.is_virtual() {

@@ -28,6 +28,7 @@ pub(super) fn of(forecasts: &[Forecast], now: Timestamp) -> Fleet {
         to: span.map_or(now, |span| span.to),
         zone: zone(forecasts),
         now: Some(now),
+        wanted: None,
         rows: forecasts
             .iter()
             .map(|forecast| row(forecast, namespaces.len() == 1))

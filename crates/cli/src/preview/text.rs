@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use fivespot_chart::terminal;
+use fivespot_dashboard::words;
 
 use crate::plain;
 use crate::preview::forecast::Forecast;
@@ -63,14 +64,5 @@ fn one(out: &mut dyn Write, forecast: &Forecast, view: View) -> io::Result<()> {
 
 /// The schedule as it is written, in one line.
 pub(super) fn rule(forecast: &Forecast) -> String {
-    let rule = &forecast.rule;
-    let when = match (&rule.cron, forecast.schedule.cron_expression()) {
-        (Some(cron), Some((_, duration))) => format!("cron '{cron}' for {duration}"),
-        _ => format!(
-            "{} {}",
-            rule.days_of_week.join(","),
-            rule.hours_of_day.join(",")
-        ),
-    };
-    format!("{when} in {}", forecast.timezone)
+    words::schedule(&forecast.rule)
 }

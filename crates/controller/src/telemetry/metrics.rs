@@ -194,7 +194,7 @@ pub const METRICS: &[Row] = &[
 
 /// The page about them.
 pub fn reference() -> String {
-    let mut page = "# Metrics\n\nServed at `:8080/metrics` (`--metrics-api`) in the OpenMetrics text format.\n\n\
+    let mut page = "# Metrics\n\nServed at `:8080/metrics` (`--metrics-port`) in the OpenMetrics text format.\n\n\
                     | name | type | labels | meaning |\n|---|---|---|---|\n"
         .to_owned();
     for Row {

@@ -1,0 +1,283 @@
+//! The course of one shutdown, from top to bottom.
+
+use std::fmt::Write as _;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::fleet::zone_name;
+use crate::markup::{escape, px, shortened};
+use crate::style;
+
+/// What happened, in order.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// What the picture is called.
+    pub title: String,
+    /// The zone of the clock times.
+    pub zone: TimeZone,
+    /// What happened and what is planned, the earliest first.
+    pub entries: Vec<Entry>,
+    /// The present instant, while it is not over.
+    pub now: Option<Timestamp>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When.
+    pub at: Timestamp,
+    /// What, in a sentence.
+    pub text: String,
+    /// What it means for the course.
+    pub mark: Mark,
+}
+
+/// What an entry means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// It begins.
+    Begin,
+    /// Something was done.
+    Step,
+    /// Something was refused or went wrong.
+    Trouble,
+    /// It is over.
+    End,
+    /// It is to come.
+    Planned,
+}
+
+impl Mark {
+    /// The mark in one character, for text.
+    pub fn symbol(self) -> char {
+        match self {
+            Self::Begin => '┬',
+            Self::Step => '├',
+            Self::Trouble => '!',
+            Self::End => '┴',
+            Self::Planned => '┊',
+        }
+    }
+
+    /// The mark in one word: `begins`, `step`, `trouble`, `over`, `planned`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Begin => "begins",
+            Self::Step => "step",
+            Self::Trouble => "trouble",
+            Self::End => "over",
+            Self::Planned => "planned",
+        }
+    }
+}
+
+/// The most characters of a sentence in a picture.
+const SENTENCE: usize = 140;
+
+/// The height of an entry.
+const ROW: u32 = 26;
+
+/// Where the bar of durations is, and how wide.
+const BAR: f64 = 700.0;
+
+/// As lines of text: the clock, what has passed since the beginning, and what happened.
+pub fn text(timeline: &Timeline) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{} ({})", timeline.title, zone_name(&timeline.zone));
+    for entry in &timeline.entries {
+        let _ = writeln!(
+            out,
+            "  {}  {:>8}  {} {}",
+            clock(timeline, entry.at),
+            since(timeline, entry.at),
+            entry.mark.symbol(),
+            entry.text
+        );
+    }
+    if let Some(now) = timeline.now {
+        let (clock, since) = (clock(timeline, now), since(timeline, now));
+        let _ = writeln!(out, "  {clock}  {since:>8}  ▸ now");
+    }
+    out
+}
+
+/// The picture as one self-contained file.
+pub fn svg(timeline: &Timeline) -> String {
+    drawn(timeline, &format!("<style>{}</style>", style::sheet())) + "\n"
+}
+
+/// The picture for a page that has [`style::sheet`].
+pub fn svg_part(timeline: &Timeline) -> String {
+    drawn(timeline, "")
+}
+
+fn drawn(timeline: &Timeline, style: &str) -> String {
+    let top = 78;
+    let rows = u32::try_from(timeline.entries.len())
+        .unwrap_or(1_000)
+        .min(1_000);
+    let height = top + rows * ROW + 8;
+    let longest = timeline
+        .entries
+        .iter()
+        .map(|entry| entry.text.chars().count());
+    let letters = u32::try_from(longest.max().unwrap_or(0).min(SENTENCE)).unwrap_or(110);
+    let width = (200 + letters * 7).max(760);
+    let mut out = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="timeline-title timeline-desc"><title id="timeline-title">{}</title><desc id="timeline-desc">{}</desc>{style}<rect class="bg" width="100%" height="100%"/><text class="ink title" x="12" y="22">{}<tspan class="soft small" dx="12">{}</tspan></text>"#,
+        escape(&timeline.title),
+        escape(&text(timeline).replace('\n', ". ")),
+        escape(&timeline.title),
+        escape(zone_name(&timeline.zone)),
+    );
+    durations(&mut out, timeline);
+    let last = top + rows.saturating_sub(1) * ROW;
+    let _ = write!(out, r#"<path class="box-line" d="M146 {top}V{last}"/>"#);
+    for (entry, y) in timeline.entries.iter().zip((top..last + ROW).step_by(26)) {
+        let _ = write!(
+            out,
+            r#"<g transform="translate(0,{y})"><title>{}</title><text class="ink small" x="12" y="4">{}</text><text class="soft small" x="132" y="4" text-anchor="end">{}</text>{}<text class="ink" x="162" y="4">{}</text></g>"#,
+            entry.mark.word(),
+            clock(timeline, entry.at),
+            since(timeline, entry.at),
+            shape(entry.mark),
+            escape(&shortened(&entry.text, SENTENCE)),
+        );
+    }
+    out.push_str("</svg>");
+    out
+}
+
+/// A mark at the line, each kind with a shape of its own.
+fn shape(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Begin => r#"<circle class="k-window" cx="146" cy="0" r="6"/>"#,
+        Mark::Step => r#"<circle class="box box-line" cx="146" cy="0" r="4.5"/>"#,
+        Mark::Trouble => r#"<path class="k-failed" d="M146 -8l8 14h-16z"/>"#,
+        Mark::End => r#"<rect class="k-running" x="140" y="-6" width="12" height="12"/>"#,
+        Mark::Planned => r#"<path class="box box-line" d="M146 -7l7 7l-7 7l-7 -7z"/>"#,
+    }
+}
+
+/// A bar from the first to the last entry, as long as each stretch took.
+#[expect(clippy::cast_precision_loss, reason = "seconds of a shutdown")]
+fn durations(out: &mut String, timeline: &Timeline) {
+    let at = timeline.entries.iter().map(|entry| entry.at.as_second());
+    let (Some(first), Some(last)) = (
+        at.clone().min(),
+        at.chain(timeline.now.map(Timestamp::as_second)).max(),
+    ) else {
+        return;
+    };
+    let length = (last - first).max(1) as f64;
+    let x = |at: i64| 12.0 + (at - first).clamp(0, last - first) as f64 / length * BAR;
+    let _ = write!(
+        out,
+        r#"<rect class="curve" x="12" y="40" width="{BAR}" height="8"/>"#
+    );
+    for entry in &timeline.entries {
+        let class = match entry.mark {
+            Mark::Trouble => "k-failed",
+            Mark::Planned => "k-leaving",
+            Mark::Begin | Mark::Step | Mark::End => "k-running",
+        };
+        let left = px(x(entry.at.as_second()) - 1.0);
+        let _ = write!(
+            out,
+            r#"<rect class="{class}" x="{left}" y="36" width="2" height="16"/>"#
+        );
+    }
+    if let Some(now) = timeline.now {
+        let left = px(x(now.as_second()) - 4.0);
+        let _ = write!(
+            out,
+            r#"<path class="now" d="M{left} 30h8l-4 6z"><title>now</title></path>"#
+        );
+    }
+    let total = SignedDuration::from_secs(last - first);
+    let _ = write!(
+        out,
+        r#"<text class="soft small" x="12" y="63">0</text><text class="soft small" x="{}" y="63" text-anchor="end">{}</text>"#,
+        12.0 + BAR,
+        length_of(total)
+    );
+}
+
+fn clock(timeline: &Timeline, at: Timestamp) -> String {
+    timeline
+        .zone
+        .to_datetime(at)
+        .strftime("%a %H:%M:%S")
+        .to_string()
+}
+
+/// `+1m 02s` since the first entry.
+fn since(timeline: &Timeline, at: Timestamp) -> String {
+    let first = timeline.entries.first().map_or(at, |entry| entry.at);
+    format!("+{}", length_of(at.duration_since(first)))
+}
+
+fn length_of(length: SignedDuration) -> String {
+    let seconds = length.as_secs().max(0);
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, 0) => format!("{minutes}m"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shutdown() -> Timeline {
+        let entry = |at: &str, mark, text: &str| Entry {
+            at: at.parse().unwrap(),
+            text: text.to_owned(),
+            mark,
+        };
+        Timeline {
+            title: "Last shutdown of default/<worker>".to_owned(),
+            zone: TimeZone::get("America/New_York").unwrap(),
+            entries: vec![
+                entry(
+                    "2026-03-06T23:00:00Z",
+                    Mark::Begin,
+                    "shutdown begins: the schedule has closed",
+                ),
+                entry("2026-03-06T23:00:01Z", Mark::Step, "cordoned Node/worker"),
+                entry(
+                    "2026-03-06T23:00:02Z",
+                    Mark::Trouble,
+                    "the budget of shop-1 refuses",
+                ),
+                entry("2026-03-06T23:05:00Z", Mark::Planned, "deadline"),
+            ],
+            now: Some("2026-03-06T23:01:30Z".parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_shutdown_is_told_line_by_line() {
+        insta::assert_snapshot!(text(&shutdown()), @r"
+        Last shutdown of default/<worker> (America/New_York)
+          Fri 18:00:00       +0s  ┬ shutdown begins: the schedule has closed
+          Fri 18:00:01       +1s  ├ cordoned Node/worker
+          Fri 18:00:02       +2s  ! the budget of shop-1 refuses
+          Fri 18:05:00       +5m  ┊ deadline
+          Fri 18:01:30    +1m30s  ▸ now
+        ");
+    }
+
+    #[test]
+    fn the_picture_says_the_same_and_is_one_file() {
+        let drawn = svg(&shutdown());
+        assert!(drawn.contains("default/&lt;worker&gt;") && !drawn.contains("<worker>"));
+        for entry in shutdown().entries {
+            assert!(drawn.contains(&entry.text), "{drawn}");
+        }
+        assert!(!svg_part(&shutdown()).contains("<style"));
+    }
+}

@@ -1,0 +1,93 @@
+//! `5spot dashboard`: the read-only page in a browser.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fivespot_dashboard::{Dashboard, Options, Reader};
+use futures::FutureExt as _;
+use kube::Client;
+use tokio::net::TcpListener;
+
+use crate::cluster::{self, Access, NodeAccess};
+use crate::signals::Signals;
+use crate::{Failure, Outcome, dev, explain};
+
+/// Serve a read-only page about the machines of a cluster, for a browser on this machine
+///
+/// Shows the week of all machines (planned and actual), a list with filters, and for each machine
+/// why it is in its phase, what comes next and how it was shut down last. Reads with your
+/// permissions and changes nothing. The printed URL works once, in one browser. Ends on Ctrl-C.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  5spot dashboard -A
+  5spot dashboard -n team-a --listen 127.0.0.1:8080")]
+pub(crate) struct Args {
+    /// Show all namespaces
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Address to listen on; loopback only, port 0 selects a free port
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:0",
+        value_parser = dev::loopback
+    )]
+    listen: SocketAddr,
+    /// How to reach the nodes of a cluster; use the operator's setting
+    #[arg(long, value_enum, default_value_t)]
+    node_access: NodeAccess,
+    #[command(flatten)]
+    access: Access,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    cluster::block_on(serve(args, out))
+}
+
+async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let mut signals = Signals::listen()?;
+    let config = args.access.config().await?;
+    let namespace = (!args.all_namespaces).then(|| config.default_namespace.clone());
+    let place = namespace.as_ref().map_or_else(
+        || "all namespaces".to_owned(),
+        |namespace| format!("namespace {namespace}"),
+    );
+    let title = format!("{}, {place}", config.cluster_url);
+    let looking = explain::options(config, args.node_access)?;
+    let client: Client = looking.client.clone();
+    let dashboard = open(Options {
+        listener: listen(args.listen).await?,
+        reader: Reader::new(looking, namespace),
+        now: Arc::new(move || {
+            let client = client.clone();
+            async move { cluster::now(&client).await }.boxed()
+        }),
+        title,
+    })?;
+    writeln!(out, "dashboard at {}", dashboard.url())?;
+    out.flush()?;
+    tokio::select! {
+        () = signals.received() => Ok(Outcome::Yes),
+        never = dashboard.serve() => match never {},
+    }
+}
+
+/// A listener for a dashboard.
+///
+/// # Errors
+/// The address is in use, or not this machine's.
+pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Failure::new(format!("listening on {address}"), error)
+            .remedy("choose another address, or port 0 for a free one")
+    })
+}
+
+/// The dashboard itself.
+///
+/// # Errors
+/// The system has no random numbers.
+pub(crate) fn open(options: Options) -> Result<Dashboard, Failure> {
+    Dashboard::new(options).map_err(|error| Failure::new("starting the dashboard", error))
+}

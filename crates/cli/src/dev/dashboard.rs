@@ -1,0 +1,54 @@
+//! The dashboard of the embedded server.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use fivespot_apiserver::{Server, User};
+use fivespot_clock::Clock;
+use fivespot_dashboard::{Dashboard, Options, Reader};
+use futures::FutureExt as _;
+use kube::Client;
+
+use super::connect::InProcessConnect;
+use super::printer::Printer;
+use crate::{Failure, dashboard};
+
+/// Who the dashboard is in the audit log.
+const DASHBOARD: &str = "5spot-dashboard";
+
+/// Starts a dashboard of the server at `address` on a free port, and prints its URL.
+///
+/// # Errors
+/// There is no free port, or no random number.
+pub(super) async fn start(
+    printer: &Printer,
+    server: &Server,
+    clock: &Clock,
+    address: SocketAddr,
+) -> Result<(), Failure> {
+    let dashboard = open(server, clock, address).await?;
+    printer.print(&format!("dashboard at {}", dashboard.url()));
+    tokio::spawn(dashboard.serve());
+    Ok(())
+}
+
+/// A dashboard of the server at `address`, on a free port.
+async fn open(
+    server: &Server,
+    clock: &Clock,
+    address: SocketAddr,
+) -> Result<Dashboard, Failure> {
+    let user = User::new(DASHBOARD, &["system:masters"]);
+    let client = Client::new(server.in_process_as(user), "default");
+    let mut looking = fivespot_controller::Options::new(client.clone(), clock.clone());
+    looking.connect = Arc::new(InProcessConnect { address, client });
+    looking.workload_servers.local = true;
+    let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let clock = clock.clone();
+    dashboard::open(Options {
+        listener: dashboard::listen(free_port).await?,
+        reader: Reader::new(looking, None),
+        now: Arc::new(move || std::future::ready(clock.now()).boxed()),
+        title: "5spot dev".to_owned(),
+    })
+}

@@ -1,0 +1,141 @@
+//! Who may look: the one who has the printed URL, on this machine.
+
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use http::header::{COOKIE, HOST};
+use http::{HeaderMap, HeaderValue};
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+/// The token of the URL, the cookie that follows it, and the names under which we are asked.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// None once it has been used.
+    token: Mutex<Option<String>>,
+    session: String,
+    cookie: String,
+    hosts: [String; 3],
+}
+
+impl Access {
+    /// With a new token and a new session; cookies are not separated by port, so their name is.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub(crate) fn new(port: u16) -> Result<Self, ring::error::Unspecified> {
+        Ok(Self {
+            token: Mutex::new(Some(secret()?)),
+            session: secret()?,
+            cookie: format!("5spot-dashboard-{port}"),
+            hosts: ["127.0.0.1", "localhost", "[::1]"]
+                .map(|host| format!("{host}:{port}")),
+        })
+    }
+
+    /// The token, as long as it has not been used.
+    pub(crate) fn token(&self) -> Option<String> {
+        self.lock().clone()
+    }
+
+    /// Whether a request is for this machine by a name that only this machine has: a site that
+    /// has its own name resolve to loopback sends that name.
+    pub(crate) fn is_for_us(&self, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        let is_known = host.is_some_and(|host| self.hosts.iter().any(|it| it == host));
+        is_known && hosts.next().is_none()
+    }
+
+    /// Exchanges the token for the cookie, once.
+    pub(crate) fn redeem(&self, given: &str) -> Option<HeaderValue> {
+        let mut token = self.lock();
+        if !token.as_deref().is_some_and(|token| is_same(token, given)) {
+            return None;
+        }
+        *token = None;
+        let (cookie, session) = (&self.cookie, &self.session);
+        let value = format!("{cookie}={session}; Path=/; HttpOnly; SameSite=Strict");
+        HeaderValue::from_str(&value).ok()
+    }
+
+    /// Whether a request brings the cookie.
+    pub(crate) fn is_admitted(&self, headers: &HeaderMap) -> bool {
+        let cookies = headers.get_all(COOKIE).iter();
+        let cookies = cookies.filter_map(|header| header.to_str().ok());
+        let mut pairs = cookies
+            .flat_map(|header| header.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(name, value)| name == self.cookie && is_same(value, &self.session))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Compares digests, so that the time that it takes says nothing about a secret.
+fn is_same(one: &str, other: &str) -> bool {
+    let hash = |text: &str| digest(&SHA256, text.as_bytes());
+    hash(one).as_ref() == hash(other).as_ref()
+}
+
+/// 256 random bits in hexadecimal digits.
+fn secret() -> Result<String, ring::error::Unspecified> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes)?;
+    let mut text = String::new();
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(http::HeaderName, &str)]) -> HeaderMap {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn a_token_is_exchanged_once_and_a_wrong_one_does_not_use_it_up() {
+        let access = Access::new(8080).unwrap();
+        let token = access.token().unwrap();
+        assert_eq!(access.redeem("wrong"), None);
+        assert_eq!(access.redeem(""), None);
+        let cookie = access.redeem(&token).unwrap();
+        assert_eq!(access.redeem(&token), None);
+        assert_eq!(access.token(), None);
+        let cookie = cookie.to_str().unwrap();
+        assert!(
+            cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"),
+            "{cookie}"
+        );
+        let pair = cookie.split(';').next().unwrap();
+        assert!(access.is_admitted(&headers(&[(COOKIE, &format!("a=b; {pair}"))])));
+        assert!(!access.is_admitted(&headers(&[(COOKIE, "5spot-dashboard-8080=")])));
+        assert!(!access.is_admitted(&headers(&[])));
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_answered() {
+        let access = Access::new(8080).unwrap();
+        for host in ["127.0.0.1:8080", "localhost:8080", "[::1]:8080"] {
+            assert!(access.is_for_us(&headers(&[(HOST, host)])), "{host}");
+        }
+        for host in [
+            "evil.example:8080",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "localhost:8080.evil",
+        ] {
+            assert!(!access.is_for_us(&headers(&[(HOST, host)])), "{host}");
+        }
+        assert!(!access.is_for_us(&headers(&[])));
+    }
+}

@@ -1,0 +1,139 @@
+//! Which machines are shown, from the query of the URL.
+
+use std::fmt::Write as _;
+
+use fivespot_api::Phase;
+use jiff::civil::Date;
+use serde::Deserialize;
+
+use crate::machine::Machine;
+
+/// How many machines are on a page.
+pub(crate) const PAGE: usize = 100;
+
+/// The longest text of a filter that counts.
+const LONGEST: usize = 256;
+
+/// What a person chose. Absent and empty mean the same: all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Filter {
+    /// Part of the name.
+    pub(crate) q: String,
+    pub(crate) namespace: String,
+    pub(crate) phase: String,
+    pub(crate) cluster: String,
+    /// `key` or `key=value`.
+    pub(crate) label: String,
+    /// Anything but the empty text: only those that need a person.
+    pub(crate) stalled: String,
+    /// From 1.
+    pub(crate) page: String,
+    /// The first day of the picture, as `2026-03-09`.
+    pub(crate) from: String,
+    /// How many days the picture has.
+    pub(crate) days: String,
+}
+
+impl Filter {
+    /// Whether a machine is to be shown.
+    pub(crate) fn admits(&self, machine: &Machine) -> bool {
+        let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+        let phase = machine.phase.map_or("Unknown", Phase::as_str);
+        let label = match self.label.split_once('=') {
+            _ if self.label.is_empty() => true,
+            Some((key, value)) => machine.labels.get(key).is_some_and(|it| it == value),
+            None => machine.labels.contains_key(&self.label),
+        };
+        let query: String = self.q.chars().take(LONGEST).collect();
+        machine.name.name.contains(query.trim())
+            && is(&self.namespace, &machine.name.namespace)
+            && is(&self.phase, phase)
+            && is(&self.cluster, &machine.cluster)
+            && (self.stalled.is_empty() || machine.stalled.is_some())
+            && label
+    }
+
+    /// The page, from 1.
+    pub(crate) fn page(&self) -> usize {
+        self.page.parse().unwrap_or(1).max(1)
+    }
+
+    /// The first day that was chosen.
+    pub(crate) fn first_day(&self) -> Option<Date> {
+        self.from.parse().ok()
+    }
+
+    /// How many days are shown: 1, 7 or 14.
+    pub(crate) fn days(&self) -> i64 {
+        match self.days.as_str() {
+            "1" => 1,
+            "14" => 14,
+            _ => 7,
+        }
+    }
+
+    /// The same with another page.
+    pub(crate) fn with_page(&self, page: usize) -> Self {
+        Self {
+            page: page.to_string(),
+            ..self.clone()
+        }
+    }
+
+    /// The query that says the same, with its question mark; empty where all are shown.
+    pub(crate) fn query(&self) -> String {
+        let parts = [
+            ("q", &self.q),
+            ("namespace", &self.namespace),
+            ("phase", &self.phase),
+            ("cluster", &self.cluster),
+            ("label", &self.label),
+            ("stalled", &self.stalled),
+            ("page", &self.page),
+            ("from", &self.from),
+            ("days", &self.days),
+        ];
+        let mut query = String::new();
+        for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
+            let mark = if query.is_empty() { '?' } else { '&' };
+            let _ = write!(query, "{mark}{name}={}", encoded(value));
+        }
+        query
+    }
+}
+
+/// Percent-encoded for a query.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.chars().take(LONGEST).collect::<String>().bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
+                encoded.push(char::from(byte));
+            }
+            other => {
+                let _ = write!(encoded, "%{other:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_says_what_was_chosen() {
+        let filter = Filter {
+            q: "desk & <b>".to_owned(),
+            phase: "Active".to_owned(),
+            label: "team=ä".to_owned(),
+            ..Filter::default()
+        };
+        let query = "?q=desk%20%26%20%3Cb%3E&phase=Active&label=team%3D%C3%A4";
+        assert_eq!(filter.query(), query);
+        assert_eq!(filter.with_page(3).query(), format!("{query}&page=3"));
+        assert_eq!(Filter::default().query(), "");
+    }
+}

@@ -1,0 +1,133 @@
+//! Following the cluster: what the watches report goes into the state.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+
+use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
+use futures::StreamExt as _;
+use kube::runtime::watcher::Event;
+use serde_json::Value;
+
+use crate::machine::{Machine, Name};
+use crate::reader::{Changes, EventRecord, Reader};
+use crate::state::State;
+
+/// How many overrides and calendars are kept each.
+const MOST_OTHERS: usize = 4_096;
+
+/// Follows machines, what else decides about their schedules, and Events until dropped.
+pub(crate) async fn follow(reader: &Reader, state: &State) {
+    futures::join!(
+        machines(reader, state),
+        overrides(reader, state),
+        calendars(reader, state),
+        events(reader, state)
+    );
+}
+
+async fn overrides(reader: &Reader, state: &State) {
+    others(reader.all::<ScheduleOverride>(), |name, found| {
+        let found = found.and_then(|found| serde_json::from_value(found).ok());
+        state.change(&name.namespace, |others| match found {
+            Some(found) if others.overrides.len() < MOST_OTHERS => {
+                others.overrides.insert(name.clone(), Arc::new(found));
+            }
+            _ => drop(others.overrides.remove(&name)),
+        });
+    })
+    .await;
+}
+
+async fn calendars(reader: &Reader, state: &State) {
+    others(reader.all::<ScheduleCalendar>(), |name, found| {
+        let found = found.and_then(|found| serde_json::from_value(found).ok());
+        state.change(&name.namespace, |others| match found {
+            Some(ScheduleCalendar { spec, .. })
+                if others.calendars.len() < MOST_OTHERS =>
+            {
+                others.calendars.insert(name.clone(), spec.dates());
+            }
+            _ => drop(others.calendars.remove(&name)),
+        });
+    })
+    .await;
+}
+
+/// Reports each object of a watch, and none for one that is gone. A cluster that does not serve
+/// the kind, or does not allow it to be read, is drawn without.
+async fn others(changes: impl Changes, report: impl Fn(Name, Option<Value>)) {
+    let mut changes = pin!(changes);
+    let mut known = BTreeSet::new();
+    let mut listed = BTreeSet::new();
+    while let Some(change) = changes.next().await {
+        match change {
+            Ok(Event::Init) => listed.clear(),
+            Ok(Event::InitApply(object) | Event::Apply(object)) => {
+                let name = Name::of(&object.metadata);
+                listed.insert(name.clone());
+                known.insert(name.clone());
+                report(name, serde_json::to_value(object).ok());
+            }
+            Ok(Event::InitDone) => {
+                for gone in known.difference(&listed) {
+                    report(gone.clone(), None);
+                }
+                known.clone_from(&listed);
+            }
+            Ok(Event::Delete(object)) => {
+                let name = Name::of(&object.metadata);
+                known.remove(&name);
+                report(name, None);
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a watch of overrides or calendars ended")
+            }
+        }
+    }
+}
+
+async fn machines(reader: &Reader, state: &State) {
+    let mut changes = pin!(reader.all::<ScheduledMachine>());
+    let mut listed = BTreeSet::new();
+    while let Some(change) = changes.next().await {
+        match change {
+            Ok(Event::Init) => listed.clear(),
+            Ok(Event::InitApply(object)) => {
+                let machine = Machine::of(&object);
+                listed.insert(machine.name.clone());
+                state.apply(machine);
+            }
+            Ok(Event::InitDone) => state.listed(&std::mem::take(&mut listed)),
+            Ok(Event::Apply(object)) => state.apply(Machine::of(&object)),
+            Ok(Event::Delete(object)) => state.delete(&Machine::of(&object).name),
+            Err(error) => {
+                tracing::debug!(%error, "a watch of ScheduledMachines ended");
+                state.trouble(error.to_string());
+            }
+        }
+    }
+}
+
+async fn events(reader: &Reader, state: &State) {
+    let mut changes = pin!(reader.events());
+    while let Some(change) = changes.next().await {
+        let event = match change {
+            Ok(Event::Apply(event) | Event::InitApply(event)) => event,
+            Ok(Event::Init | Event::InitDone | Event::Delete(_)) => continue,
+            Err(error) => {
+                // The page goes without: the status says the same, with less of the past.
+                tracing::debug!(%error, "a watch of Events ended");
+                continue;
+            }
+        };
+        let about = &event.involved_object;
+        let name = Name {
+            namespace: about.namespace.clone().unwrap_or_default(),
+            name: about.name.clone().unwrap_or_default(),
+        };
+        if let Some(record) = EventRecord::of(&event) {
+            state.event(&name, &record);
+        }
+    }
+}

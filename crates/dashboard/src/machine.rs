@@ -1,0 +1,311 @@
+//! What is kept of a ScheduledMachine: as much as lists and the picture need.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fivespot_api::{Phase, ScheduleOverride, ScheduleSpec, ScheduledMachine};
+use fivespot_chart::{Kind, Span, planned};
+use fivespot_schedule::{Dates, Schedule};
+use jiff::{SignedDuration, Timestamp};
+use kube::api::{DynamicObject, ObjectMeta};
+
+use crate::words;
+
+/// The most characters that are kept of a text.
+const LONGEST_TEXT: usize = 300;
+
+/// The most labels that are kept.
+const MOST_LABELS: usize = 32;
+
+/// The most changes of phase that are kept.
+const MOST_PHASES: usize = 64;
+
+/// Namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Name {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Name {
+    pub(crate) fn of(metadata: &ObjectMeta) -> Self {
+        Self {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Where its page is.
+    pub(crate) fn link(&self) -> String {
+        format!("/machines/{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What else decides about schedules: the objects of the same namespace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Others {
+    pub(crate) overrides: BTreeMap<Name, Arc<ScheduleOverride>>,
+    pub(crate) calendars: BTreeMap<Name, Dates>,
+}
+
+/// A ScheduledMachine as it was last seen.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) name: Name,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) cluster: String,
+    pub(crate) node: String,
+    pub(crate) phase: Option<Phase>,
+    pub(crate) message: String,
+    /// Why nothing will change without a person.
+    pub(crate) stalled: Option<String>,
+    /// The schedule in words.
+    pub(crate) rule: String,
+    pub(crate) is_enabled: bool,
+    /// With the overrides and calendars of its namespace; none where it is invalid.
+    pub(crate) schedule: Option<Schedule>,
+    spec: Option<ScheduleSpec>,
+    pub(crate) next: Option<Timestamp>,
+    /// When a Machine was last created.
+    started: Option<Timestamp>,
+    /// When a condition last changed: about when the phase did.
+    changed: Option<Timestamp>,
+    /// For which columns it is wanted, as they were last asked for.
+    columns: Mutex<Option<Columns>>,
+}
+
+/// Which time is divided into how many columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Division {
+    pub(crate) from: Timestamp,
+    pub(crate) length: SignedDuration,
+    pub(crate) columns: usize,
+}
+
+#[derive(Debug)]
+struct Columns {
+    of: Division,
+    wanted: Box<[bool]>,
+}
+
+/// The changes of phase of a machine, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Phases(Vec<(Timestamp, Phase)>);
+
+impl Phases {
+    /// Adds a change that was reported; in whatever order they come.
+    pub(crate) fn add(&mut self, at: Timestamp, phase: Phase) {
+        let place = self.0.partition_point(|(other, _)| *other <= at);
+        let is_known = place
+            .checked_sub(1)
+            .and_then(|before| self.0.get(before))
+            .is_some_and(|before| *before == (at, phase));
+        if !is_known {
+            self.0.insert(place, (at, phase));
+        }
+        if self.0.len() > MOST_PHASES {
+            self.0.remove(0);
+        }
+    }
+}
+
+impl Machine {
+    /// Reads an object, whatever is in it.
+    pub(crate) fn of(object: &DynamicObject) -> Self {
+        let read = serde_json::to_value(object).and_then(serde_json::from_value);
+        let name = Name::of(&object.metadata);
+        let labels = object.metadata.labels.iter().flatten().take(MOST_LABELS);
+        let labels = labels
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        match read {
+            Ok(machine) => Self::read(name, labels, &machine),
+            Err(error) => Self::unreadable(name, labels, &error.to_string()),
+        }
+    }
+
+    fn read(
+        name: Name,
+        labels: BTreeMap<String, String>,
+        object: &ScheduledMachine,
+    ) -> Self {
+        let spec = &object.spec.schedule;
+        let status = object.status.clone().unwrap_or_default();
+        let stalled = status
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == "Stalled" && condition.status == "True");
+        let changed = status.conditions.iter();
+        let changed = changed
+            .map(|condition| condition.last_transition_time.0)
+            .max();
+        Self {
+            name,
+            labels,
+            cluster: object.spec.cluster_name.clone(),
+            node: status.node_ref.map(|node| node.name).unwrap_or_default(),
+            phase: status.phase,
+            message: cut(status.message.as_deref().unwrap_or_default()),
+            stalled: stalled.map(|condition| cut(&condition.message)),
+            rule: cut(&rule(spec)),
+            is_enabled: spec.enabled,
+            schedule: spec.schedule().ok(),
+            spec: Some(spec.clone()),
+            next: status.next_transition,
+            started: status.machine_ref.and(status.last_scheduled_time),
+            changed,
+            columns: Mutex::default(),
+        }
+    }
+
+    fn unreadable(name: Name, labels: BTreeMap<String, String>, why: &str) -> Self {
+        Self {
+            name,
+            labels,
+            cluster: String::new(),
+            node: String::new(),
+            phase: None,
+            message: cut(&format!("the object cannot be read: {why}")),
+            stalled: None,
+            rule: String::new(),
+            is_enabled: false,
+            schedule: None,
+            spec: None,
+            next: None,
+            started: None,
+            changed: None,
+            columns: Mutex::default(),
+        }
+    }
+
+    /// The same with what else in its namespace decides about its schedule.
+    pub(crate) fn with(&self, others: &Others) -> Self {
+        let namespace = &self.name.namespace;
+        let of_namespace = |name: &&Name| name.namespace == *namespace;
+        let spec = self.spec.as_ref();
+        let calendars: BTreeMap<String, Dates> = spec
+            .into_iter()
+            .flat_map(ScheduleSpec::calendars)
+            .filter_map(|name| {
+                let calendar = Name {
+                    namespace: namespace.clone(),
+                    name: name.to_owned(),
+                };
+                Some((name.to_owned(), others.calendars.get(&calendar)?.clone()))
+            })
+            .collect();
+        let about = others.overrides.iter();
+        let overrides = about
+            .filter(|(name, it)| {
+                of_namespace(name) && it.is_about(&self.name.name, &self.labels)
+            })
+            .filter_map(|(_, it)| it.in_schedule())
+            .collect();
+        let schedule = spec.and_then(|spec| spec.schedule_with(&calendars).ok());
+        Self {
+            name: self.name.clone(),
+            labels: self.labels.clone(),
+            cluster: self.cluster.clone(),
+            node: self.node.clone(),
+            phase: self.phase,
+            message: self.message.clone(),
+            stalled: self.stalled.clone(),
+            rule: self.rule.clone(),
+            is_enabled: self.is_enabled,
+            schedule: schedule.map(|schedule| schedule.with_overrides(overrides)),
+            spec: self.spec.clone(),
+            next: self.next,
+            started: self.started,
+            changed: self.changed,
+            columns: Mutex::default(),
+        }
+    }
+
+    /// The schedule, if it is switched on and valid.
+    pub(crate) fn in_force(&self) -> Option<&Schedule> {
+        self.schedule.as_ref().filter(|_| self.is_enabled)
+    }
+
+    /// What is planned within a time.
+    pub(crate) fn planned(&self, from: Timestamp, to: Timestamp) -> Vec<Span> {
+        let schedule = self.in_force();
+        schedule.map_or_else(Vec::new, |schedule| planned::spans(schedule, from, to))
+    }
+
+    /// Adds to each column whether the machine is wanted in it.
+    pub(crate) fn count(&self, of: Division, counts: &mut [u32]) {
+        let Some(schedule) = self.in_force() else {
+            return;
+        };
+        let mut cached = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        let columns = match cached.take() {
+            Some(columns) if columns.of == of => columns,
+            _ => Columns {
+                of,
+                wanted: planned::wanted_columns(schedule, of.from, of.length, of.columns)
+                    .into_boxed_slice(),
+            },
+        };
+        for (count, wanted) in counts.iter_mut().zip(&columns.wanted) {
+            *count += u32::from(*wanted);
+        }
+        *cached = Some(columns);
+    }
+
+    /// What was observed until `now`: from the changes of phase that were reported, and from the
+    /// status where none was.
+    pub(crate) fn observed(&self, phases: Option<&Phases>, now: Timestamp) -> Vec<Span> {
+        let mut changes = phases.cloned().unwrap_or_default().0;
+        let last = changes.last().map(|(_, phase)| *phase);
+        if let Some(phase) = self.phase.filter(|phase| last != Some(*phase)) {
+            let begun = if changes.is_empty() && phase == Phase::Active {
+                self.started.or(self.changed)
+            } else {
+                self.changed
+            };
+            let after = changes.last().map(|(at, _)| *at);
+            let at = begun.max(after).unwrap_or(now).min(now);
+            changes.push((at, phase));
+        }
+        let ends = changes.iter().skip(1).map(|(at, _)| *at).chain([now]);
+        let mut spans: Vec<Span> = Vec::new();
+        for ((since, phase), until) in changes.iter().zip(ends) {
+            let Some(kind) = kind(*phase).filter(|_| *since < until) else {
+                continue;
+            };
+            match spans.last_mut() {
+                Some(last) if last.kind == kind && last.until == *since => {
+                    last.until = until;
+                }
+                _ => spans.push(Span {
+                    since: *since,
+                    until,
+                    kind,
+                    name: String::new(),
+                }),
+            }
+        }
+        spans
+    }
+}
+
+/// How a phase is drawn; none where there is no machine.
+fn kind(phase: Phase) -> Option<Kind> {
+    match phase {
+        Phase::Pending => Some(Kind::Starting),
+        Phase::Active => Some(Kind::Running),
+        Phase::ShuttingDown | Phase::EmergencyRemove => Some(Kind::Leaving),
+        Phase::Error => Some(Kind::Failed),
+        Phase::Inactive | Phase::Disabled | Phase::Terminated => None,
+    }
+}
+
+/// The schedule in words, and whether it is in force.
+fn rule(spec: &ScheduleSpec) -> String {
+    let disabled = if spec.enabled { "" } else { "disabled; " };
+    format!("{disabled}{}", words::schedule(spec))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST_TEXT).collect()
+}

@@ -1,0 +1,309 @@
+//! The pages: what is around each of them, and what they share.
+
+pub(crate) mod list;
+pub(crate) mod machine;
+pub(crate) mod week;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fivespot_api::Phase;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use maud::{DOCTYPE, Markup, html};
+
+use crate::filter::{Filter, PAGE};
+use crate::machine::Machine;
+use crate::state::Held;
+
+/// Which page it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Week,
+    Machines,
+    Machine(String),
+    Nowhere,
+}
+
+/// What a page shows.
+pub(crate) struct Body {
+    /// Stays while the page is open: what a person types into.
+    pub(crate) fixed: Markup,
+    /// Is fetched again when something changes.
+    pub(crate) live: Markup,
+}
+
+/// A page with its head, its way to the others, and its script.
+pub(crate) fn whole(cluster: &str, place: &Place, body: Body) -> Markup {
+    let title = match place {
+        Place::Week => "Week",
+        Place::Machines => "Machines",
+        Place::Machine(name) => name,
+        Place::Nowhere => "Not found",
+    };
+    let current = |here: bool| here.then_some("page");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(title))
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                header {
+                    span.brand { "5-Spot" }
+                    nav aria-label="Pages" {
+                        a href="/" aria-current=[current(*place == Place::Week)] { "Week" }
+                        a href="/machines" aria-current=[current(*place == Place::Machines)] {
+                            "Machines"
+                        }
+                    }
+                    span.where { (cluster) }
+                    span #status role="status" { "Loaded" }
+                }
+                main #main tabindex="-1" {
+                    (body.fixed)
+                    div #live { (body.live) }
+                }
+                script src="/live.js" defer {}
+            }
+        }
+    }
+}
+
+fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width,initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (title) " · 5-Spot" }
+            link rel="icon" href="data:,";
+            link rel="stylesheet" href="/style.css";
+        }
+    }
+}
+
+/// For who comes without the cookie.
+pub(crate) fn stranger() -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head("Not signed in"))
+            body {
+                main {
+                    h1 { "Not signed in" }
+                    p {
+                        "The URL of this dashboard works once, in one browser. Run "
+                        code { "5spot dashboard" }
+                        " again and open the URL that it prints."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// For an address without a page.
+pub(crate) fn nowhere() -> Body {
+    Body {
+        fixed: html! {},
+        live: html! {
+            h1 { "Not found" }
+            p { "There is nothing here, or the machine has been deleted. " a href="/machines" { "All machines" } }
+        },
+    }
+}
+
+/// What has gone wrong in following the cluster.
+pub(crate) fn notices(held: &Held) -> Markup {
+    html! {
+        @if let Some(trouble) = &held.trouble {
+            p.notice role="alert" { "The cluster cannot be read at present, what is shown is old: " (trouble) }
+        }
+        @if !held.left_out.is_empty() {
+            p.notice { (held.left_out.len()) " more machines are not shown: there are too many." }
+        }
+        @if !held.is_listed && held.trouble.is_none() {
+            p.soft { "Reading the cluster…" }
+        }
+    }
+}
+
+/// The machines that a filter admits, in the order of their names.
+pub(crate) fn admitted(held: &Held, filter: &Filter) -> Vec<Arc<Machine>> {
+    let machines = held.machines.values();
+    machines
+        .filter(|machine| filter.admits(machine))
+        .cloned()
+        .collect()
+}
+
+/// Those of them that are on the page of the filter.
+pub(crate) fn page_of<'m>(
+    machines: &'m [Arc<Machine>],
+    filter: &Filter,
+) -> &'m [Arc<Machine>] {
+    let start = (filter.page() - 1).saturating_mul(PAGE).min(machines.len());
+    let end = (start + PAGE).min(machines.len());
+    machines.get(start..end).unwrap_or_default()
+}
+
+/// The ways to the pages before and after.
+pub(crate) fn pages(path: &str, filter: &Filter, count: usize) -> Markup {
+    let (page, last) = (filter.page(), count.div_ceil(PAGE).max(1));
+    let link = |to: usize| format!("{path}{}", filter.with_page(to).query());
+    html! {
+        @if last > 1 {
+            nav.pages aria-label="Pages of machines" {
+                @if page > 1 { a href=(link(page - 1)) rel="prev" { "Previous" } }
+                span { "Page " (page) " of " (last) }
+                @if page < last { a href=(link(page + 1)) rel="next" { "Next" } }
+            }
+        }
+    }
+}
+
+/// What a person can choose; `path` is where the answer is shown.
+pub(crate) fn form(path: &str, filter: &Filter, held: &Held) -> Markup {
+    let mut clusters: Vec<&str> = held
+        .machines
+        .values()
+        .map(|machine| machine.cluster.as_str())
+        .collect();
+    clusters.sort_unstable();
+    clusters.dedup();
+    clusters.truncate(PAGE);
+    html! {
+        form.filter method="get" action=(path) role="search" aria-label="Filter machines" {
+            label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
+            label {
+                "Phase"
+                select name="phase" {
+                    option value="" { "All" }
+                    @for phase in Phase::ALL {
+                        option value=(phase) selected[filter.phase == phase.as_str()] { (phase) }
+                    }
+                }
+            }
+            label {
+                "Cluster"
+                select name="cluster" {
+                    option value="" { "All" }
+                    @for cluster in clusters {
+                        option value=(cluster) selected[filter.cluster == cluster] { (cluster) }
+                    }
+                }
+            }
+            label { "Label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }
+            label.check {
+                input type="checkbox" name="stalled" value="1" checked[!filter.stalled.is_empty()];
+                "Stalled"
+            }
+            @if !filter.days.is_empty() { input type="hidden" name="days" value=(filter.days); }
+            @if !filter.from.is_empty() { input type="hidden" name="from" value=(filter.from); }
+            button type="submit" { "Filter" }
+        }
+    }
+}
+
+/// How many of all machines are in which phase; each leads to those.
+pub(crate) fn counts(path: &str, filter: &Filter, held: &Held) -> Markup {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for phase in held.machines.values().filter_map(|machine| machine.phase) {
+        let place = Phase::ALL.iter().position(|it| *it == phase).unwrap_or(0);
+        *counts.entry(place).or_default() += 1;
+    }
+    let link = |phase: &str| {
+        let chosen = if filter.phase == phase { "" } else { phase };
+        let filter = Filter {
+            phase: chosen.to_owned(),
+            page: String::new(),
+            ..filter.clone()
+        };
+        format!("{path}{}", filter.query())
+    };
+    html! {
+        ul.counts aria-label="Machines by phase" {
+            @for (place, count) in counts {
+                @if let Some(phase) = Phase::ALL.get(place) {
+                    li {
+                        a class=(format!("phase-{phase}")) href=(link(phase.as_str()))
+                          aria-current=[(filter.phase == phase.as_str()).then_some("true")] {
+                            span aria-hidden="true" { (symbol(Some(*phase))) }
+                            (phase) " " (count)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A phase with its symbol, so that it is not told by colour alone.
+pub(crate) fn phase(phase: Option<Phase>) -> Markup {
+    let name = phase.map_or("Unknown", Phase::as_str);
+    html! {
+        span class=(format!("phase phase-{name}")) {
+            span aria-hidden="true" { (symbol(phase)) }
+            (name)
+        }
+    }
+}
+
+fn symbol(phase: Option<Phase>) -> &'static str {
+    match phase {
+        Some(Phase::Pending) => "◔",
+        Some(Phase::Active) => "●",
+        Some(Phase::ShuttingDown) => "◑",
+        Some(Phase::Inactive) => "○",
+        Some(Phase::Disabled) => "–",
+        Some(Phase::Terminated) => "■",
+        Some(Phase::EmergencyRemove) => "▲",
+        Some(Phase::Error) => "✕",
+        None => "?",
+    }
+}
+
+/// `Mon 9 Mar 09:00 EDT`, by the clocks of a zone.
+pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone())
+        .strftime("%a %-d %b %H:%M %Z")
+        .to_string()
+}
+
+/// `in 3h 20m`, `2d ago`: the two largest units.
+pub(crate) fn relative(now: Timestamp, at: Timestamp) -> String {
+    let distance = at.duration_since(now);
+    let text = length(distance.abs());
+    if distance > SignedDuration::ZERO {
+        format!("in {text}")
+    } else {
+        format!("{text} ago")
+    }
+}
+
+/// `3h 20m`: the two largest units.
+pub(crate) fn length(length: SignedDuration) -> String {
+    let seconds = length.as_secs();
+    let parts = [
+        (seconds / 86_400, "d"),
+        (seconds / 3600 % 24, "h"),
+        (seconds / 60 % 60, "m"),
+        (seconds % 60, "s"),
+    ];
+    let first = parts
+        .iter()
+        .position(|(number, _)| *number > 0)
+        .unwrap_or(3);
+    let shown: Vec<String> = parts
+        .iter()
+        .skip(first)
+        .take(2)
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, unit)| format!("{number}{unit}"))
+        .collect();
+    if shown.is_empty() {
+        "0s".to_owned()
+    } else {
+        shown.join(" ")
+    }
+}

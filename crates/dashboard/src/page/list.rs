@@ -1,0 +1,77 @@
+//! The list of machines.
+
+use fivespot_schedule::Schedule;
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use crate::filter::Filter;
+use crate::machine::Machine;
+use crate::page::{self, Body};
+use crate::state::Held;
+
+/// The page.
+pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
+    let machines = page::admitted(held, filter);
+    let shown = page::page_of(&machines, filter);
+    Body {
+        fixed: html! {
+            h1 { "Machines" }
+            (page::form("/machines", filter, held))
+        },
+        live: html! {
+            (page::notices(held))
+            (page::counts("/machines", filter, held))
+            @if machines.is_empty() {
+                @if held.is_listed { p.empty { "No ScheduledMachine is like that." } }
+            } @else {
+                p.soft { (machines.len()) " of " (held.machines.len()) " machines" }
+                table.stack {
+                    thead {
+                        tr {
+                            th scope="col" { "Machine" }
+                            th scope="col" { "Phase" }
+                            th scope="col" { "Cluster" }
+                            th scope="col" { "Node" }
+                            th scope="col" { "Next change" }
+                            th scope="col" { "Message" }
+                        }
+                    }
+                    tbody { @for machine in shown { (row(machine, now)) } }
+                }
+                (page::pages("/machines", filter, machines.len()))
+            }
+        },
+    }
+}
+
+fn row(machine: &Machine, now: Timestamp) -> Markup {
+    html! {
+        tr {
+            th scope="row" {
+                span.soft { (machine.name.namespace) "/" }
+                a href=(machine.name.link()) { (machine.name.name) }
+            }
+            td data-label="Phase" {
+                (page::phase(machine.phase))
+                @if machine.stalled.is_some() { " " span.phase.stalled { "Stalled" } }
+            }
+            td data-label="Cluster" { (machine.cluster) }
+            td data-label="Node" { (machine.node) }
+            td.nowrap data-label="Next change" { (next(machine, now)) }
+            td data-label="Message" { (machine.message) }
+        }
+    }
+}
+
+/// When the machine changes next, by its own clocks.
+pub(crate) fn next(machine: &Machine, now: Timestamp) -> Markup {
+    let zone = machine.schedule.as_ref().map(Schedule::time_zone);
+    html! {
+        @if let Some(next) = machine.next {
+            (page::relative(now, next))
+            @if let Some(zone) = zone {
+                " " span.soft { "(" (page::local(next, zone)) ")" }
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! One machine: why it is in its phase, what comes next, and what has happened.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fivespot_chart::{html as chart, timeline};
+use fivespot_controller::{Inspection, Key, Namespaces, inspect};
+use fivespot_plan::{Memory, explain};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use maud::{Markup, PreEscaped, html};
+
+use crate::machine::{Machine, Name};
+use crate::page::{self, Body, list, week};
+use crate::reader::EventRecord;
+use crate::serve::Shared;
+use crate::shutdown;
+
+/// How long a page waits for the clusters of the machine.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How many changes of the schedule are listed.
+const TRANSITIONS: usize = 7;
+
+/// How far ahead they are looked for.
+const AHEAD: SignedDuration = SignedDuration::from_hours(366 * 24);
+
+/// How many Events are listed.
+const EVENTS: usize = 50;
+
+/// The page; none where there is no such machine.
+pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option<Body> {
+    let held = shared.state.view();
+    let machine = held.machines.get(name)?;
+    let (found, events) = futures::join!(
+        inspected(shared, name),
+        shared.reader.events_of(&name.namespace, &name.name)
+    );
+    let recorded = events.as_deref().unwrap_or_default();
+    let timeline = found
+        .as_ref()
+        .ok()
+        .and_then(|found| shutdown::timeline(&found.object, recorded, now));
+    let live = html! {
+        h1 { span.soft { (name.namespace) "/" } (name.name) }
+        (page::notices(&held))
+        p {
+            (page::phase(machine.phase))
+            @if machine.stalled.is_some() { " " span.phase.stalled { "Stalled" } }
+            " " (machine.message)
+        }
+        @if let Some(stalled) = &machine.stalled { p.notice { (stalled) } }
+        (facts(machine, now))
+        (PreEscaped(chart::figure(&week::of_one(&held, machine, now))))
+        (transitions(machine, now))
+        h2 { "Why" }
+        @match &found {
+            Ok(found) => (why(found, now)),
+            Err(error) => p.notice { "The objects of this machine could not be read: " (error) },
+        }
+        h2 { "Last shutdown" }
+        @match &timeline {
+            Some(timeline) => div.scroll #timeline role="region" tabindex="0" aria-label="Timeline of the last shutdown" {
+                (PreEscaped(timeline::svg_part(timeline)))
+            },
+            None => p.empty { "No shutdown is recorded. Events are kept for an hour by most clusters." },
+        }
+        @if let Ok(found) = &found { (conditions(found, now)) }
+        (happened(&events, now))
+    };
+    Some(Body {
+        fixed: html! {},
+        live,
+    })
+}
+
+/// Inspects the machine as the operator does; in time, or not at all.
+async fn inspected(shared: &Shared, name: &Name) -> Result<Inspection, String> {
+    let key = Key::new(name.namespace.as_str(), name.name.as_str());
+    let inspecting = async {
+        let _place = shared
+            .inspections
+            .acquire()
+            .await
+            .map_err(|error| error.to_string())?;
+        let mut options = shared.reader.options();
+        options.namespaces = Namespaces::Only(BTreeSet::from([name.namespace.clone()]));
+        let found = inspect(options, &key).await?;
+        found.ok_or_else(|| "it has been deleted".to_owned())
+    };
+    match tokio::time::timeout(PATIENCE, inspecting).await {
+        Ok(found) => found,
+        Err(_) => Err("its clusters did not answer within 3 seconds".to_owned()),
+    }
+}
+
+fn facts(machine: &Machine, now: Timestamp) -> Markup {
+    html! {
+        dl.facts {
+            dt { "Schedule" } dd { (machine.rule) }
+            dt { "Next change" } dd { (list::next(machine, now)) }
+            dt { "Cluster" } dd { (machine.cluster) }
+            @if !machine.node.is_empty() { dt { "Node" } dd { (machine.node) } }
+            @if !machine.labels.is_empty() {
+                dt { "Labels" }
+                dd {
+                    @for (key, value) in &machine.labels {
+                        code { (key) "=" (value) } " "
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn transitions(machine: &Machine, now: Timestamp) -> Markup {
+    let to = now.checked_add(AHEAD).unwrap_or(Timestamp::MAX);
+    let schedule = machine.in_force();
+    let coming: Vec<_> = schedule
+        .into_iter()
+        .flat_map(|schedule| schedule.transitions(now, to).take(TRANSITIONS))
+        .collect();
+    html! {
+        h2 { "Next changes of the schedule" }
+        @if let Some(schedule) = schedule.filter(|_| !coming.is_empty()) {
+            table.stack {
+                thead { tr { th scope="col" { "When" } th scope="col" { "In" } th scope="col" { "What" } th scope="col" { "Because of" } } }
+                tbody {
+                    @for (at, opens) in &coming {
+                        tr {
+                            th.nowrap scope="row" { (page::local(*at, schedule.time_zone())) }
+                            td.nowrap { (page::relative(now, *at)) }
+                            td { @if *opens { "opens" } @else { "closes" } }
+                            td data-label="Because of" {
+                                (schedule.cause(*at).as_str())
+                                @if let Some(name) = schedule.cause(*at).name() { " " (name) }
+                            }
+                        }
+                    }
+                }
+            }
+        } @else {
+            p.empty { "None within a year." }
+        }
+    }
+}
+
+/// The precedence, from the function that decides.
+fn why(found: &Inspection, now: Timestamp) -> Markup {
+    let mut memory = Memory::default();
+    memory.observe(found.object.metadata.generation, &found.observed, now);
+    let explanation = explain(&found.object, &found.observed, &memory, now);
+    let deciding = explanation.precedence.iter().position(|it| it.decides);
+    html! {
+        table.stack {
+            caption.soft { "Checked in this order; the first that applies decides" }
+            thead { tr { th scope="col" { "Check" } th scope="col" { "Applies" } th scope="col" { "Observed" } } }
+            tbody {
+                @for (place, check) in explanation.precedence.iter().enumerate() {
+                    @let is_below = deciding.is_some_and(|deciding| place > deciding);
+                    tr.decides[check.decides].passed[is_below] {
+                        th scope="row" title=(check.reason) { (check.number) ". " (check.name) }
+                        td data-label="Applies" {
+                            @if check.decides { "decides" } @else if is_below { "not asked" } @else { "no" }
+                        }
+                        td data-label="Observed" { (check.observed) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn conditions(found: &Inspection, now: Timestamp) -> Markup {
+    let status = found.object.status.as_ref();
+    let conditions: &[Condition] = status.map_or(&[], |status| &status.conditions);
+    html! {
+        h2 { "Conditions" }
+        @if conditions.is_empty() { p.empty { "None." } } @else {
+            table.stack {
+                thead {
+                    tr {
+                        th scope="col" { "Condition" }
+                        th scope="col" { "Status" }
+                        th scope="col" { "Since" }
+                        th scope="col" { "Reason" }
+                        th scope="col" { "Message" }
+                    }
+                }
+                tbody {
+                    @for condition in conditions {
+                        tr {
+                            th scope="row" { (condition.type_) }
+                            td data-label="Status" { (condition.status) }
+                            td.nowrap data-label="Since" { (page::relative(now, condition.last_transition_time.0)) }
+                            td data-label="Reason" { (condition.reason) }
+                            td data-label="Message" { (condition.message) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn happened(events: &Result<Vec<EventRecord>, String>, now: Timestamp) -> Markup {
+    html! {
+        h2 { "Events" }
+        @match events {
+            Err(error) => p.notice { "The Events could not be read: " (error) },
+            Ok(events) if events.is_empty() => p.empty { "None." },
+            Ok(events) => table.stack {
+                thead {
+                    tr {
+                        th scope="col" { "When" }
+                        th scope="col" { "Type" }
+                        th scope="col" { "Reason" }
+                        th scope="col" { "What happened" }
+                    }
+                }
+                tbody {
+                    @for event in events.iter().rev().take(EVENTS) {
+                        tr {
+                            th.nowrap scope="row" title=(event.at) { (page::relative(now, event.at)) }
+                            td data-label="Type" { @if event.is_warning { "Warning" } @else { "Normal" } }
+                            td data-label="Reason" { (event.reason) }
+                            td data-label="What happened" { (event.note) }
+                        }
+                    }
+                }
+            },
+        }
+    }
+}

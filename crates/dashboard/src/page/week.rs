@@ -1,0 +1,192 @@
+//! The fleet's week: what is planned, what was observed, and how many are wanted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fivespot_chart::{Fleet, Row, html as chart};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+use maud::{Markup, PreEscaped, html};
+
+use crate::filter::Filter;
+use crate::machine::{Division, Machine};
+use crate::page::{self, Body};
+use crate::state::Held;
+
+/// The page.
+pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
+    let machines = page::admitted(held, filter);
+    let shown = page::page_of(&machines, filter);
+    let drawn = picture(held, filter, &machines, now);
+    Body {
+        fixed: html! {
+            h1 { "Week" }
+            (page::form("/", filter, held))
+        },
+        live: html! {
+            (page::notices(held))
+            (page::counts("/", filter, held))
+            (times(filter, &drawn))
+            @if machines.is_empty() {
+                @if held.is_listed { p.empty { "No ScheduledMachine is like that." } }
+            } @else {
+                (PreEscaped(chart::figure(&drawn)))
+                (page::pages("/", filter, machines.len()))
+                p.soft {
+                    (shown.len()) " of " (machines.len()) " machines have a row; the curve counts all "
+                    (machines.len()) ", each in every hour in which it is wanted at some time. "
+                    "Times are those of " (drawn.zone.iana_name().unwrap_or("UTC")) "."
+                }
+                details #words {
+                    summary { "In words" }
+                    (PreEscaped(chart::table(&drawn)))
+                }
+            }
+        },
+    }
+}
+
+/// The ways to other times.
+fn times(filter: &Filter, drawn: &Fleet) -> Markup {
+    let day = |days: i64| {
+        let zone = drawn.zone.clone();
+        let date = zone.to_datetime(drawn.from).date();
+        let from = date.checked_add(days.days()).unwrap_or(date).to_string();
+        format!(
+            "/{}",
+            Filter {
+                from,
+                ..filter.clone()
+            }
+            .query()
+        )
+    };
+    let today = Filter {
+        from: String::new(),
+        ..filter.clone()
+    };
+    let length = |days: &str| {
+        let days = days.to_owned();
+        format!(
+            "/{}",
+            Filter {
+                days,
+                ..filter.clone()
+            }
+            .query()
+        )
+    };
+    let is_current = |days: i64| (filter.days() == days).then_some("true");
+    html! {
+            nav.pages aria-label="Time" {
+                a href=(day(-filter.days())) { "Earlier" }
+                a href=(format!("/{}", today.query())) { "Today" }
+                a href=(day(filter.days())) { "Later" }
+                a href=(length("1")) aria-current=[is_current(1)] { "Day" }
+                a href=(length("")) aria-current=[is_current(7)] { "Week" }
+                a href=(length("14")) aria-current=[is_current(14)] { "14 days" }
+            }
+    }
+}
+
+/// The picture of the page of machines, with the curve of all of them.
+fn picture(
+    held: &Held,
+    filter: &Filter,
+    machines: &[Arc<Machine>],
+    now: Timestamp,
+) -> Fleet {
+    let zone = zone(machines);
+    let (from, to) = range(filter, &zone, now);
+    let length = Fleet::column_length(from, to);
+    let columns = Fleet::columns(from, to);
+    let division = Division {
+        from,
+        length,
+        columns,
+    };
+    let mut wanted = vec![0; columns];
+    for machine in machines {
+        machine.count(division, &mut wanted);
+    }
+    let shown = page::page_of(machines, filter);
+    Fleet {
+        title: "Planned and actual, by machine and hour".to_owned(),
+        from,
+        to,
+        zone,
+        now: Some(now),
+        rows: shown
+            .iter()
+            .map(|machine| row(held, machine, (from, to), now))
+            .collect(),
+        wanted: Some(wanted),
+    }
+}
+
+/// The picture of one machine.
+pub(crate) fn of_one(held: &Held, machine: &Machine, now: Timestamp) -> Fleet {
+    let schedule = machine.schedule.as_ref();
+    let zone = schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone());
+    let (from, to) = range(&Filter::default(), &zone, now);
+    Fleet {
+        title: format!("The week of {}", machine.name.name),
+        from,
+        to,
+        zone,
+        now: Some(now),
+        rows: vec![Row {
+            link: None,
+            ..row(held, machine, (from, to), now)
+        }],
+        wanted: None,
+    }
+}
+
+fn row(
+    held: &Held,
+    machine: &Machine,
+    (from, to): (Timestamp, Timestamp),
+    now: Timestamp,
+) -> Row {
+    let schedule = machine.schedule.as_ref();
+    let phases = held.phases.get(&machine.name);
+    Row {
+        name: machine.name.name.clone(),
+        note: format!("{}; {}", machine.name.namespace, machine.rule),
+        zone: schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone()),
+        link: Some(machine.name.link()),
+        planned: machine.planned(from, to),
+        observed: machine.observed(phases.map(Arc::as_ref), now),
+    }
+}
+
+/// The days of a filter; by default those from yesterday on.
+fn range(filter: &Filter, zone: &TimeZone, now: Timestamp) -> (Timestamp, Timestamp) {
+    let today = zone.to_datetime(now).date();
+    let back = i64::from(filter.days() > 1);
+    let first = filter
+        .first_day()
+        .or_else(|| today.checked_sub(back.days()).ok())
+        .unwrap_or(today);
+    let midnight = |date: jiff::civil::Date| {
+        let begins = date.to_zoned(zone.clone());
+        begins.map_or(now, |at| at.timestamp())
+    };
+    let last = first.checked_add(filter.days().days()).unwrap_or(first);
+    (midnight(first), midnight(last))
+}
+
+/// The zone that most schedules have; of several that are as frequent, the first by name.
+fn zone(machines: &[Arc<Machine>]) -> TimeZone {
+    let mut count: BTreeMap<&str, (usize, &TimeZone)> = BTreeMap::new();
+    for schedule in machines
+        .iter()
+        .filter_map(|machine| machine.schedule.as_ref())
+    {
+        let entry = count.entry(schedule.zone_name());
+        entry.or_insert((0, schedule.time_zone())).0 += 1;
+    }
+    let most = count.into_values().rev().max_by_key(|(count, _)| *count);
+    most.map_or(TimeZone::UTC, |(_, zone)| zone.clone())
+}

@@ -1,0 +1,167 @@
+//! Which address shows what, and the checks that come before.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+
+use crate::filter::Filter;
+use crate::machine::Name;
+use crate::page::{self, Place};
+use crate::serve::Shared;
+use crate::{asset, live};
+
+/// Sent with every response. Scripts and styles are those of this server, never those of a page.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+         connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+
+/// Sent by the script for the part of a page that changes.
+const PART: &str = "x-5spot-part";
+
+/// Every address. All of them only answer GET and HEAD.
+pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(week))
+        .route("/machines", get(list))
+        .route("/machines/{namespace}/{name}", get(machine))
+        .route("/live", get(live::live))
+        .route("/style.css", get(style))
+        .route("/live.js", get(script))
+        .fallback(get(nowhere))
+        .layer(middleware::from_fn_with_state(shared.clone(), guard))
+        .with_state(shared)
+}
+
+/// Refuses other names and strangers, exchanges the token, and adds the headers.
+async fn guard(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<HashMap<String, String>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = if !shared.access.is_for_us(request.headers()) {
+        let why =
+            "this is not the name of the dashboard; open the URL that was printed\n";
+        (StatusCode::MISDIRECTED_REQUEST, why).into_response()
+    } else if shared.access.is_admitted(request.headers()) {
+        if query.contains_key("token") {
+            // The URL was opened again: it leads to the page, without its token.
+            Redirect::to("/").into_response()
+        } else {
+            next.run(request).await
+        }
+    } else {
+        let token = query.get("token").map(String::as_str).unwrap_or_default();
+        match shared.access.redeem(token) {
+            Some(cookie) => {
+                let mut response = Redirect::to("/").into_response();
+                response.headers_mut().insert(header::SET_COOKIE, cookie);
+                response
+            }
+            None => (
+                StatusCode::UNAUTHORIZED,
+                Html(page::stranger().into_string()),
+            )
+                .into_response(),
+        }
+    };
+    for (name, value) in HEADERS {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn week(
+    State(shared): State<Arc<Shared>>,
+    Query(filter): Query<Filter>,
+    headers: HeaderMap,
+) -> Html<String> {
+    shared.ready().await;
+    let now = (shared.now)().await;
+    let body = page::week::body(&shared.state.view(), &filter, now);
+    show(&shared, &headers, Place::Week, body)
+}
+
+async fn list(
+    State(shared): State<Arc<Shared>>,
+    Query(filter): Query<Filter>,
+    headers: HeaderMap,
+) -> Html<String> {
+    shared.ready().await;
+    let now = (shared.now)().await;
+    let body = page::list::body(&shared.state.view(), &filter, now);
+    show(&shared, &headers, Place::Machines, body)
+}
+
+async fn machine(
+    State(shared): State<Arc<Shared>>,
+    Path((namespace, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let name = Name { namespace, name };
+    shared.ready().await;
+    let now = (shared.now)().await;
+    match page::machine::body(&shared, &name, now).await {
+        Some(body) => {
+            let place = Place::Machine(format!("{}/{}", name.namespace, name.name));
+            show(&shared, &headers, place, body).into_response()
+        }
+        None => nowhere(State(shared), headers).await,
+    }
+}
+
+async fn nowhere(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let body = page::nowhere();
+    let shown = show(&shared, &headers, Place::Nowhere, body);
+    (StatusCode::NOT_FOUND, shown).into_response()
+}
+
+/// The whole page; for the script only what changes in it.
+fn show(
+    shared: &Shared,
+    headers: &HeaderMap,
+    place: Place,
+    body: page::Body,
+) -> Html<String> {
+    let shown = if headers.contains_key(PART) {
+        body.live
+    } else {
+        page::whole(&shared.title, &place, body)
+    };
+    Html(shown.into_string())
+}
+
+async fn style() -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/css; charset=utf-8")];
+    (kind, asset::style()).into_response()
+}
+
+async fn script() -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];
+    (kind, asset::SCRIPT).into_response()
+}

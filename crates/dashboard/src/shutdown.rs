@@ -1,0 +1,112 @@
+//! The course of the last shutdown of a machine, from its status and its Events.
+
+use fivespot_api::{Phase, ScheduledMachine, Shutdown, ShutdownReason};
+use fivespot_chart::timeline::{Entry, Mark, Timeline};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::reader::EventRecord;
+
+/// The last shutdown that is recorded; none where neither the status nor an Event names one.
+///
+/// It begins with the commitment, or with the Event that announces it, and ends with the first
+/// Event that announces a phase without a leaving machine. `events` are the oldest first.
+pub fn timeline(
+    object: &ScheduledMachine,
+    events: &[EventRecord],
+    now: Timestamp,
+) -> Option<Timeline> {
+    let status = object.status.as_ref();
+    let commitment = status.and_then(|status| status.shutdown.as_ref());
+    let recorded = last(events, commitment);
+    let mut entries = Vec::new();
+    if let Some(commitment) = commitment {
+        entries.push(Entry {
+            at: commitment.started_at,
+            text: format!("shutdown begins: {}", why(commitment.reason)),
+            mark: Mark::Begin,
+        });
+    }
+    let end = recorded.iter().position(|event| {
+        event
+            .phase()
+            .is_some_and(|phase| !is_leaving(phase) && phase != Phase::Error)
+    });
+    let shown = end.map_or(recorded.len(), |end| end + 1);
+    for (place, event) in recorded.iter().take(shown).enumerate() {
+        let mark = match place {
+            _ if Some(place) == end => Mark::End,
+            0 if commitment.is_none() => Mark::Begin,
+            _ if event.is_warning => Mark::Trouble,
+            _ => Mark::Step,
+        };
+        entries.push(Entry {
+            at: event.at,
+            text: event.note.clone(),
+            mark,
+        });
+    }
+    let is_over = end.is_some() && commitment.is_none();
+    if let Some(commitment) = commitment.filter(|_| !is_over) {
+        entries.push(Entry {
+            at: commitment.deadline,
+            text: "deadline: the Machine is deleted at the latest".to_owned(),
+            mark: Mark::Planned,
+        });
+    }
+    if entries.is_empty() {
+        return None;
+    }
+    entries.sort_by_key(|entry| entry.at);
+    let schedule = object.spec.schedule.schedule();
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    Some(Timeline {
+        title: format!("Last shutdown of {namespace}/{name}"),
+        zone: schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone()),
+        entries,
+        now: (!is_over).then_some(now),
+    })
+}
+
+/// The Events from the beginning of the last shutdown on; none if they are older than the
+/// commitment, and so of another shutdown.
+fn last<'e>(
+    events: &'e [EventRecord],
+    commitment: Option<&Shutdown>,
+) -> &'e [EventRecord] {
+    let begins = |event: &EventRecord| event.phase().is_some_and(is_leaving);
+    let place = (0..events.len()).rev().find(|place| {
+        let before = place.checked_sub(1).and_then(|before| events.get(before));
+        let was_leaving = before.is_some_and(begins);
+        events.get(*place).is_some_and(begins) && !was_leaving
+    });
+    place
+        .and_then(|place| events.get(place..))
+        .filter(|events| {
+            let first = events.first().map(|event| event.at);
+            commitment.is_none_or(|it| first >= Some(earlier(it.started_at)))
+        })
+        .unwrap_or_default()
+}
+
+/// The Event follows the status that it is about, and both are cut to seconds or not.
+fn earlier(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second() - 1).unwrap_or(at)
+}
+
+fn is_leaving(phase: Phase) -> bool {
+    matches!(phase, Phase::ShuttingDown | Phase::EmergencyRemove)
+}
+
+fn why(reason: ShutdownReason) -> &'static str {
+    match reason {
+        ShutdownReason::ScheduleEnded => "the schedule has closed",
+        ShutdownReason::Deleted => "the ScheduledMachine is being deleted",
+        ShutdownReason::Remediation => {
+            "Cluster API's health check asks for a replacement"
+        }
+        ShutdownReason::KillSwitch => "the kill switch is set",
+        ShutdownReason::Reclaim => "the owner of the host reclaims it",
+    }
+}

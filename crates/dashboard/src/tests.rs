@@ -1,0 +1,373 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use fivespot_api::{Phase, ScheduleOverride, ScheduledMachine};
+use fivespot_chart::Kind;
+use fivespot_chart::timeline::Mark;
+use fivespot_clock::Clock;
+use fivespot_schedule::DateEntry;
+use futures::FutureExt as _;
+use http::{Method, Request, Response, StatusCode, header};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Api, DynamicObject, PostParams};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::filter::Filter;
+use crate::machine::{Machine, Name, Others, Phases};
+use crate::reader::{EventRecord, Reader, read_only};
+use crate::serve::{Dashboard, Options};
+use crate::state::State;
+use crate::{page, shutdown};
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn object(name: &str, status: Value) -> Value {
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduledMachine",
+        "metadata": {"name": name, "namespace": "team-a", "labels": {"team": "a"}},
+        "spec": {
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"], "timezone": "UTC"},
+            "clusterName": "production",
+            "bootstrapSpec": {"apiVersion": "b/v1", "kind": "B", "spec": {}},
+            "infrastructureSpec": {"apiVersion": "i/v1", "kind": "I", "spec": {}},
+        },
+        "status": status,
+    })
+}
+
+fn machine(name: &str, status: Value) -> Machine {
+    let object: DynamicObject = serde_json::from_value(object(name, status)).unwrap();
+    Machine::of(&object)
+}
+
+/// A client whose server counts what it is asked, and knows nothing.
+fn counting() -> (Client, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let service = tower::service_fn(move |_: Request<kube::client::Body>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let status = json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound"});
+        let response = Response::builder()
+            .status(404)
+            .body(kube::client::Body::from(status.to_string().into_bytes()));
+        async move { response.map_err(tower::BoxError::from) }
+    });
+    (Client::new(service, "default"), count)
+}
+
+#[tokio::test]
+async fn a_request_that_writes_is_refused_before_it_is_sent() {
+    let (client, count) = counting();
+    let api: Api<ConfigMap> = Api::default_namespaced(read_only(client));
+    let written = api
+        .create(&PostParams::default(), &ConfigMap::default())
+        .await;
+    let error = format!("{:?}", written.unwrap_err());
+    assert!(
+        error.contains("POST is not sent: the dashboard only reads"),
+        "{error}"
+    );
+    assert!(
+        api.delete("a", &kube::api::DeleteParams::default())
+            .await
+            .is_err()
+    );
+    assert_eq!(count.load(Ordering::Relaxed), 0);
+    assert!(api.get("a").await.is_err());
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+async fn dashboard() -> Dashboard {
+    let (client, _) = counting();
+    let looking = fivespot_controller::Options::new(client, Clock::system());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let now = at("2026-03-06T12:00:00Z");
+    Dashboard::new(Options {
+        listener,
+        reader: Reader::new(looking, None),
+        now: Arc::new(move || std::future::ready(now).boxed()),
+        title: "test".to_owned(),
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn the_url_is_good_for_one_browser_and_every_answer_forbids_foreign_content() {
+    let dashboard = dashboard().await;
+    let url = dashboard.url().to_owned();
+    let (origin, query) = url.split_once("/?").unwrap();
+    let host = origin.strip_prefix("http://").unwrap();
+    let router = dashboard.router();
+    let ask = |method: Method, path: String, host: &str, cookie: &str| {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, host)
+            .header(header::COOKIE, cookie)
+            .body(Body::empty())
+            .unwrap();
+        router.clone().oneshot(request).map(Result::unwrap)
+    };
+    let token = format!("/?{query}");
+    let foreign = ask(Method::GET, token.clone(), "evil.example", "").await;
+    assert_eq!(foreign.status(), StatusCode::MISDIRECTED_REQUEST);
+    let stranger = ask(Method::GET, "/style.css".to_owned(), host, "").await;
+    assert_eq!(stranger.status(), StatusCode::UNAUTHORIZED);
+    let policy = stranger.headers()[header::CONTENT_SECURITY_POLICY]
+        .to_str()
+        .unwrap();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
+    let admitted = ask(Method::GET, token.clone(), host, "").await;
+    assert_eq!(admitted.status(), StatusCode::SEE_OTHER);
+    assert_eq!(admitted.headers()[header::LOCATION], "/");
+    let cookie = admitted.headers()[header::SET_COOKIE].to_str().unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let again = ask(Method::GET, token, host, "").await;
+    assert_eq!(again.status(), StatusCode::UNAUTHORIZED);
+    let style = ask(Method::GET, "/style.css".to_owned(), host, &cookie).await;
+    assert_eq!(style.status(), StatusCode::OK);
+    for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+        let refused = ask(method, "/machines".to_owned(), host, &cookie).await;
+        assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let nowhere = ask(Method::GET, "/nowhere".to_owned(), host, &cookie).await;
+    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+}
+
+#[test]
+fn pages_of_five_thousand_machines_stay_small() {
+    let state = State::new();
+    for number in 0..5_000 {
+        state.apply(machine(
+            &format!("desk-{number:04}"),
+            json!({"phase": "Inactive"}),
+        ));
+    }
+    let held = state.view();
+    let now = at("2026-03-06T12:00:00Z");
+    let week = page::week::body(&held, &Filter::default(), now)
+        .live
+        .into_string();
+    let list = page::list::body(&held, &Filter::default(), now)
+        .live
+        .into_string();
+    for shown in [&week, &list] {
+        assert!(shown.len() < 256 * 1024, "{}", shown.len());
+        assert!(shown.contains("Page 1 of 50"), "{shown}");
+    }
+    // The curve counts all of them.
+    assert!(week.contains("at most 5000"));
+    let one = Filter {
+        q: "desk-4999".to_owned(),
+        ..Filter::default()
+    };
+    let list = page::list::body(&held, &one, now).live.into_string();
+    assert!(list.contains("1 of 5000 machines"), "{list}");
+}
+
+#[test]
+fn filters_admit_what_they_name() {
+    let active = machine("desk-1", json!({"phase": "Active"}));
+    let stalled = machine(
+        "desk-2",
+        json!({"conditions": [{
+            "type": "Stalled", "status": "True", "reason": "KindNotServed", "message": "install it",
+            "lastTransitionTime": "2026-03-06T12:00:00Z",
+        }]}),
+    );
+    let filter = |change: &dyn Fn(&mut Filter)| {
+        let mut filter = Filter::default();
+        change(&mut filter);
+        (filter.admits(&active), filter.admits(&stalled))
+    };
+    assert_eq!(filter(&|_| {}), (true, true));
+    assert_eq!(filter(&|it| it.phase = "Active".to_owned()), (true, false));
+    assert_eq!(filter(&|it| it.stalled = "1".to_owned()), (false, true));
+    assert_eq!(filter(&|it| it.q = "k-2".to_owned()), (false, true));
+    assert_eq!(filter(&|it| it.label = "team".to_owned()), (true, true));
+    assert_eq!(filter(&|it| it.label = "team=b".to_owned()), (false, false));
+    assert_eq!(
+        filter(&|it| it.cluster = "production".to_owned()),
+        (true, true)
+    );
+    assert_eq!(
+        filter(&|it| it.namespace = "team-b".to_owned()),
+        (false, false)
+    );
+}
+
+#[test]
+fn what_is_no_scheduled_machine_is_listed_with_the_reason() {
+    let odd =
+        json!({"metadata": {"name": "odd", "namespace": "a"}, "spec": {"schedule": 7}});
+    let odd: DynamicObject = serde_json::from_value(odd).unwrap();
+    let odd = Machine::of(&odd);
+    assert!(
+        odd.message.starts_with("the object cannot be read: "),
+        "{}",
+        odd.message
+    );
+}
+
+#[test]
+fn what_was_observed_follows_the_changes_of_phase_in_whatever_order_they_come() {
+    let mut phases = Phases::default();
+    phases.add(at("2026-03-06T18:00:00Z"), Phase::ShuttingDown);
+    phases.add(at("2026-03-06T09:00:00Z"), Phase::Pending);
+    phases.add(at("2026-03-06T09:00:30Z"), Phase::Active);
+    phases.add(at("2026-03-06T18:01:00Z"), Phase::Inactive);
+    phases.add(at("2026-03-06T18:01:00Z"), Phase::Inactive);
+    let machine = machine("desk-1", json!({"phase": "Inactive"}));
+    let now = at("2026-03-06T20:00:00Z");
+    let observed: Vec<_> = machine
+        .observed(Some(&phases), now)
+        .iter()
+        .map(|span| format!("{:?} {} {}", span.kind, span.since, span.until))
+        .collect();
+    assert_eq!(
+        observed,
+        [
+            "Starting 2026-03-06T09:00:00Z 2026-03-06T09:00:30Z",
+            "Running 2026-03-06T09:00:30Z 2026-03-06T18:00:00Z",
+            "Leaving 2026-03-06T18:00:00Z 2026-03-06T18:01:00Z",
+        ]
+    );
+}
+
+#[test]
+fn without_events_the_status_says_since_when_a_machine_runs() {
+    let machine = machine(
+        "desk-1",
+        json!({
+            "phase": "Active",
+            "machineRef": {"apiVersion": "c/v1", "kind": "Machine", "name": "desk-1"},
+            "lastScheduledTime": "2026-03-06T09:00:00Z",
+        }),
+    );
+    let now = at("2026-03-06T12:00:00Z");
+    let observed = machine.observed(None, now);
+    assert_eq!(observed.len(), 1);
+    assert_eq!(
+        (observed[0].since, observed[0].until),
+        (at("2026-03-06T09:00:00Z"), now)
+    );
+}
+
+fn announced(instant: &str, phase: &str) -> EventRecord {
+    EventRecord {
+        at: at(instant),
+        is_warning: false,
+        reason: "Changed".to_owned(),
+        action: format!("PhaseTransitionTo{phase}"),
+        note: format!("-> {phase}"),
+    }
+}
+
+fn marks(status: Value, events: &[EventRecord]) -> Option<Vec<(String, Mark)>> {
+    let object: ScheduledMachine =
+        serde_json::from_value(object("desk-1", status)).unwrap();
+    let timeline = shutdown::timeline(&object, events, at("2026-03-06T18:02:00Z"))?;
+    let entries = timeline.entries.into_iter();
+    Some(
+        entries
+            .map(|entry| (entry.at.to_string(), entry.mark))
+            .collect(),
+    )
+}
+
+#[test]
+fn the_last_shutdown_begins_and_ends_with_its_events() {
+    let mut refused = announced("2026-03-06T18:00:10Z", "");
+    refused.is_warning = true;
+    let events = [
+        announced("2026-03-05T18:00:00Z", "ShuttingDown"),
+        announced("2026-03-05T18:01:00Z", "Inactive"),
+        announced("2026-03-06T09:00:00Z", "Pending"),
+        announced("2026-03-06T18:00:00Z", "ShuttingDown"),
+        refused,
+        announced("2026-03-06T18:01:00Z", "Inactive"),
+        announced("2026-03-06T19:00:00Z", "Pending"),
+    ];
+    let expected = [
+        ("2026-03-06T18:00:00Z", Mark::Begin),
+        ("2026-03-06T18:00:10Z", Mark::Trouble),
+        ("2026-03-06T18:01:00Z", Mark::End),
+    ];
+    let expected = expected.map(|(at, mark)| (at.to_owned(), mark));
+    assert_eq!(marks(json!({}), &events), Some(expected.to_vec()));
+    assert_eq!(marks(json!({}), &events[2..3]), None);
+}
+
+#[test]
+fn a_shutdown_under_way_has_its_deadline_and_no_events_of_an_earlier_one() {
+    let status = json!({"phase": "ShuttingDown", "shutdown": {
+        "machineUID": "m-1", "startedAt": "2026-03-06T18:00:00Z",
+        "deadline": "2026-03-06T18:05:00Z", "reason": "ScheduleEnded",
+    }});
+    let events = [
+        announced("2026-03-05T18:00:00Z", "ShuttingDown"),
+        announced("2026-03-05T18:01:00Z", "Inactive"),
+    ];
+    let expected = [
+        ("2026-03-06T18:00:00Z", Mark::Begin),
+        ("2026-03-06T18:05:00Z", Mark::Planned),
+    ];
+    let expected = expected.map(|(at, mark)| (at.to_owned(), mark));
+    assert_eq!(marks(status, &events), Some(expected.to_vec()));
+}
+
+#[test]
+fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() {
+    let state = State::new();
+    let mut object = object("desk-1", json!({}));
+    object["spec"]["schedule"]["exceptions"] =
+        json!([{"name": "holidays", "action": "Stop", "calendarRef": {"name": "site"}}]);
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    state.apply(Machine::of(&object));
+    let (from, to) = (at("2026-03-05T00:00:00Z"), at("2026-03-07T00:00:00Z"));
+    let planned = || {
+        let held = state.view();
+        let machine = held.machines.values().next().unwrap();
+        let spans = machine.planned(from, to);
+        spans
+            .iter()
+            .map(|span| (span.kind, span.name.clone()))
+            .collect::<Vec<_>>()
+    };
+    let window = || (Kind::Window, String::new());
+    assert_eq!(planned(), [window(), window()]);
+    let name = |name: &str| Name {
+        namespace: "team-a".to_owned(),
+        name: name.to_owned(),
+    };
+    state.change("team-a", |others| {
+        let date = DateEntry::parse("2026-03-05").unwrap();
+        others
+            .calendars
+            .insert(name("site"), [date].into_iter().collect());
+    });
+    let holiday = || (Kind::ExceptionStop, "holidays".to_owned());
+    assert_eq!(planned(), [holiday(), window()]);
+    let late: ScheduleOverride = serde_json::from_value(json!({
+        "metadata": {"name": "late", "namespace": "team-a"},
+        "spec": {
+            "targetRef": {"name": "desk-1"}, "mode": "Run",
+            "startTime": "2026-03-06T18:00:00Z", "endTime": "2026-03-06T20:00:00Z",
+        },
+    }))
+    .unwrap();
+    state.change("team-a", |others| {
+        others.overrides.insert(name("late"), Arc::new(late));
+    });
+    let run = (Kind::OverrideRun, "late".to_owned());
+    assert_eq!(planned(), [holiday(), window(), run]);
+    state.change("team-a", |others| *others = Others::default());
+    assert_eq!(planned(), [window(), window()]);
+}

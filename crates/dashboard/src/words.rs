@@ -1,0 +1,77 @@
+//! Schedules in words.
+
+use fivespot_api::ScheduleSpec;
+use fivespot_api::scheduled_machine::ScheduleWindow;
+
+/// The schedule as it is written, in one line: `mon-fri 9-17 in Europe/Zurich`.
+pub fn schedule(spec: &ScheduleSpec) -> String {
+    let when = match (&spec.windows, &spec.cron) {
+        (Some(windows), _) => {
+            let windows: Vec<String> = windows.iter().map(window).collect();
+            windows.join(", ")
+        }
+        (None, Some(cron)) => {
+            let duration = spec.duration.as_deref().unwrap_or("1h");
+            format!("cron '{cron}' for {duration}")
+        }
+        (None, None) => format!(
+            "{} {}",
+            spec.days_of_week.join(","),
+            spec.hours_of_day.join(",")
+        ),
+    };
+    let exceptions = match spec.exceptions.as_ref().map_or(0, Vec::len) {
+        0 => String::new(),
+        1 => ", 1 exception".to_owned(),
+        several => format!(", {several} exceptions"),
+    };
+    format!("{when} in {}{exceptions}", spec.timezone)
+}
+
+fn window(window: &ScheduleWindow) -> String {
+    let days = if window.days.is_empty() {
+        "every day".to_owned()
+    } else {
+        window.days.join(",")
+    };
+    let start = &window.start;
+    match (&window.end, &window.duration) {
+        (Some(end), _) => format!("{days} {start}-{end}"),
+        (None, Some(duration)) => format!("{days} {start} for {duration}"),
+        (None, None) => format!("{days} {start}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_form_is_one_line() {
+        for (spec, words) in [
+            (
+                json!({"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]}),
+                "mon-fri 9-17 in UTC",
+            ),
+            (
+                json!({"cron": "0 9 * * *", "timezone": "Europe/Zurich"}),
+                "cron '0 9 * * *' for 1h in Europe/Zurich",
+            ),
+            (
+                json!({
+                    "windows": [
+                        {"name": "night", "days": ["mon-fri"], "start": "19:00", "end": "07:30"},
+                        {"name": "weekend", "days": ["sat"], "start": "07:30", "duration": "48h"},
+                    ],
+                    "exceptions": [{"name": "a", "action": "Stop", "dates": ["2026-12-25"]}],
+                }),
+                "mon-fri 19:00-07:30, sat 07:30 for 48h in UTC, 1 exception",
+            ),
+        ] {
+            let spec: ScheduleSpec = serde_json::from_value(spec).unwrap();
+            assert_eq!(schedule(&spec), words);
+        }
+    }
+}
