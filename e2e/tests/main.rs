@@ -56,6 +56,7 @@ mod leaves_in_its_time;
 mod leaves_when_deleted;
 mod moves_with_its_cluster;
 mod needs_no_more_than_its_roles;
+mod obeys_overrides;
 mod opens_on_time;
 mod pauses;
 mod program;
@@ -115,6 +116,7 @@ const ALL: &[&[Promise]] = &[
     leaves_when_deleted::PROMISES,
     moves_with_its_cluster::PROMISES,
     needs_no_more_than_its_roles::PROMISES,
+    obeys_overrides::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,
     reaches_another_cluster::PROMISES,

@@ -15,6 +15,8 @@ const MAX_REASON: usize = 1_024;
 pub enum ConditionType {
     /// The observed state matches the desired state.
     Ready,
+    /// Nothing changes soon without a person; absent otherwise.
+    Stalled,
     /// The schedule is active now.
     Scheduled,
     /// The schedule is valid.
@@ -33,8 +35,9 @@ pub enum ConditionType {
 
 impl ConditionType {
     /// Every type, in listing order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ready,
+        Self::Stalled,
         Self::Scheduled,
         Self::ScheduleValid,
         Self::ReferencesValid,
@@ -48,6 +51,7 @@ impl ConditionType {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Ready => "the observed state matches the desired state",
+            Self::Stalled => "nothing changes soon without a person (absent otherwise)",
             Self::Scheduled => "the schedule is active now",
             Self::ScheduleValid => "the schedule is valid",
             Self::ReferencesValid => {
@@ -64,6 +68,7 @@ impl ConditionType {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
+            Self::Stalled => "Stalled",
             Self::Scheduled => "Scheduled",
             Self::ScheduleValid => "ScheduleValid",
             Self::ReferencesValid => "ReferencesValid",
@@ -162,6 +167,8 @@ reasons! {
     EmergencyReclaim,
     /// An object could not be read.
     ReadFailed,
+    /// The Node was not ready within `provisioning.timeout` (in `Stalled`).
+    ProvisioningTimeout,
     /// The bootstrap object could not be created.
     BootstrapCreationFailed,
     /// The infrastructure object could not be created.
@@ -180,6 +187,16 @@ reasons! {
     ScheduleActive,
     /// The current time is outside all windows of the schedule.
     ScheduleInactive,
+    /// An override of mode Run is in force.
+    OverrideRun,
+    /// An override of mode Stop is in force.
+    OverrideStop,
+    /// An override of mode Hold is in force.
+    OverrideHold,
+    /// An exception of action Run applies today.
+    ExceptionRun,
+    /// An exception of action Stop applies today.
+    ExceptionStop,
     /// The schedule is disabled.
     ScheduleDisabled,
     /// A reclaim disabled the schedule.
@@ -202,6 +219,8 @@ reasons! {
     Incomplete,
     /// A field of the spec other than the schedule violates a rule.
     InvalidSpec,
+    /// A ScheduleCalendar does not exist: its exceptions do not apply (also in `Ready`).
+    CalendarNotFound,
     /// The Cluster does not exist.
     ClusterNotFound,
     /// The Cluster is being deleted.

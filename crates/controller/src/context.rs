@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use fivespot_api::{Phase, name};
 
-use crate::kind::{cache_name, scheduled_machine};
+use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, Reported};
 use crate::observe::Answer;
 use crate::observe::definitions::follow_definitions;
@@ -29,6 +29,7 @@ use crate::observe::watch::{WatchScope, fill};
 use crate::observe::workload::{Workload, pods_of};
 use crate::orphan;
 use crate::report::Unpublished;
+use crate::schedule_override;
 use crate::telemetry::metrics::{Metrics, counted};
 use crate::{Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{Health, Shared, Task, Version};
@@ -233,6 +234,7 @@ impl Context {
     pub(crate) fn start(self: &Arc<Self>) {
         let informer = self.scheduled_machines.clone();
         self.watch(&informer, None);
+        schedule_override::informer(self);
         self.spawn_detached(follow_definitions(self.clone()));
     }
 
@@ -449,6 +451,10 @@ impl Context {
 
     /// Wakes every ScheduledMachine that this instance may act on from now on.
     pub(crate) fn wake_own(&self) {
+        if let Some(overrides) = self.cache(&cache_name(&kind::schedule_override())) {
+            let keys = overrides.store.keys();
+            self.wake_keys(keys.iter().map(schedule_override::queue_key));
+        }
         let keys = self.scheduled_machines.store.keys();
         self.wake_keys(keys.into_iter().filter(|key| self.is_own(key)));
     }

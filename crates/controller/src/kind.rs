@@ -1,6 +1,6 @@
 //! The kinds that are watched and written, whatever is in the cluster.
 
-use fivespot_api::ScheduledMachine;
+use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{ApiResource, GroupVersionKind};
 
@@ -15,6 +15,16 @@ pub(crate) fn cache_name(resource: &ApiResource) -> String {
 /// ScheduledMachines, as a kind.
 pub(crate) fn scheduled_machine() -> ApiResource {
     ApiResource::erase::<ScheduledMachine>(&())
+}
+
+/// ScheduleOverrides, as a kind.
+pub(crate) fn schedule_override() -> ApiResource {
+    ApiResource::erase::<ScheduleOverride>(&())
+}
+
+/// ScheduleCalendars, as a kind.
+pub(crate) fn schedule_calendar() -> ApiResource {
+    ApiResource::erase::<ScheduleCalendar>(&())
 }
 
 /// Clusters or Machines of Cluster API, as a kind.

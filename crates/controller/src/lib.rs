@@ -38,6 +38,7 @@ mod provider_specs;
 mod reconcile;
 mod report;
 mod run;
+mod schedule_override;
 mod telemetry;
 
 pub use connect::{Connect, Dial, client};

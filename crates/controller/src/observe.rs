@@ -12,6 +12,7 @@ mod management;
 pub(crate) mod name_conflict;
 mod node;
 pub(crate) mod projection;
+mod schedule_inputs;
 pub(crate) mod watch;
 pub(crate) mod workload;
 
@@ -123,6 +124,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     };
     // Of many reconciles at a time none holds it while it waits for answers.
     drop(value);
+    let schedule = schedule_inputs::schedule_inputs(source, &object).await?;
     let contract = contract(source).await;
     let machine = machine(source, &contract).await?;
     let known = machine.known().and_then(Option::as_ref);
@@ -147,6 +149,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     let observed = Observed {
         freshness: source.freshness,
         specs,
+        schedule,
         contract,
         cluster,
         machine,

@@ -39,7 +39,7 @@ pub(crate) fn orphans(context: &Context) -> Vec<Value> {
     let owners = &context.scheduled_machines.store;
     let is_left = |owner: &Target| match owner {
         Target::One(owner) => owners.get(owner).is_none(),
-        Target::Cluster(_) | Target::Machine(_) => false,
+        _ => false,
     };
     let caches = context.caches().into_iter();
     let machines = caches.filter(|informer| informer.projection == CachedKind::Machine);

@@ -20,6 +20,7 @@ use crate::observe::{
 };
 use crate::orphan;
 use crate::report::{self, StatusChange, StatusWrite, Unpublished};
+use crate::schedule_override;
 use caches::{await_effect, event_deadline, is_caught_up, note_look};
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::ReconcileResult;
@@ -41,6 +42,9 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
         reconcile_id = id
     );
     let result = async {
+        if let Some(own) = schedule_override::of_queue_key(&key) {
+            return schedule_override::reconcile(&context, &key, &own).await;
+        }
         if !context.fence.begin(&key, &context.uid(&key)) {
             return warm_caches(&context, &key).await;
         }

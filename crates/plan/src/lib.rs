@@ -48,6 +48,7 @@
 pub mod act;
 pub mod explain;
 pub mod observed;
+pub mod overrides;
 pub mod status;
 
 mod decide;
@@ -62,8 +63,9 @@ pub use explain::{Explanation, PrecedenceReport, explain};
 pub use observed::location::Locations;
 pub use observed::node::{AgentConfig, Node, NodeClaim, Pod, Taint};
 pub use observed::state::{
-    Access, Fact, Freshness, Lookup, Observed, Specs, Unknown, Workload,
+    Access, Fact, Freshness, Lookup, Observed, ScheduleInputs, Specs, Unknown, Workload,
 };
+pub use overrides::{Matched, OverridePlan, plan_override};
 pub use status::event::{Event, EventType};
 
 use act::from_cache::{self, Confirmation};
@@ -72,7 +74,7 @@ use decide::case::{Basis, Case};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{machine, reclaim, serve, shutdown};
-use status::{conditions, debounce, event};
+use status::{conditions, debounce, event, stalled};
 
 /// How long until what could not be read is read again.
 const REREAD: SignedDuration = SignedDuration::from_secs(30);
@@ -157,6 +159,7 @@ fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
         Decision::NotObservable(unknown) => not_observable(case, unknown),
         Decision::ShutDown(removal) => shutdown::shut_down(case, removal),
         Decision::Disabled | Decision::Invalid => serve::maintain(case),
+        Decision::Hold => serve::hold(case),
         Decision::Serve => serve::serve(case),
     }
 }
@@ -223,6 +226,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         Decision::Paused(_)
         | Decision::NotObservable(_)
         | Decision::Disabled
+        | Decision::Hold
         | Decision::Invalid
         | Decision::Serve => None,
     };
@@ -236,7 +240,8 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         .then(|| debounce::due(case, &after))
         .flatten();
     // An announced instant is reported anew once it has come, whatever else is delayed.
-    let announced = after.next_transition.into_iter().chain(case.next_flip());
+    let announced = after.next_transition.into_iter().chain(case.next_changes());
+    let announced = announced.chain(stalled::due(case, &outcome));
     let wakes = outcome.wakes.iter().copied().chain(announced).chain(later);
     let is_reported = !is_finalizing && later.is_none() && after != *before;
     let status = is_reported.then_some(after);
@@ -260,6 +265,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     let mut events = outcome.events;
     if let Some(after) = &status {
         events.extend(event::between(before, after));
+        events.extend(event::left_late(before, after, case.now));
     }
     let is_progress = status
         .as_ref()

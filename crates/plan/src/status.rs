@@ -5,11 +5,16 @@ pub(crate) mod conditions;
 pub(crate) mod debounce;
 pub mod event;
 pub(crate) mod phase;
+pub(crate) mod stalled;
 pub(crate) mod undrained;
 
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate};
-use fivespot_api::{NodeRef, ObjectRef, ScheduledMachineStatus, Shutdown};
+use fivespot_api::{
+    LastProvisioning, NodeRef, ObjectRef, OverrideInForce, ScheduledMachineStatus,
+    Shutdown,
+};
 use fivespot_capi::{Machine, Provider, Reference};
+use fivespot_schedule::{NeededSpan, Override};
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 
 use crate::decide::case::Case;
@@ -32,7 +37,8 @@ pub(crate) fn next(
     failure: Option<&Failure>,
 ) -> ScheduledMachineStatus {
     let mut status = case.subject.status.clone();
-    status.in_schedule = case.is_wanted();
+    status.in_schedule = case.in_schedule();
+    status.in_force = case.override_in_force().map(in_force);
     status.observed_generation = case.subject.generation;
     // While paused or blind, what is on record stays there.
     let is_first = Record::stored(&status).is_empty();
@@ -77,28 +83,110 @@ pub(crate) fn next(
         outcome.state,
         State::Paused(_) | State::NotObservable { .. }
     ) {
+        set_last_provisioning(case, outcome, &mut status);
         let actions = &outcome.actions;
         set_taints(case, Done { decision, actions }, &mut status);
         let change = agent::condition(case);
         change_condition(case, ConditionType::AgentReady, change, &mut status);
+        let change = stalled::condition(case, outcome, failure);
+        change_condition(case, ConditionType::Stalled, change, &mut status);
     }
     status
+}
+
+/// The override that counts, for the status.
+fn in_force(of: &Override) -> OverrideInForce {
+    OverrideInForce {
+        name: of.name.clone(),
+        mode: of.mode.into(),
+        end_time: next_whole_second(of.end),
+    }
+}
+
+/// When the machine was last created, and when its Node was first ready.
+fn set_last_provisioning(
+    case: &Case<'_>,
+    outcome: &Outcome,
+    status: &mut ScheduledMachineStatus,
+) {
+    let created = status.last_scheduled_time;
+    let recorded = status.last_provisioning.take();
+    let is_recorded = |of: &LastProvisioning| Some(of.start_time) == created;
+    let start = created.filter(|_| status.machine_ref.is_some());
+    status.last_provisioning = match recorded.filter(is_recorded) {
+        None => start.map(|start_time| LastProvisioning {
+            start_time,
+            ready_time: None,
+        }),
+        recorded => recorded,
+    };
+    let is_ready = matches!(outcome.state, State::InService { .. });
+    if let Some(last) = &mut status.last_provisioning
+        && is_ready
+        && status.machine_ref.is_some()
+    {
+        last.ready_time.get_or_insert(whole_seconds(case.now));
+    }
 }
 
 /// When what comes next: nothing is announced while the schedule is not in force.
 fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
     let is_in_force = case.desired.is_enabled && !case.desired.is_killed;
-    let is_announced = is_in_force && case.window.is_some();
-    let (flip, is_wanted) = (case.next_flip(), case.is_wanted());
+    let is_announced = is_in_force && case.need.is_some();
     let deadline = status.shutdown.as_ref().and_then(|of| cleanup(case, of));
-    let end = flip.filter(|_| is_wanted);
-    status.next_activation = flip.filter(|_| is_announced && !is_wanted);
+    // Under Hold nothing happens before its end.
+    let from = case.hold().map_or(case.now, |hold| hold.end);
+    let next = is_announced.then(|| upcoming(case, from));
+    let Upcoming { activation, end } = next.unwrap_or_default();
+    status.next_activation = activation;
     status.next_cleanup = deadline.or(end).filter(|_| is_announced);
     status.next_transition = [status.next_activation, status.next_cleanup]
         .into_iter()
         .flatten()
         .filter(|due| *due > case.now)
         .min();
+}
+
+/// What the schedule brings next.
+#[derive(Default)]
+struct Upcoming {
+    /// When a machine is created.
+    activation: Option<Timestamp>,
+    /// When it is needed no longer.
+    end: Option<Timestamp>,
+}
+
+/// How many spans are looked at for one that is long enough.
+const MAX_SPANS: usize = 1_000;
+
+fn upcoming(case: &Case<'_>, from: Timestamp) -> Upcoming {
+    let Ok(schedule) = &case.desired.schedule else {
+        return Upcoming::default();
+    };
+    let has_machine = case.owned.our_machine().is_some();
+    let minimum = case.desired.minimum_run;
+    let is_long = |span: &NeededSpan| {
+        span.end
+            .is_none_or(|end| end.duration_since(span.start) >= minimum)
+    };
+    let need = schedule.needed(from);
+    let is_held = from > case.now;
+    let is_too_short = !has_machine && case.is_too_short() && !is_held;
+    if need.is_needed() && !is_too_short {
+        return Upcoming {
+            activation: (is_held && !has_machine).then_some(from),
+            end: need.until(),
+        };
+    }
+    let end = (is_held && has_machine).then_some(from);
+    let activation = if minimum.is_zero() {
+        need.until()
+    } else {
+        let spans = schedule.needed_spans(from, Timestamp::MAX).take(MAX_SPANS);
+        let mut later = spans.filter(|span| span.start > from);
+        later.find(is_long).map(|span| span.start)
+    };
+    Upcoming { activation, end }
 }
 
 /// Which taints of the Node are ours. What is not known now stays as it was reported.

@@ -339,6 +339,7 @@ impl World {
         Observed {
             freshness: question.freshness,
             specs: Specs::Included,
+            schedule: fivespot_plan::ScheduleInputs::default(),
             releases_stuck: false,
             contract: Fact::Known(Contract::V1Beta2),
             cluster: Fact::Known(

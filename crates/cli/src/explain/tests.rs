@@ -89,6 +89,7 @@ fn inspection(status: &Value, found: Option<Value>) -> Inspection {
         observed: Observed {
             freshness: Freshness::Live,
             specs: Specs::Included,
+            schedule: fivespot_plan::ScheduleInputs::default(),
             contract: Fact::Known(Contract::V1Beta1),
             cluster: Fact::Known(Some(Cluster::read(&cluster).unwrap())),
             bootstrap: nothing_at(&locations.bootstrap),

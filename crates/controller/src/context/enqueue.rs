@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use crate::Key;
-use crate::observe::projection::{CachedKind, Target, cluster_term};
+use crate::kind::{cache_name, schedule_override};
+use crate::observe::projection::{
+    CachedKind, Target, calendar_term, cluster_term, overridden_term,
+};
+use crate::schedule_override::queue_key;
 
 impl Context {
     /// Wakes whoever is concerned.
@@ -29,6 +33,18 @@ impl Context {
         for target in targets {
             match target {
                 Target::One(key) => keys.extend([key]),
+                Target::Override(own) => keys.extend([queue_key(&own)]),
+                Target::OverridesOf(machine) => {
+                    keys.extend(self.overrides_of(&machine).iter().map(queue_key));
+                }
+                Target::Namespace(namespace) => {
+                    let all = self.scheduled_machines.store.keys().into_iter();
+                    keys.extend(all.filter(|key| key.namespace == *namespace));
+                }
+                Target::Calendar(calendar) => {
+                    let term = calendar_term(&calendar);
+                    keys.extend(self.scheduled_machines.store.found_by(&term));
+                }
                 Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
                 Target::Machine(terms) => {
                     keys.extend(terms.iter().flat_map(|term| self.machines(term)));
@@ -43,6 +59,13 @@ impl Context {
         for key in keys {
             self.queue.wake(&key);
         }
+    }
+
+    /// The overrides that name a ScheduledMachine.
+    fn overrides_of(&self, machine: &Key) -> Vec<Key> {
+        let cache = self.cache(&cache_name(&schedule_override()));
+        let term = overridden_term(machine);
+        cache.map_or_else(Vec::new, |cache| cache.store.found_by(&term))
     }
 
     /// The ScheduledMachines that ask for a Cluster, or whose Machine is in it.

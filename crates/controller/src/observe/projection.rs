@@ -47,10 +47,27 @@ const KIND: &[&str] = &["apiVersion", "kind"];
 const INLINE: FieldMask =
     FieldMask::AllBut(&[("spec", FieldMask::Text(provider_specs::LARGEST))]);
 
+/// The same with all labels: overrides select by any.
+const LABELLED_META: FieldMask = FieldMask::Only(
+    &[
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+        "ownerReferences",
+        "labels",
+    ],
+    &[("annotations", FieldMask::Marks(&DOMAINS))],
+);
+
 static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
     &["apiVersion", "kind", "status"],
     &[
-        ("metadata", META),
+        ("metadata", LABELLED_META),
         (
             "spec",
             FieldMask::AllBut(&[
@@ -146,11 +163,25 @@ static AGENT_CONFIG: FieldMask = FieldMask::Only(
     ],
 );
 
+/// An override or a calendar: small, and all of it is read.
+static SCHEDULE_INPUT: FieldMask = FieldMask::Only(
+    &["apiVersion", "kind", "spec", "status"],
+    &[("metadata", META)],
+);
+
 /// Who is concerned by an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     /// One ScheduledMachine.
     One(Key),
+    /// A ScheduleOverride.
+    Override(Key),
+    /// The ScheduleOverrides that name this ScheduledMachine.
+    OverridesOf(Key),
+    /// Every ScheduledMachine of this namespace.
+    Namespace(String),
+    /// Every ScheduledMachine with an exception that names this ScheduleCalendar.
+    Calendar(Key),
     /// Every ScheduledMachine that names this Cluster.
     Cluster(Key),
     /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: by the
@@ -166,6 +197,10 @@ pub(crate) type Object = cache::Object<Target>;
 pub(crate) enum CachedKind {
     /// ScheduledMachines.
     ScheduledMachine,
+    /// ScheduleOverrides.
+    Override,
+    /// ScheduleCalendars.
+    Calendar,
     /// Clusters of Cluster API.
     Cluster,
     /// Machines of Cluster API that have our label.
@@ -183,6 +218,21 @@ pub(crate) enum CachedKind {
 /// Finds what belongs to the Cluster of that name.
 pub(crate) fn cluster_term(cluster: &Key) -> String {
     format!("cluster {cluster}")
+}
+
+/// Finds the ScheduledMachines whose exceptions name that calendar.
+pub(crate) fn calendar_term(calendar: &Key) -> String {
+    format!("calendar {calendar}")
+}
+
+/// Finds the overrides of a namespace.
+pub(crate) fn overrides_term(namespace: &str) -> String {
+    format!("overrides {namespace}")
+}
+
+/// Finds the overrides that name that ScheduledMachine.
+pub(crate) fn overridden_term(machine: &Key) -> String {
+    format!("overridden {machine}")
 }
 
 /// Finds the Machine that became the Node of that name.
@@ -213,9 +263,12 @@ impl CachedKind {
     pub(crate) fn is_of_workload(&self) -> bool {
         match self {
             Self::Node(_) | Self::Pod(_) | Self::AgentConfig(_) => true,
-            Self::ScheduledMachine | Self::Cluster | Self::Machine | Self::Provider => {
-                false
-            }
+            Self::ScheduledMachine
+            | Self::Override
+            | Self::Calendar
+            | Self::Cluster
+            | Self::Machine
+            | Self::Provider => false,
         }
     }
 
@@ -227,6 +280,8 @@ impl CachedKind {
                 label.is_string()
             }
             Self::ScheduledMachine
+            | Self::Override
+            | Self::Calendar
             | Self::Cluster
             | Self::Node(_)
             | Self::Pod(_)
@@ -241,9 +296,30 @@ impl CachedKind {
         };
         match self {
             Self::ScheduledMachine => {
-                let terms = vec![cluster_term(&of_cluster())];
-                (vec![Target::One(own.clone())], terms)
+                let mut terms = vec![cluster_term(&of_cluster())];
+                let exceptions = object["spec"]["schedule"]["exceptions"].as_array();
+                terms.extend(exceptions.into_iter().flatten().filter_map(|exception| {
+                    let calendar = exception["calendarRef"]["name"].as_str()?;
+                    Some(calendar_term(&Key::new(own.namespace.clone(), calendar)))
+                }));
+                let own = own.clone();
+                (
+                    vec![Target::One(own.clone()), Target::OverridesOf(own)],
+                    terms,
+                )
             }
+            Self::Override => {
+                let target = object["spec"]["targetRef"]["name"].as_str();
+                let target = target.map(|name| Key::new(own.namespace.clone(), name));
+                let mut terms = vec![overrides_term(&own.namespace)];
+                terms.extend(target.as_ref().map(overridden_term));
+                let concerned = match target {
+                    Some(machine) => Target::One(machine),
+                    None => Target::Namespace(own.namespace.clone()),
+                };
+                (vec![Target::Override(own.clone()), concerned], terms)
+            }
+            Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => {
                 let cluster = of_cluster();
@@ -289,6 +365,7 @@ impl Projection for CachedKind {
     fn keeps(&self) -> &'static FieldMask {
         match self {
             Self::ScheduledMachine => &SCHEDULED_MACHINE,
+            Self::Override | Self::Calendar => &SCHEDULE_INPUT,
             Self::Cluster => &CLUSTER,
             Self::Machine => &MACHINE,
             Self::Provider => &PROVIDER,

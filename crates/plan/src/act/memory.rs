@@ -33,6 +33,8 @@ pub struct Memory {
     generation: Option<i64>,
     refusals: BTreeMap<String, Refusal>,
     failures: BTreeMap<Step, Failure>,
+    /// Since when each of these steps has been failing.
+    failing_since: BTreeMap<Step, Timestamp>,
     repeats: Repeats,
     /// The agent's configuration, and since when it has been there.
     projected: Option<(String, Timestamp)>,
@@ -124,6 +126,12 @@ impl Memory {
         }
         self.failures
             .retain(|_, failure| !is_edited && after(failure.retry_at, STALE) >= now);
+        let failures = &self.failures;
+        self.failing_since
+            .retain(|step, since| failures.contains_key(step) && *since <= now);
+        for step in failures.keys() {
+            self.failing_since.entry(*step).or_insert(now);
+        }
         if let Some(pods) = observed.workload.pods.known() {
             self.refusals
                 .retain(|uid, _| pods.iter().any(|pod| pod.uid == *uid));
@@ -258,6 +266,11 @@ impl Memory {
     /// How a step failed last, if it did and has not succeeded since.
     pub fn failure(&self, step: Step) -> Option<&Failure> {
         self.failures.get(&step)
+    }
+
+    /// Since when a step has been failing, as far as this process saw; none if it is not.
+    pub(crate) fn failing_since(&self, step: Step) -> Option<Timestamp> {
+        self.failing_since.get(&step).copied()
     }
 
     /// Whether some step has failed and not succeeded since.

@@ -2,7 +2,7 @@
 
 use fivespot_api::{ScheduledMachine, Shutdown, ShutdownReason};
 use fivespot_capi::{Cluster, Machine, Reference};
-use fivespot_schedule::Window;
+use fivespot_schedule::{DecidedBy, Need, Override, OverrideMode, Window};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
@@ -13,6 +13,8 @@ use crate::{Fact, Locations, Memory, Observed, Step, Unknown};
 
 /// How old a Machine has to be before a health check gets it replaced.
 const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);
+/// How far ahead the dates of exceptions are looked at: the next reconcile looks further.
+const EXCEPTION_HORIZON: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// How long a removal may stand still before that is said.
 const STALL: SignedDuration = SignedDuration::from_mins(10);
 
@@ -50,6 +52,7 @@ impl<'a> Basis<'a> {
             memory,
             owned: &self.owned,
             window: schedule.map(|schedule| schedule.at(now)),
+            need: schedule.map(|schedule| schedule.needed(now)),
             now,
         }
     }
@@ -57,7 +60,7 @@ impl<'a> Basis<'a> {
 
 /// What is asked for. What exists without its Machine is completed for the Cluster on its own label.
 fn desired(object: &ScheduledMachine, observed: &Observed) -> Desired {
-    let mut desired = Desired::of(object, &observed.specs);
+    let mut desired = Desired::of(object, &observed.specs, &observed.schedule);
     let machine = observed.machine.known().and_then(Option::as_ref);
     let found = observed.infrastructure.iter().chain(&observed.bootstrap);
     if let Some(cluster) = Locations::cluster_on_label(object, machine, found) {
@@ -75,22 +78,85 @@ pub(crate) struct Case<'a> {
     pub(crate) observed: &'a Observed,
     pub(crate) memory: &'a Memory,
     pub(crate) owned: &'a OwnedObjects<'a>,
-    /// What the schedule says; none if it is invalid.
+    /// Whether the effective schedule is open; none if it is invalid.
     pub(crate) window: Option<Window>,
+    /// Whether a machine is needed for that; none if the schedule is invalid.
+    pub(crate) need: Option<Need>,
     pub(crate) now: Timestamp,
 }
 
 impl<'a> Case<'a> {
     /// Whether the schedule is in force and open.
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub(crate) fn in_schedule(&self) -> bool {
         self.desired.is_enabled && self.window.is_some_and(Window::is_open)
     }
 
-    /// When the schedule flips next, if it is in force.
+    /// Whether the schedule is in force and a machine is needed: from the lead time before a window
+    /// on, to its end or the time for the shutdown before it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.desired.is_enabled && self.need.is_some_and(Need::is_needed)
+    }
+
+    /// When that changes next, if the schedule is in force.
     pub(crate) fn next_flip(&self) -> Option<Timestamp> {
-        self.window
+        self.need
             .filter(|_| self.desired.is_enabled)
-            .and_then(Window::until)
+            .and_then(Need::until)
+    }
+
+    /// The override that counts, while the schedule is enabled and valid.
+    pub(crate) fn override_in_force(&self) -> Option<&'a Override> {
+        let schedule = self.desired.schedule.as_ref().ok()?;
+        let in_force = schedule.override_at(self.now);
+        in_force.filter(|_| self.desired.is_enabled)
+    }
+
+    /// The same, if its mode is Hold: nothing is started or shut down.
+    pub(crate) fn hold(&self) -> Option<&'a Override> {
+        let in_force = self.override_in_force();
+        in_force.filter(|of| of.mode == OverrideMode::Hold)
+    }
+
+    /// What decides whether the schedule is open; none if it is invalid.
+    pub(crate) fn decided_by(&self) -> Option<DecidedBy<'a>> {
+        let schedule = self.desired.schedule.as_ref().ok()?;
+        Some(schedule.decided_by(self.now))
+    }
+
+    /// Instants at which something else decides, or the answer of the schedule changes.
+    pub(crate) fn next_changes(&self) -> Vec<Timestamp> {
+        let Ok(schedule) = &self.desired.schedule else {
+            return Vec::new();
+        };
+        if !self.desired.is_enabled {
+            return Vec::new();
+        }
+        let overrides = self.observed.schedule.overrides.iter();
+        let edges = overrides.flat_map(|of| of.start.into_iter().chain([of.end]));
+        let window = self.window.and_then(Window::until);
+        let mut all: Vec<_> = self.next_flip().into_iter().chain(window).collect();
+        all.extend(edges.filter(|edge| *edge > self.now));
+        if self.desired.has_exceptions {
+            let horizon = after(self.now, EXCEPTION_HORIZON);
+            let part = schedule.parts(self.now, horizon).next();
+            all.extend(part.map(|part| part.until).filter(|until| *until < horizon));
+        }
+        all
+    }
+
+    /// By when the Machine is to be deleted, whatever time its shutdown has: the end of the window
+    /// that is open, if the spec asks for that.
+    pub(crate) fn window_end(&self) -> Option<Timestamp> {
+        match self.window? {
+            Window::Open { until } if self.desired.completes_by_window_end => until,
+            Window::Open { .. } | Window::Closed { .. } => None,
+        }
+    }
+
+    /// Whether so little is left of the time in which a machine is needed that none is created.
+    pub(crate) fn is_too_short(&self) -> bool {
+        let left = self.next_flip().map(|until| until.duration_since(self.now));
+        self.is_wanted() && left.is_some_and(|left| left < self.desired.minimum_run)
     }
 
     /// The Cluster, if there is one. A kind that is not served has no objects.
@@ -101,7 +167,8 @@ impl<'a> Case<'a> {
     /// Why the Cluster or the Machine is not known, if one is not.
     pub(crate) fn unobserved(&self) -> Option<&'a Unknown> {
         let cluster = unknown(&self.observed.cluster);
-        cluster.or_else(|| unknown(&self.observed.machine))
+        let objects = cluster.or_else(|| unknown(&self.observed.machine));
+        objects.or(self.observed.schedule.unknown.as_ref())
     }
 
     /// The commitment to leave, if one counts for this Machine.

@@ -6,6 +6,8 @@ mod describe;
 
 use fivespot_api::ShutdownReason;
 use fivespot_capi::Machine;
+use fivespot_schedule::Need;
+use jiff::Timestamp;
 
 use crate::Unknown;
 use crate::decide::case::Case;
@@ -24,6 +26,8 @@ pub(crate) enum Decision<'a> {
     Disabled,
     /// The schedule cannot be evaluated: what is there stays.
     Invalid,
+    /// An override holds the machine: nothing is started or shut down.
+    Hold,
     /// The machine is in service, or is provisioned.
     Serve,
 }
@@ -92,7 +96,7 @@ pub(crate) const PRECEDENCE: [Entry; 9] = [
     },
     Entry {
         name: "disabled",
-        reason: "the schedule is switched off or invalid: what is there stays as it is",
+        reason: "the schedule is switched off, invalid or on hold: what is there stays as it is",
         matches: disabled,
         describe: describe::disabled,
     },
@@ -172,10 +176,13 @@ fn reclaim_requested<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
 /// A commitment that is not to be cancelled.
 fn shutdown_committed<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let machine = case.owned.our_machine()?;
-    let reason = case.commitment(machine)?.reason;
+    let shutdown = case.commitment(machine)?;
+    let reason = shutdown.reason;
     let is_cancelled = case.is_wanted()
+        && case.hold().is_none()
         && !machine.meta.is_deleting
-        && reason != ShutdownReason::Remediation;
+        && reason != ShutdownReason::Remediation
+        && is_wanted_for_longer(case, shutdown.window_end);
     (!is_cancelled).then_some(shut_down(reason))
 }
 
@@ -183,7 +190,21 @@ fn disabled<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     if !case.desired.is_enabled {
         return Some(Decision::Disabled);
     }
-    case.window.is_none().then_some(Decision::Invalid)
+    if case.need.is_none() {
+        return Some(Decision::Invalid);
+    }
+    case.hold().is_some().then_some(Decision::Hold)
+}
+
+/// Whether the machine is needed for a window that ends later than the one by whose end it was to
+/// be gone.
+fn is_wanted_for_longer(case: &Case<'_>, committed: Option<Timestamp>) -> bool {
+    match (committed, case.need) {
+        (Some(committed), Some(Need::Needed { window_end, .. })) => {
+            window_end.is_none_or(|end| end > committed)
+        }
+        _ => true,
+    }
 }
 
 fn remediation<'a>(case: &Case<'a>) -> Option<Decision<'a>> {

@@ -5,17 +5,20 @@ use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
-    InlineObject, MachineTemplate, NodeTaint, ScheduleSpec, ScheduledMachine, name,
+    EndPolicy, InlineObject, MachineTemplate, NodeTaint, ScheduleSpec, ScheduledMachine,
+    ScheduledMachineSpec, name,
 };
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
-use crate::Specs;
+use crate::{ScheduleInputs, Specs};
 
 /// The longest grace or drain that a stored spec can ask for.
 const MAX_TIMEOUT: Duration = Duration::hours(24);
+/// What stands in for a provisioning timeout that cannot be read.
+const DEFAULT_PROVISIONING: Duration = Duration::minutes(30);
 /// What stands in for a timeout that cannot be read.
 const DEFAULT_TIMEOUT: Duration = Duration::minutes(5);
 
@@ -24,6 +27,16 @@ const DEFAULT_TIMEOUT: Duration = Duration::minutes(5);
 pub(crate) struct Desired {
     /// When the machine is wanted, or why the schedule is invalid.
     pub(crate) schedule: Result<Schedule, InvalidSchedule>,
+    /// Whether the schedule has exceptions.
+    pub(crate) has_exceptions: bool,
+    /// The name of a calendar that an exception names and that does not exist.
+    pub(crate) missing_calendar: Option<String>,
+    /// Whether the Machine is deleted by the end of its window.
+    pub(crate) completes_by_window_end: bool,
+    /// How long until a Node that is not ready is reported as Stalled.
+    pub(crate) provisioning_timeout: SignedDuration,
+    /// No machine is created for less than that.
+    pub(crate) minimum_run: SignedDuration,
     /// Whether the schedule is in force.
     pub(crate) is_enabled: bool,
     /// Whether the kill switch is set.
@@ -74,7 +87,11 @@ pub(crate) struct InvalidSchedule {
 
 impl Desired {
     /// Reads a spec. Never fails: what makes no sense is said in its place.
-    pub(crate) fn of(object: &ScheduledMachine, specs: &Specs) -> Self {
+    pub(crate) fn of(
+        object: &ScheduledMachine,
+        specs: &Specs,
+        inputs: &ScheduleInputs,
+    ) -> Self {
         let spec = &object.spec;
         let child = name::child(object.metadata.name.as_deref().unwrap_or_default());
         let (about_schedule, others): (Vec<_>, Vec<_>) = rules::check(object)
@@ -87,7 +104,17 @@ impl Desired {
         let drain = length(&spec.node_drain_timeout);
         let grace = length(&spec.graceful_shutdown_timeout);
         Self {
-            schedule: schedule(&spec.schedule, about_schedule.first()),
+            schedule: schedule(spec, about_schedule.first(), inputs),
+            has_exceptions: spec.schedule.exceptions.is_some(),
+            missing_calendar: missing_calendar(&spec.schedule, inputs),
+            completes_by_window_end: spec.shutdown.end_policy
+                == EndPolicy::CompleteByWindowEnd,
+            provisioning_timeout: length(&spec.provisioning.timeout)
+                .unwrap_or(DEFAULT_PROVISIONING)
+                .into(),
+            minimum_run: length(&spec.provisioning.minimum_run)
+                .unwrap_or(Duration::ZERO)
+                .into(),
             is_enabled: spec.schedule.enabled,
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),
@@ -160,17 +187,27 @@ fn length(text: &str) -> Option<Duration> {
         .map(|length| length.min(MAX_TIMEOUT))
 }
 
+/// The first calendar that exceptions name and that does not exist.
+fn missing_calendar(spec: &ScheduleSpec, inputs: &ScheduleInputs) -> Option<String> {
+    let mut named = spec.calendars();
+    let missing = named.find(|name| !inputs.calendars.contains_key(*name))?;
+    Some(missing.to_owned())
+}
+
 /// The schedule, unless it cannot be parsed or breaks a rule that parsing does not know.
 fn schedule(
-    spec: &ScheduleSpec,
+    spec: &ScheduledMachineSpec,
     violation: Option<&Violation>,
+    inputs: &ScheduleInputs,
 ) -> Result<Schedule, InvalidSchedule> {
-    let schedule = spec.schedule().map_err(|error| InvalidSchedule {
-        reason: reason(&error),
-        message: format!("spec.schedule: {error}"),
-    })?;
+    let schedule = spec
+        .schedule(&inputs.calendars)
+        .map_err(|error| InvalidSchedule {
+            reason: reason(&error),
+            message: format!("spec.schedule: {error}"),
+        })?;
     match violation {
-        None => Ok(schedule),
+        None => Ok(schedule.with_overrides(inputs.overrides.clone())),
         Some(violation) => Err(InvalidSchedule {
             reason: reason_of_field(&violation.field),
             message: violation.to_string(),
@@ -180,10 +217,13 @@ fn schedule(
 
 fn reason(error: &Error) -> Reason {
     match error {
-        Error::Days { .. } => Reason::InvalidDays,
-        Error::Hours { .. } => Reason::InvalidHours,
+        Error::Days { .. } | Error::Exception { .. } => Reason::InvalidDays,
+        Error::Hours { .. }
+        | Error::Window { .. }
+        | Error::WindowOutOfBounds { .. }
+        | Error::WindowEnd { .. } => Reason::InvalidHours,
         Error::UnknownTimeZone { .. } => Reason::UnknownTimeZone,
-        Error::Incomplete { .. } => Reason::Incomplete,
+        Error::Incomplete { .. } | Error::NoWindows => Reason::Incomplete,
         Error::Cron { .. }
         | Error::Duration { .. }
         | Error::DurationOutOfBounds { .. }
@@ -193,9 +233,12 @@ fn reason(error: &Error) -> Reason {
 }
 
 fn reason_of_field(field: &str) -> Reason {
-    if field.contains("daysOfWeek") {
+    if ["daysOfWeek", ".days", "exceptions"]
+        .iter()
+        .any(|of| field.contains(of))
+    {
         Reason::InvalidDays
-    } else if field.contains("hoursOfDay") {
+    } else if field.contains("hoursOfDay") || field.contains("windows") {
         Reason::InvalidHours
     } else if field.contains("timezone") {
         Reason::UnknownTimeZone

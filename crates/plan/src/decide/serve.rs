@@ -54,6 +54,23 @@ pub(crate) fn maintain(case: &Case<'_>) -> Outcome {
     outcome
 }
 
+/// What to do about a machine that an override holds: what is there is served as it is, nothing is
+/// created, deleted, cordoned or drained.
+pub(crate) fn hold(case: &Case<'_>) -> Outcome {
+    let state = match case.owned.our_machine() {
+        Some(machine) if machine.meta.is_deleting => {
+            State::Terminating(shutdown::being_removed(case, machine))
+        }
+        Some(machine) => readiness(case, machine),
+        None if case.owned.is_gone() => State::Idle,
+        None => State::Unmanaged,
+    };
+    Outcome {
+        state,
+        ..maintain(case)
+    }
+}
+
 /// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
 fn await_old(case: &Case<'_>, machine: &Machine) -> Outcome {
     provisioning(shutdown::wait_for_old(case, machine))
@@ -240,6 +257,9 @@ fn complete(case: &Case<'_>) -> Outcome {
         } else {
             outcome
         };
+    }
+    if case.owned.is_gone() && case.is_too_short() {
+        return Outcome::of(State::Idle);
     }
     create(case, bootstrap, infrastructure)
 }

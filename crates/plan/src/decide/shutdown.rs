@@ -226,12 +226,15 @@ fn commit(
     } else {
         next_whole_second(started)
     };
+    let deadline = after(started, given);
+    let is_of_schedule = removal.reason == ShutdownReason::ScheduleEnded;
+    let window_end = case.window_end().filter(|_| is_of_schedule);
     let shutdown = Shutdown {
         machine_uid: machine.meta.uid.clone(),
         started_at: started,
-        deadline: after(started, given),
+        deadline: window_end.map_or(deadline, |end| deadline.min(end.max(started))),
         reason: removal.reason,
-        window_end: None,
+        window_end,
     };
     let message = announcement(&machine.meta.name, shutdown.reason, shutdown.deadline);
     Outcome {
@@ -270,7 +273,7 @@ fn waiting_message(name: &str) -> String {
 }
 
 /// What a Machine that is being deleted waits for.
-fn being_removed(case: &Case<'_>, machine: &Machine) -> String {
+pub(crate) fn being_removed(case: &Case<'_>, machine: &Machine) -> String {
     let name = &machine.meta.name;
     let (progress, report) = (provider::removal(machine), provider::report(case));
     format!("waiting for Machine {name} to be removed{progress}{report}")

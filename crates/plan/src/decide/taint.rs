@@ -270,7 +270,7 @@ fn status_of(
     // The Node of a machine that leaves gets no taint any more.
     let is_served = matches!(
         decision,
-        Decision::Serve | Decision::Disabled | Decision::Invalid
+        Decision::Serve | Decision::Disabled | Decision::Invalid | Decision::Hold
     );
     let applied = if is_taken {
         next.ours

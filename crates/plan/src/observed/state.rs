@@ -1,7 +1,10 @@
 //! Everything that was gathered before a decision, including what could not be found out.
 
+use std::collections::BTreeMap;
+
 use fivespot_api::condition::Reason;
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
+use fivespot_schedule::{Dates, Override};
 
 use crate::{AgentConfig, Node, Pod};
 
@@ -12,6 +15,8 @@ pub struct Observed {
     pub freshness: Freshness,
     /// Where the provider specs of the object are.
     pub specs: Specs,
+    /// What the schedule depends on besides the spec.
+    pub schedule: ScheduleInputs,
     /// The version of Cluster API that the server offers, by discovery.
     pub contract: Fact<Contract>,
     /// The Cluster of [`Locations::cluster`](crate::Locations::cluster); none is a 404.
@@ -36,6 +41,7 @@ impl Default for Observed {
         Self {
             freshness: Freshness::Cached,
             specs: Specs::Included,
+            schedule: ScheduleInputs::default(),
             contract: Fact::default(),
             cluster: Fact::default(),
             machine: Fact::default(),
@@ -75,6 +81,17 @@ pub enum Specs {
         /// Which, and how large it may be, for people.
         message: String,
     },
+}
+
+/// What a schedule depends on besides the spec: calendars and overrides of the namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScheduleInputs {
+    /// The calendars that exceptions name, by name; those that do not exist are left out.
+    pub calendars: BTreeMap<String, Dates>,
+    /// The overrides about this ScheduledMachine, also those that have ended or not begun.
+    pub overrides: Vec<Override>,
+    /// Why one of them is not known, if that is so. Where a kind is not served there is none of it.
+    pub unknown: Option<Unknown>,
 }
 
 /// A fact, or why it is not known.

@@ -5,7 +5,7 @@ use fivespot_api::condition::{
 };
 use fivespot_api::name;
 use fivespot_capi::{Meta, Reference, Truth, one_line};
-use fivespot_schedule::Window;
+use fivespot_schedule::{DecidedBy, Override, OverrideMode};
 
 use crate::decide::case::Case;
 use crate::decide::machine;
@@ -162,13 +162,27 @@ pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> Conditio
     }
     match obstacle(case) {
         Some((reason, message)) => ConditionUpdate::new(kind, false, reason, message),
-        None => ConditionUpdate::new(
-            kind,
-            true,
-            Reason::Valid,
-            "everything that the spec names is there",
-        ),
+        None => match missing_calendar(case) {
+            Some(message) => {
+                ConditionUpdate::new(kind, false, Reason::CalendarNotFound, message)
+            }
+            None => ConditionUpdate::new(
+                kind,
+                true,
+                Reason::Valid,
+                "everything that the spec names is there",
+            ),
+        },
     }
+}
+
+/// A calendar that does not exist: the schedule applies without its exceptions.
+pub(crate) fn missing_calendar(case: &Case<'_>) -> Option<String> {
+    let name = case.desired.missing_calendar.as_ref()?;
+    Some(format!(
+        "there is no ScheduleCalendar {} in this namespace: its exceptions do not apply; create it",
+        one_line(name),
+    ))
 }
 
 fn refusal(failure: &Failure) -> Option<(Reason, String)> {
@@ -199,36 +213,58 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
             "the schedule is switched off; set spec.schedule.enabled to true to use it";
         return ConditionUpdate::new(kind, false, Reason::ScheduleDisabled, message);
     }
-    let until = |word: &str, until: Option<jiff::Timestamp>| match until {
+    let invalid = case.desired.schedule.as_ref().err();
+    if let Some(invalid) = invalid {
+        let status = ConditionStatus::Unknown;
+        let (reason, message) = (invalid.reason.clone(), invalid.message.clone());
+        return ConditionUpdate::new(kind, status, reason, message);
+    }
+    if let Some(of) = case.override_in_force() {
+        return overridden(of);
+    }
+    let (Some(window), Some(decided_by)) = (case.window, case.decided_by()) else {
+        let status = ConditionStatus::Unknown;
+        return ConditionUpdate::new(
+            kind,
+            status,
+            Reason::ScheduleInactive,
+            "not evaluated",
+        );
+    };
+    let is_open = window.is_open();
+    let word = if is_open { "open" } else { "closed" };
+    let until = match window.until() {
         Some(until) => format!("{word} until {until}"),
         None => format!("{word} for at least ten years"),
     };
-    match (&case.desired.schedule, case.window) {
-        (Err(invalid), _) => {
-            let message = invalid.message.clone();
-            ConditionUpdate::new(
-                kind,
-                ConditionStatus::Unknown,
-                invalid.reason.clone(),
-                message,
-            )
-        }
-        (Ok(_), Some(Window::Open { until: end })) => {
-            ConditionUpdate::new(kind, true, Reason::ScheduleActive, until("open", end))
-        }
-        (Ok(_), Some(Window::Closed { until: end })) => ConditionUpdate::new(
-            kind,
-            false,
-            Reason::ScheduleInactive,
-            until("closed", end),
+    let (reason, message) = match (decided_by, is_open) {
+        (DecidedBy::Exception(of), true) => (
+            Reason::ExceptionRun,
+            format!("exception {} applies today; {until}", of.name),
         ),
-        (Ok(_), None) => ConditionUpdate::new(
-            kind,
-            ConditionStatus::Unknown,
-            Reason::ScheduleInactive,
-            "not evaluated",
+        (DecidedBy::Exception(of), false) => (
+            Reason::ExceptionStop,
+            format!("exception {} applies today; {until}", of.name),
         ),
-    }
+        (DecidedBy::Base | DecidedBy::Override(_), true) => {
+            (Reason::ScheduleActive, until)
+        }
+        (DecidedBy::Base | DecidedBy::Override(_), false) => {
+            (Reason::ScheduleInactive, until)
+        }
+    };
+    ConditionUpdate::new(kind, is_open, reason, message)
+}
+
+/// `Scheduled` while an override is in force.
+fn overridden(of: &Override) -> ConditionUpdate {
+    let (status, reason, what) = match of.mode {
+        OverrideMode::Run => (ConditionStatus::True, Reason::OverrideRun, "runs"),
+        OverrideMode::Stop => (ConditionStatus::False, Reason::OverrideStop, "stops"),
+        OverrideMode::Hold => (ConditionStatus::Unknown, Reason::OverrideHold, "holds"),
+    };
+    let message = format!("override {} {what} the machine until {}", of.name, of.end);
+    ConditionUpdate::new(ConditionType::Scheduled, status, reason, message)
 }
 
 /// Why a reclaim has switched the schedule off, if one has. Only the wording depends on what was

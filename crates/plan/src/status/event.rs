@@ -2,6 +2,7 @@
 
 use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
+use jiff::{SignedDuration, Timestamp};
 
 /// One event about the ScheduledMachine, in the words of `events.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub(crate) fn between(
     transition(before, after)
         .into_iter()
         .chain(switched_off(before, after))
+        .chain(became(before, after, ConditionType::Stalled))
+        .chain(calendar_missing(before, after))
         .collect()
 }
 
@@ -64,6 +67,50 @@ fn switched_off(
     };
     let message = said(after).filter(|_| said(before).is_none())?;
     Some(Event::warning(reason.as_str(), "DisableSchedule", &message))
+}
+
+/// A condition has become true, or has another reason: a Warning that says what to do.
+fn became(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+    kind: ConditionType,
+) -> Option<Event> {
+    let now = condition::find(&after.conditions, kind)?;
+    let was = condition::find(&before.conditions, kind);
+    let is_new = was.is_none_or(|was| was.reason != now.reason);
+    is_new.then(|| Event::warning(&now.reason, kind.as_str(), &now.message))
+}
+
+/// A calendar that the schedule names is missing.
+fn calendar_missing(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> Option<Event> {
+    let reason = Reason::CalendarNotFound.as_str();
+    let kind = ConditionType::ReferencesValid;
+    let now = condition::find(&after.conditions, kind)?;
+    let was = condition::find(&before.conditions, kind);
+    let is_new = was.is_none_or(|was| was.reason != reason);
+    let is_missing = now.reason == reason && is_new;
+    is_missing.then(|| Event::warning(reason, "EvaluateSchedule", &now.message))
+}
+
+/// The machine was gone later than at the end of its window, by which it was to leave.
+pub(crate) fn left_late(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+    now: Timestamp,
+) -> Option<Event> {
+    let shutdown = before.shutdown.as_ref()?;
+    let end = shutdown.window_end.filter(|end| *end < now)?;
+    let is_gone = after.shutdown.is_none() && after.machine_ref.is_none();
+    let late = SignedDuration::from_secs(now.duration_since(end).as_secs());
+    let note = format!(
+        "the machine was gone {late:#} after the end of its window at {end}; a longer \
+         spec.gracefulShutdownTimeout starts its shutdown earlier"
+    );
+    (is_gone && !late.is_zero())
+        .then(|| Event::warning("LeftLate", "DeleteMachine", &note))
 }
 
 /// The phase has changed, or there is new trouble.

@@ -33,7 +33,13 @@ pub(crate) fn summary(
     };
     let (is_ready, reason, message) = match invalid(case, failure) {
         Some(found) if is_ready => {
-            (false, found.reason, format!("{message}; {}", found.message))
+            // Without that calendar the schedule applies all the same.
+            let is_ready = found.reason == Reason::CalendarNotFound;
+            (
+                is_ready,
+                found.reason,
+                format!("{message}; {}", found.message),
+            )
         }
         Some(_) | None => (is_ready, reason, message),
     };
@@ -63,7 +69,7 @@ fn with_note(
     outcome: &Outcome,
     message: String,
 ) -> String {
-    if decision == Decision::Serve {
+    if matches!(decision, Decision::Serve | Decision::Hold) {
         return message;
     }
     let note = outcome.undrained.clone();
@@ -119,6 +125,7 @@ fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary
                 | Decision::NotObservable(_)
                 | Decision::ShutDown(_)
                 | Decision::Disabled
+                | Decision::Hold
                 | Decision::Invalid => leaving(decision),
             };
             (phase, false, Reason::RemovalStalled, message.clone())
@@ -220,6 +227,14 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
                 format!("{message}; nothing is touched"),
             )
         }
+        Decision::Serve if case.owned.is_gone() && case.is_too_short() => {
+            let message = format!(
+                "no machine is created: less than spec.provisioning.minimumRun is left{}",
+                until(case),
+            );
+            (Phase::Inactive, true, Reason::Inactive, message)
+        }
+        Decision::Hold => held(case),
         Decision::Serve | Decision::Paused(_) | Decision::NotObservable(_) => (
             Phase::Pending,
             false,
@@ -227,6 +242,21 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             "waiting".to_owned(),
         ),
     }
+}
+
+/// An override holds, and there is no Machine.
+fn held(case: &Case<'_>) -> Summary {
+    let hold = case.hold().map_or_else(String::new, |hold| {
+        format!(
+            "override {} holds the machine until {}",
+            hold.name, hold.end
+        )
+    });
+    if case.owned.is_gone() {
+        return (Phase::Inactive, true, Reason::Inactive, hold);
+    }
+    let message = format!("{hold}; what has been created is left as it is");
+    (Phase::Pending, false, Reason::Provisioning, message)
 }
 
 /// The schedule is switched off, and what is there stays.

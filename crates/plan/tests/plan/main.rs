@@ -14,6 +14,7 @@ mod providers;
 mod reclaiming;
 mod reporting;
 mod scenario;
+mod schedule_inputs;
 mod shutdown;
 mod spending;
 mod table;

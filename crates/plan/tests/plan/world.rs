@@ -41,6 +41,8 @@ pub(crate) struct World {
     pub(crate) access: Access,
     /// Where the shell has left the provider specs.
     pub(crate) specs: Specs,
+    /// Calendars and overrides.
+    pub(crate) schedule: fivespot_plan::ScheduleInputs,
     /// Another Machine of the Cluster that claims the Node.
     pub(crate) rival: Option<String>,
     /// Why the agents' ConfigMaps cannot be read, if they cannot.
@@ -150,6 +152,7 @@ impl World {
             budget_until: None,
             access: Access::Connected,
             specs: Specs::Included,
+            schedule: fivespot_plan::ScheduleInputs::default(),
             rival: None,
             hidden_configs: None,
             failing: None,
@@ -260,6 +263,7 @@ impl World {
         Observed {
             freshness: Freshness::Live,
             specs: self.specs.clone(),
+            schedule: self.schedule.clone(),
             contract: Fact::Known(self.contract),
             cluster: Fact::Known(cluster.map(|object| Cluster::read(object).unwrap())),
             bootstrap,

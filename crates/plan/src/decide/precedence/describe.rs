@@ -64,7 +64,10 @@ pub(super) fn disabled(case: &Case<'_>) -> String {
     match &case.desired.schedule {
         _ if !case.desired.is_enabled => "spec.schedule.enabled is false".to_owned(),
         Err(invalid) => format!("the schedule is invalid: {}", invalid.message),
-        Ok(_) => "the schedule is enabled and valid".to_owned(),
+        Ok(_) => match case.hold() {
+            Some(hold) => format!("the override {} holds until {}", hold.name, hold.end),
+            None => "the schedule is enabled and valid".to_owned(),
+        },
     }
 }
 
@@ -91,8 +94,22 @@ pub(super) fn window(case: &Case<'_>) -> String {
         return "the schedule is invalid".to_owned();
     };
     let state = if window.is_open() { "open" } else { "closed" };
-    match window.until() {
+    let window_state = match window.until() {
         Some(until) => format!("the window is {state} until {until}"),
         None => format!("the window is {state} for the next ten years"),
+    };
+    match case.need {
+        Some(need) if need.is_needed() != window.is_open() => {
+            let needed = if need.is_needed() {
+                "is needed"
+            } else {
+                "is not needed"
+            };
+            let until = need
+                .until()
+                .map_or_else(String::new, |of| format!(" until {of}"));
+            format!("{window_state}, the machine {needed}{until}")
+        }
+        Some(_) | None => window_state,
     }
 }

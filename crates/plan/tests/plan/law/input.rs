@@ -314,6 +314,7 @@ pub(super) fn observed(freshness: Freshness) -> impl Strategy<Value = Observed> 
                 Observed {
                     freshness,
                     specs: Specs::Included,
+                    schedule: fivespot_plan::ScheduleInputs::default(),
                     contract,
                     cluster,
                     machine,

@@ -1,0 +1,107 @@
+//! What a schedule depends on besides its spec: calendars and overrides of the namespace.
+
+use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
+use fivespot_plan::{Fact, ScheduleInputs, Unknown};
+use fivespot_runtime::cache::{Health, MOST_OBJECTS, TooLarge};
+use fivespot_runtime::http::Address;
+use serde::Deserialize as _;
+
+use super::Incomplete;
+use super::management::Source;
+use crate::failure;
+use crate::kind::{schedule_calendar, schedule_override};
+use crate::observe::projection::CachedKind;
+use crate::observe::watch::KindInformer;
+use crate::schedule_override::{self as overrides, is_about};
+
+/// Reads what the schedule of `object` depends on. Where a kind is not served there is none of it.
+pub(super) async fn schedule_inputs(
+    source: &Source<'_>,
+    object: &ScheduledMachine,
+) -> Result<ScheduleInputs, Incomplete> {
+    let mut inputs = ScheduleInputs::default();
+    for name in object.spec.schedule.calendars() {
+        if inputs.calendars.contains_key(name) {
+            continue;
+        }
+        let resource = schedule_calendar();
+        let found = source.object(&resource, CachedKind::Calendar, name).await?;
+        match found {
+            Fact::Known(Some(value)) => {
+                // One that makes no sense has no dates that could be applied.
+                if let Ok(calendar) = ScheduleCalendar::deserialize(&value) {
+                    let dates = calendar.spec.dates();
+                    inputs.calendars.insert(name.to_owned(), dates);
+                }
+            }
+            Fact::Known(None) | Fact::Unknown(Unknown::NotServed { .. }) => {}
+            Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
+        }
+    }
+    match all_overrides(source).await? {
+        Ok(all) => {
+            let about = all.iter().filter(|of| is_about(of, object));
+            inputs.overrides = about.filter_map(ScheduleOverride::in_schedule).collect();
+        }
+        Err(Unknown::NotServed { .. }) => {}
+        Err(unknown) => inputs.unknown = Some(unknown),
+    }
+    Ok(inputs)
+}
+
+/// The overrides of the namespace: from their cache, which is watched in any case, and live where
+/// that has not been filled and cannot be waited for.
+async fn all_overrides(
+    source: &Source<'_>,
+) -> Result<Result<Vec<ScheduleOverride>, Unknown>, Incomplete> {
+    let informer = overrides::informer(source.context);
+    let namespace = &source.key.namespace;
+    match informer.health(namespace) {
+        Health::Synced => Ok(Ok(overrides::considered(&informer, namespace))),
+        Health::Loading if source.is_live() => Ok(listed(source, &informer).await),
+        Health::Loading => {
+            informer.wait(source.key);
+            Err(Incomplete::NotYet)
+        }
+        Health::Failing(trouble) => {
+            informer.wait(source.key);
+            Ok(Err(failure::of_watch(&trouble)))
+        }
+    }
+}
+
+async fn listed(
+    source: &Source<'_>,
+    informer: &KindInformer,
+) -> Result<Vec<ScheduleOverride>, Unknown> {
+    let resource = schedule_override();
+    let all = Address {
+        resource: &resource,
+        namespace: Some(&source.key.namespace),
+        name: "",
+        projection: Some(&informer.projection),
+    };
+    let mut found = Vec::new();
+    let each = |value| {
+        found.extend(ScheduleOverride::deserialize(&value).ok());
+        let is_many = found.len() > MOST_OBJECTS;
+        is_many
+            .then_some(TooLarge::Objects)
+            .map_or(Ok(()), |why| Err(why.into()))
+    };
+    let listed = source
+        .context
+        .api
+        .page(&all, &[("limit", "500")], each)
+        .await;
+    match listed {
+        Ok(_) => {
+            overrides::oldest_first(&mut found);
+            Ok(found)
+        }
+        Err(error) if failure::code(&error) == Some(404) => Err(Unknown::NotServed {
+            message: failure::message(&error),
+        }),
+        Err(error) => Err(failure::unknown(&error)),
+    }
+}

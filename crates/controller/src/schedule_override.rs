@@ -1,0 +1,219 @@
+//! ScheduleOverrides: their status, and their deletion an hour after their end. What they do to
+//! machines is decided with each machine.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fivespot_api::schedule_override::MOST_OVERRIDES;
+use fivespot_api::{ScheduleOverride, ScheduledMachine};
+use fivespot_clock::after;
+use fivespot_plan::{Matched, plan_override};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::Health;
+use fivespot_runtime::http::Address;
+use fivespot_runtime::queue::{EVENT_TIMEOUT, ReconcileResult};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::failure;
+use crate::kind::schedule_override;
+use crate::observe::projection::{CachedKind, overrides_term};
+use crate::observe::watch::KindInformer;
+
+/// What the keys of overrides begin with in the queue; no name of an object has a slash.
+const PREFIX: &str = "scheduleoverride/";
+
+/// How often the machines that a selector matches are counted anew. Sends no request.
+const RECOUNT: SignedDuration = SignedDuration::from_mins(1);
+
+/// The key of an override in the queue.
+pub(crate) fn queue_key(own: &Key) -> Key {
+    Key::new(own.namespace.clone(), format!("{PREFIX}{}", own.name))
+}
+
+/// The key of the override that a key of the queue stands for; none for a ScheduledMachine.
+pub(crate) fn of_queue_key(key: &Key) -> Option<Key> {
+    let name = key.name.strip_prefix(PREFIX)?;
+    Some(Key::new(key.namespace.clone(), name))
+}
+
+/// The cache of overrides.
+pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
+    context.informer(&schedule_override(), CachedKind::Override)
+}
+
+/// The overrides of a namespace that are considered, the oldest first.
+pub(crate) fn considered(
+    informer: &KindInformer,
+    namespace: &str,
+) -> Vec<ScheduleOverride> {
+    let keys = informer.store.found_by(&overrides_term(namespace));
+    let objects = keys.iter().filter_map(|key| informer.store.get(key));
+    let mut all: Vec<ScheduleOverride> =
+        objects.filter_map(|object| object.read().ok()).collect();
+    oldest_first(&mut all);
+    all
+}
+
+/// Sorts by age and drops what is beyond the limit.
+pub(crate) fn oldest_first(all: &mut Vec<ScheduleOverride>) {
+    all.sort_by_cached_key(|of| {
+        let created = of.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        (created, of.metadata.name.clone())
+    });
+    all.truncate(MOST_OVERRIDES);
+}
+
+/// Reconciles the override `own`, whose key in the queue is `key`.
+pub(crate) async fn reconcile(
+    context: &Arc<Context>,
+    key: &Key,
+    own: &Key,
+) -> ReconcileResult {
+    let informer = informer(context);
+    match informer.health(&own.namespace) {
+        Health::Synced => {}
+        Health::Loading => {
+            informer.wait(key);
+            let until = after(context.queue.now(), EVENT_TIMEOUT);
+            return ReconcileResult::Waiting { until };
+        }
+        Health::Failing(_) => return ReconcileResult::Done { wake: None },
+    }
+    let Some(found) = informer.store.get(own) else {
+        return ReconcileResult::Done { wake: None };
+    };
+    let stored = found.value();
+    let version = found.version.as_str().to_owned();
+    let Ok(object) = found.read::<ScheduleOverride>() else {
+        tracing::warn!(name = own.name, "ScheduleOverride could not be parsed");
+        return ReconcileResult::Done { wake: None };
+    };
+    if !context.fence.begin(key, &found.uid) {
+        return ReconcileResult::Done { wake: None };
+    }
+    let override_ = Found {
+        own,
+        object: &object,
+        stored: &stored,
+        version: &version,
+    };
+    let result = override_.act(context, key, &informer).await;
+    context.fence.end(key);
+    result
+}
+
+/// An override as its cache shows it.
+struct Found<'a> {
+    own: &'a Key,
+    object: &'a ScheduleOverride,
+    stored: &'a Value,
+    version: &'a str,
+}
+
+impl Found<'_> {
+    async fn act(
+        &self,
+        context: &Arc<Context>,
+        key: &Key,
+        informer: &KindInformer,
+    ) -> ReconcileResult {
+        let now = context.queue.now();
+        let matched = self.matched(context, informer);
+        let plan = plan_override(self.object, &matched, now);
+        let resource = schedule_override();
+        let at = Address {
+            resource: &resource,
+            namespace: Some(&self.own.namespace),
+            name: &self.own.name,
+            projection: Some(&CachedKind::Override),
+        };
+        let sent = if plan.is_deleted {
+            let uid = self.object.metadata.uid.clone().unwrap_or_default();
+            let deletion = context.api.delete_version(&at, &uid, self.version);
+            context.fence.write(key, deletion).await
+        } else if let Some(status) = plan.status.and_then(|of| self.status_patch(&of)) {
+            let patch = context.api.patch(&at, Some("status"), &status);
+            context.fence.write(key, patch).await
+        } else {
+            Ok(Ok(Value::Null))
+        };
+        let wake = self.recount(plan.wake, now);
+        match sent {
+            Err(_) | Ok(Ok(_)) => ReconcileResult::Done { wake },
+            // The watch shows what has changed.
+            Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
+                ReconcileResult::Done { wake }
+            }
+            Ok(Err(error)) => {
+                let message = failure::message(&error);
+                context.outage.warn(
+                    format_args!("ScheduleOverride {} failed", self.own),
+                    &message,
+                );
+                ReconcileResult::Failed { wake }
+            }
+        }
+    }
+
+    /// What makes this status of the stored one.
+    fn status_patch(
+        &self,
+        status: &fivespot_api::ScheduleOverrideStatus,
+    ) -> Option<Value> {
+        let status = serde_json::to_value(status).ok()?;
+        (self.stored["status"] != status).then(|| {
+            json!({
+                "metadata": {"resourceVersion": self.version},
+                "status": status,
+            })
+        })
+    }
+
+    /// Machines come and go while a selector matches them.
+    fn recount(&self, wake: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        let is_over = self.object.end().is_none_or(|end| end <= now);
+        let recount = (self.object.spec.selector.is_some() && !is_over)
+            .then(|| after(now, RECOUNT));
+        wake.into_iter().chain(recount).min()
+    }
+
+    fn matched(&self, context: &Context, informer: &KindInformer) -> Matched {
+        let machines = &context.scheduled_machines.store;
+        let namespace = &self.own.namespace;
+        let keys = match &self.object.spec.target_ref {
+            Some(target) => vec![Key::new(namespace.clone(), target.name.clone())],
+            None => machines.keys(),
+        };
+        let of_namespace = keys.iter().filter(|key| key.namespace == *namespace);
+        let objects = of_namespace.filter_map(|key| machines.get(key));
+        let objects = objects.filter_map(|of| of.read::<ScheduledMachine>().ok());
+        let mut matched = Matched {
+            is_beyond_limit: !self.is_considered(informer),
+            ..Matched::default()
+        };
+        let mut ignoring = BTreeSet::new();
+        for machine in objects.filter(|of| is_about(self.object, of)) {
+            matched.machines += 1;
+            let schedule = &machine.spec.schedule;
+            if !schedule.enabled || schedule.schedule().is_err() {
+                ignoring.extend(machine.metadata.name);
+            }
+        }
+        matched.ignoring = ignoring.into_iter().collect();
+        matched
+    }
+
+    fn is_considered(&self, informer: &KindInformer) -> bool {
+        let mut all = considered(informer, &self.own.namespace).into_iter();
+        all.any(|of| of.metadata.uid == self.object.metadata.uid)
+    }
+}
+
+/// Whether an override is about a ScheduledMachine of its namespace.
+pub(crate) fn is_about(object: &ScheduleOverride, machine: &ScheduledMachine) -> bool {
+    let name = machine.metadata.name.as_deref().unwrap_or_default();
+    let labels = machine.metadata.labels.clone().unwrap_or_default();
+    object.is_about(name, &labels)
+}

@@ -1,0 +1,224 @@
+//! What to do about one ScheduleOverride: its status, and its deletion after its end.
+
+use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::act::memory::after;
+use crate::status::{next_whole_second, whole_seconds};
+
+/// How long after its end an override is deleted.
+const KEPT: SignedDuration = SignedDuration::from_hours(1);
+
+/// What is known of the ScheduledMachines that an override is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matched {
+    /// How many there are.
+    pub machines: usize,
+    /// Names of those whose schedule is disabled or invalid: nothing overrides that.
+    pub ignoring: Vec<String>,
+    /// Whether the override is beyond the number that is considered of one namespace.
+    pub is_beyond_limit: bool,
+}
+
+/// What to do about a ScheduleOverride.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OverridePlan {
+    /// The new status; none if it is as it was.
+    pub status: Option<ScheduleOverrideStatus>,
+    /// Whether it is deleted, guarded by its uid and resourceVersion.
+    pub is_deleted: bool,
+    /// When to look again; none if nothing changes by the time that passes.
+    pub wake: Option<Timestamp>,
+}
+
+/// Decides what to do about `object`.
+///
+/// # Guarantees
+/// Total and deterministic. An override is deleted no sooner than an hour after its end, and never
+/// while its annotation says that it is kept.
+pub fn plan_override(
+    object: &ScheduleOverride,
+    matched: &Matched,
+    now: Timestamp,
+) -> OverridePlan {
+    if object.metadata.deletion_timestamp.is_some() {
+        return OverridePlan::default();
+    }
+    let before = object.status.clone().unwrap_or_default();
+    let Some(override_) = object.in_schedule() else {
+        let invalid =
+            "spec.endTime or spec.startTime cannot be read, or the end is not later";
+        let found = [
+            Found::new("Active", false, "Invalid", invalid.to_owned()),
+            Found::new("Ignored", true, "Invalid", invalid.to_owned()),
+        ];
+        return planned(
+            object,
+            &before,
+            status(object, &before, &found, now),
+            matched,
+        );
+    };
+    let (start, end) = (override_.start, override_.end);
+    let is_over = end <= now;
+    let deletion = after(end, KEPT);
+    if deletion <= now && !object.is_kept() {
+        return OverridePlan {
+            is_deleted: true,
+            ..OverridePlan::default()
+        };
+    }
+    let has_begun = start.is_none_or(|start| start <= now);
+    let until = next_whole_second(end);
+    let active = match (has_begun, is_over) {
+        (_, true) => {
+            Found::new("Active", false, "Expired", format!("it ended at {until}"))
+        }
+        (true, false) => Found::new(
+            "Active",
+            true,
+            "InForce",
+            format!("it is in force until {until}"),
+        ),
+        (false, false) => {
+            let start = start.unwrap_or(now);
+            Found::new("Active", false, "Pending", format!("it begins at {start}"))
+        }
+    };
+    let expired = if is_over {
+        Found::new("Expired", true, "Expired", format!("it ended at {until}"))
+    } else {
+        Found::new(
+            "Expired",
+            false,
+            "NotExpired",
+            format!("it ends at {until}"),
+        )
+    };
+    let found = [active, expired, target_found(matched), ignored(matched)];
+    let mut plan = planned(
+        object,
+        &before,
+        status(object, &before, &found, now),
+        matched,
+    );
+    let kept = (!object.is_kept()).then_some(deletion);
+    let edges = start.into_iter().chain([end]).chain(kept);
+    plan.wake = edges.filter(|due| *due > now).min();
+    plan
+}
+
+fn target_found(matched: &Matched) -> Found {
+    match matched.machines {
+        0 => {
+            let message = "there is no ScheduledMachine that it is about";
+            Found::new("TargetFound", false, "NotFound", message.to_owned())
+        }
+        1 => Found::new(
+            "TargetFound",
+            true,
+            "Found",
+            "it is about 1 machine".to_owned(),
+        ),
+        many => Found::new(
+            "TargetFound",
+            true,
+            "Found",
+            format!("it is about {many} machines"),
+        ),
+    }
+}
+
+/// How many names a message lists.
+const NAMED: usize = 5;
+
+fn ignored(matched: &Matched) -> Found {
+    if matched.is_beyond_limit {
+        let message = format!(
+            "no more than {} overrides of a namespace are considered, the oldest first",
+            fivespot_api::schedule_override::MOST_OVERRIDES,
+        );
+        return Found::new("Ignored", true, "TooMany", message);
+    }
+    if matched.ignoring.is_empty() {
+        let message = "it counts for every machine that it is about";
+        return Found::new("Ignored", false, "Considered", message.to_owned());
+    }
+    let names: Vec<_> = matched.ignoring.iter().take(NAMED).cloned().collect();
+    let message = format!(
+        "the schedule is disabled or invalid, which no override changes: {}",
+        names.join(", ")
+    );
+    Found::new("Ignored", true, "ScheduleDisabled", message)
+}
+
+/// One condition as it is found.
+struct Found {
+    kind: &'static str,
+    holds: bool,
+    reason: &'static str,
+    message: String,
+}
+
+impl Found {
+    fn new(
+        kind: &'static str,
+        holds: bool,
+        reason: &'static str,
+        message: String,
+    ) -> Self {
+        Self {
+            kind,
+            holds,
+            reason,
+            message,
+        }
+    }
+}
+
+fn planned(
+    object: &ScheduleOverride,
+    before: &ScheduleOverrideStatus,
+    mut after: ScheduleOverrideStatus,
+    matched: &Matched,
+) -> OverridePlan {
+    after.matched_machines = i32::try_from(matched.machines).ok();
+    let is_new = object.status.is_none() || after != *before;
+    OverridePlan {
+        status: is_new.then_some(after),
+        ..OverridePlan::default()
+    }
+}
+
+fn status(
+    object: &ScheduleOverride,
+    before: &ScheduleOverrideStatus,
+    found: &[Found],
+    now: Timestamp,
+) -> ScheduleOverrideStatus {
+    let generation = object.metadata.generation;
+    let conditions = found.iter().map(|found| {
+        let status = if found.holds { "True" } else { "False" };
+        let mut earlier = before.conditions.iter();
+        let since = earlier
+            .find(|of| of.type_ == found.kind && of.status == status)
+            .map_or_else(
+                || Time(whole_seconds(now)),
+                |of| of.last_transition_time.clone(),
+            );
+        Condition {
+            type_: found.kind.to_owned(),
+            status: status.to_owned(),
+            reason: found.reason.to_owned(),
+            message: found.message.clone(),
+            last_transition_time: since,
+            observed_generation: generation,
+        }
+    });
+    ScheduleOverrideStatus {
+        observed_generation: generation,
+        matched_machines: before.matched_machines,
+        conditions: conditions.collect(),
+    }
+}

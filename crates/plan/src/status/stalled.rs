@@ -1,0 +1,153 @@
+//! The condition `Stalled`: nothing changes soon without a person. It changes no decision.
+
+use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act::memory::after;
+use crate::decide::case::Case;
+use crate::decide::outcome::{Outcome, State};
+use crate::status::{ConditionChange, conditions};
+use crate::{Cause, Failure, Step};
+
+/// How long a step may be refused before that is Stalled.
+const REFUSALS: SignedDuration = SignedDuration::from_mins(5);
+
+/// The steps that make a machine.
+const CREATES: [Step; 3] = [
+    Step::CreateBootstrap,
+    Step::CreateInfrastructure,
+    Step::CreateMachine,
+];
+
+/// Why nothing changes, and what to do.
+struct Cure {
+    reason: Reason,
+    message: String,
+}
+
+/// What the condition is set to: it is absent where something may change by itself.
+pub(crate) fn condition(
+    case: &Case<'_>,
+    outcome: &Outcome,
+    failure: Option<&Failure>,
+) -> ConditionChange {
+    let found = invalid_schedule(case)
+        .or_else(|| missing(case, failure))
+        .or_else(|| refused(case, failure))
+        .or_else(|| removal(outcome))
+        .or_else(|| provisioning(case, outcome));
+    match found {
+        None => ConditionChange::Remove,
+        Some(Cure { reason, message }) => {
+            let kind = ConditionType::Stalled;
+            ConditionChange::Set(ConditionUpdate::new(kind, true, reason, message))
+        }
+    }
+}
+
+/// When the condition may become true by the time that passes; none if it does not.
+pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
+    let refusals = CREATES.into_iter().filter_map(|step| {
+        let since = case.memory.failing_since(step)?;
+        Some(after(since, REFUSALS))
+    });
+    let is_awaited = is_provisioning(case, outcome);
+    let timeout = is_awaited.then(|| timeout_at(case)).flatten();
+    refusals.chain(timeout).filter(|due| *due > case.now).min()
+}
+
+fn invalid_schedule(case: &Case<'_>) -> Option<Cure> {
+    let invalid = case.desired.schedule.as_ref().err()?;
+    Some(Cure {
+        reason: invalid.reason.clone(),
+        message: format!("{}; correct spec.schedule", invalid.message),
+    })
+}
+
+/// Something that the spec names is missing, or not ours.
+fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
+    let found = conditions::references(case, failure);
+    let is_needed = case.is_wanted() && !case.desired.is_killed;
+    let permanent = [
+        Reason::KindNotServed,
+        Reason::NameTaken,
+        Reason::SpecTooLarge,
+    ];
+    let is_permanent = permanent.contains(&found.reason)
+        || found.reason == Reason::ClusterNotFound && is_needed;
+    let is_stalled = found.status == ConditionStatus::False && is_permanent;
+    is_stalled.then_some(Cure {
+        reason: found.reason,
+        message: found.message,
+    })
+}
+
+/// A step has been refused for five minutes.
+fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
+    let failure = failure?;
+    let since = case.memory.failing_since(failure.step)?;
+    let is_long = after(since, REFUSALS) <= case.now;
+    let reason = match failure.cause {
+        Cause::Forbidden => Reason::Forbidden,
+        Cause::Rejected => Reason::Rejected,
+        Cause::NotServed => Reason::KindNotServed,
+        Cause::NamespaceTerminating | Cause::Unavailable => return None,
+    };
+    let what = "refused for five minutes, and tried again";
+    is_long.then(|| Cure {
+        reason,
+        message: format!("{what}: {}", failure.message),
+    })
+}
+
+fn removal(outcome: &Outcome) -> Option<Cure> {
+    let State::Stalled(message) = &outcome.state else {
+        return None;
+    };
+    Some(Cure {
+        reason: Reason::RemovalStalled,
+        message: message.clone(),
+    })
+}
+
+/// The Node is not ready although it should be by now.
+fn provisioning(case: &Case<'_>, outcome: &Outcome) -> Option<Cure> {
+    let is_over = timeout_at(case).is_some_and(|due| due <= case.now);
+    (is_provisioning(case, outcome) && is_over).then(|| Cure {
+        reason: Reason::ProvisioningTimeout,
+        message: format!(
+            "no Node is ready {:#} after the machine was to be created; look at Machine {} and \
+             at the objects that it refers to",
+            case.desired.provisioning_timeout,
+            case.subject.child(),
+        ),
+    })
+}
+
+/// Whether the machine is needed and has not had a ready Node yet.
+fn is_provisioning(case: &Case<'_>, outcome: &Outcome) -> bool {
+    let status = &case.subject.status;
+    let was_ready = status.machine_ref.is_some()
+        && status
+            .last_provisioning
+            .as_ref()
+            .is_some_and(|last| last.ready_time.is_some());
+    let is_coming = matches!(
+        outcome.state,
+        State::Provisioning(_) | State::NodeNotReady { .. } | State::Blocked { .. }
+    );
+    case.is_wanted() && is_coming && !was_ready
+}
+
+/// When the time for provisioning is over: counted from when the Machine was created, or from when
+/// a create failed first.
+fn timeout_at(case: &Case<'_>) -> Option<Timestamp> {
+    let status = &case.subject.status;
+    let created = status
+        .last_scheduled_time
+        .filter(|_| status.machine_ref.is_some());
+    let mut failing = CREATES.into_iter();
+    let since =
+        created.or_else(|| failing.find_map(|step| case.memory.failing_since(step)))?;
+    Some(after(since, case.desired.provisioning_timeout))
+}

@@ -1,0 +1,259 @@
+//! Overrides, exceptions, lead time and the end policy: what they do to a machine.
+
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::{EndPolicy, OverrideMode, Phase, ScheduleException};
+use fivespot_capi::Contract;
+use fivespot_plan::{Memory, Step};
+use fivespot_schedule::{DateEntry, Override};
+
+use crate::world::{
+    BEFORE, CLOSES, EVENING, MONDAY, NOON, OPENS, World, at, in_service, pod,
+};
+
+fn overriding(mode: OverrideMode, start: Option<&str>, end: &str) -> Override {
+    Override {
+        name: "it".to_owned(),
+        mode: mode.into(),
+        start: start.map(at),
+        end: at(end),
+    }
+}
+
+fn reason(world: &World, kind: ConditionType) -> String {
+    let conditions = world.status().conditions;
+    let found = condition::find(&conditions, kind).unwrap();
+    format!("{} {}", found.status, found.reason)
+}
+
+fn is_stalled(world: &World) -> bool {
+    condition::find(&world.status().conditions, ConditionType::Stalled).is_some()
+}
+
+#[test]
+fn a_run_override_keeps_the_machine_beyond_its_window_to_its_own_end() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let until = "2026-03-06T19:30:00Z";
+    world.schedule.overrides = vec![overriding(OverrideMode::Run, Some(NOON), until)];
+    world.run_until(&mut memory, CLOSES);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(reason(&world, ConditionType::Scheduled), "True OverrideRun");
+    assert_eq!(world.status().in_force.unwrap().name, "it");
+    assert_eq!(world.status().next_cleanup, Some(at(until)));
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.first("DeleteMachine"), at(until));
+    assert_eq!(world.status().in_force, None);
+}
+
+#[test]
+fn a_stop_override_shuts_the_machine_down_and_lets_it_come_back_at_its_end() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let (from, until) = ("2026-03-06T13:00:00Z", "2026-03-06T15:00:00Z");
+    world.schedule.overrides = vec![overriding(OverrideMode::Stop, Some(from), until)];
+    world.run_until(&mut memory, "2026-03-06T14:00:00Z");
+    assert_eq!(world.first("DeleteMachine"), at(from));
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    assert_eq!(
+        reason(&world, ConditionType::Scheduled),
+        "False OverrideStop"
+    );
+    assert_eq!(world.status().next_activation, Some(at(until)));
+    world.run_until(&mut memory, "2026-03-06T16:00:00Z");
+    assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+#[test]
+fn under_hold_nothing_is_created_or_shut_down() {
+    let until = "2026-03-06T19:00:00Z";
+    let hold = || vec![overriding(OverrideMode::Hold, None, until)];
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.schedule.overrides = hold();
+    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(reason(&world, ConditionType::Ready), "True MachineRunning");
+    assert_eq!(
+        reason(&world, ConditionType::Scheduled),
+        "Unknown OverrideHold"
+    );
+    assert_eq!(world.status().shutdown, None);
+    assert_eq!(world.status().next_cleanup, Some(at(until)));
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.first("DeleteMachine"), at(until));
+
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.schedule.overrides = hold();
+    world.run_until(&mut memory, NOON);
+    assert_eq!(world.kinds(), [""; 0]);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    assert_eq!(reason(&world, ConditionType::Ready), "True Inactive");
+}
+
+#[test]
+fn a_shutdown_that_has_begun_completes_under_hold_and_is_not_cancelled() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at(EVENING));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    assert!(world.status().shutdown.is_some());
+    world.schedule.overrides = vec![
+        overriding(OverrideMode::Hold, None, EVENING),
+        overriding(OverrideMode::Run, None, EVENING),
+    ];
+    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+}
+
+#[test]
+fn the_kill_switch_and_a_disabled_schedule_stand_above_an_override() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.schedule.overrides = vec![overriding(OverrideMode::Hold, None, MONDAY)];
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.run_until(&mut memory, "2026-03-06T12:10:00Z");
+    assert_eq!(world.status().phase, Some(Phase::Terminated));
+
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.schedule.overrides = vec![overriding(OverrideMode::Stop, None, MONDAY)];
+    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.status().phase, Some(Phase::Disabled));
+    assert_eq!(world.status().in_force, None);
+}
+
+fn on_holidays(world: &mut World) {
+    world.edit(|sm| {
+        let exception = serde_json::json!({
+            "name": "holidays", "action": "Stop", "calendarRef": {"name": "zurich"},
+        });
+        let exception: ScheduleException = serde_json::from_value(exception).unwrap();
+        sm.spec.schedule.exceptions = Some(vec![exception]);
+    });
+}
+
+#[test]
+fn on_the_dates_of_a_calendar_no_machine_is_created() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    on_holidays(&mut world);
+    let friday = DateEntry::parse("2026-03-06").unwrap();
+    let dates = [friday].into_iter().collect();
+    world.schedule.calendars.insert("zurich".to_owned(), dates);
+    world.run_until(&mut memory, NOON);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    assert_eq!(
+        reason(&world, ConditionType::Scheduled),
+        "False ExceptionStop"
+    );
+    assert_eq!(world.status().next_activation, Some(at(MONDAY)));
+}
+
+#[test]
+fn a_calendar_that_is_missing_is_reported_and_the_schedule_applies() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    on_holidays(&mut world);
+    world.run_until(&mut memory, NOON);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(
+        reason(&world, ConditionType::Ready),
+        "True CalendarNotFound"
+    );
+    let references = reason(&world, ConditionType::ReferencesValid);
+    assert_eq!(references, "False CalendarNotFound");
+    let mut events = world.events.iter();
+    assert!(events.any(|event| event.reason == "CalendarNotFound"));
+    assert!(!is_stalled(&world));
+}
+
+#[test]
+fn a_lead_time_creates_the_machine_before_the_window_opens() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.edit(|sm| sm.spec.provisioning.lead_time = "10m".to_owned());
+    world.run_until(&mut memory, NOON);
+    assert_eq!(world.first("CreateMachine"), at("2026-03-06T08:50:00Z"));
+    let last = world.status().last_provisioning.unwrap();
+    assert_eq!(last.start_time, at("2026-03-06T08:50:00Z"));
+    assert!(last.ready_time.is_some_and(|ready| ready < at(OPENS)));
+}
+
+#[test]
+fn no_machine_is_created_for_less_than_the_minimum_run() {
+    let late = "2026-03-06T17:45:00Z";
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, late), Memory::default());
+    world.edit(|sm| sm.spec.provisioning.minimum_run = "30m".to_owned());
+    world.run_until(&mut memory, EVENING);
+    assert!(world.log.iter().all(|(_, step)| step != "CreateMachine"));
+    let first = world.reported.first().unwrap();
+    assert!(first.contains("minimumRun"), "{first}");
+    assert_eq!(world.status().next_activation, Some(at(MONDAY)));
+}
+
+#[test]
+fn a_machine_that_is_to_be_gone_by_the_end_of_its_window_is_deleted_by_then() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at(EVENING));
+    world.run_until(&mut memory, "2026-03-06T17:57:00Z");
+    let shutdown = world.status().shutdown.unwrap();
+    assert_eq!(shutdown.started_at, at("2026-03-06T17:55:00Z"));
+    assert_eq!(shutdown.window_end, Some(at(CLOSES)));
+    assert_eq!(shutdown.deadline, at(CLOSES));
+    // A shorter grace makes the machine needed again, for the same window: it goes all the same.
+    world.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".to_owned());
+    world.run_until(&mut memory, EVENING);
+    assert!(world.first("DeleteMachine") <= at(CLOSES));
+    assert!(world.log.iter().all(|(_, step)| step != "UncordonNode"));
+}
+
+#[test]
+fn a_node_that_is_not_ready_in_time_is_stalled_and_replaced_by_nobody() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.edit(|sm| sm.spec.provisioning.timeout = "10m".to_owned());
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T09:09:00Z");
+    assert!(!is_stalled(&world));
+    world.run_until(&mut memory, "2026-03-06T09:11:00Z");
+    assert_eq!(
+        reason(&world, ConditionType::Stalled),
+        "True ProvisioningTimeout"
+    );
+    assert_eq!(world.status().phase, Some(Phase::Pending));
+    let deleted = Step::DeleteMachine;
+    assert!(
+        world
+            .log
+            .iter()
+            .all(|(_, step)| *step != format!("{deleted:?}"))
+    );
+    let mut events = world.events.iter();
+    assert!(events.any(|event| event.reason == "ProvisioningTimeout"));
+    world.is_moving = true;
+    world.run_until(&mut memory, NOON);
+    assert!(!is_stalled(&world));
+}
+
+#[test]
+fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_needed() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    let key = ("Cluster".to_owned(), "prod".to_owned());
+    world.objects.remove(&key);
+    world.run_until(&mut memory, "2026-03-06T08:30:00Z");
+    assert!(!is_stalled(&world));
+    world.run_until(&mut memory, NOON);
+    assert_eq!(
+        reason(&world, ConditionType::Stalled),
+        "True ClusterNotFound"
+    );
+}
