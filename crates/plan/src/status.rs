@@ -7,6 +7,7 @@ pub mod event;
 pub(crate) mod phase;
 pub(crate) mod stalled;
 pub(crate) mod undrained;
+pub(crate) mod usage;
 
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate};
 use fivespot_api::{
@@ -91,6 +92,7 @@ pub(crate) fn next(
         let change = stalled::condition(case, outcome, failure);
         change_condition(case, ConditionType::Stalled, change, &mut status);
     }
+    usage::account(case, &mut status);
     status
 }
 

@@ -257,3 +257,31 @@ fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_needed() {
         "True ClusterNotFound"
     );
 }
+
+#[test]
+fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.run_until(&mut memory, EVENING);
+    let usage = world.status().usage.unwrap();
+    let [march] = &usage.months[..] else {
+        panic!("{usage:#?}");
+    };
+    assert_eq!(march.month, "2026-03");
+    assert_eq!(march.wanted_seconds, 9 * 3_600);
+    let came_up = march.provisioning_seconds;
+    assert_eq!(march.active_seconds, 9 * 3_600 - came_up);
+    assert_eq!(march.late_seconds, came_up);
+    assert_eq!(usage.accounted_state, Some(fivespot_api::AccountedState::None));
+
+    let end = "2026-04-01T10:00:00Z";
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, "2026-03-31T20:00:00Z"), Memory::default());
+    let all = vec![overriding(OverrideMode::Run, None, "2026-04-01T02:00:00Z")];
+    world.schedule.overrides = all;
+    world.run_until(&mut memory, end);
+    let months = world.status().usage.unwrap().months;
+    let wanted: Vec<_> = months.iter().map(|of| of.wanted_seconds).collect();
+    assert_eq!(wanted[0], 4 * 3_600, "the end of March");
+    assert!(wanted[1] >= 2 * 3_600, "{wanted:?}");
+}
