@@ -151,11 +151,14 @@ async fn describe_tells_the_whole_story() {
         Type:                  NodeAccess
       In Schedule:             true
       Infrastructure Ref:
-        API Version:        infrastructure.cluster.x-k8s.io/v1beta1
-        Kind:               RemoteMachine
-        Name:               worker
-        Namespace:          default
+        API Version:  infrastructure.cluster.x-k8s.io/v1beta1
+        Kind:         RemoteMachine
+        Name:         worker
+        Namespace:    default
         UID:  (differs)
+      Last Provisioning:
+        Ready Time:         2026-03-06T15:00:12Z
+        Start Time:         2026-03-06T15:00:00Z
       Last Scheduled Time:  2026-03-06T15:00:00Z
       Machine Ref:
         API Version:    cluster.x-k8s.io/v1beta2
@@ -175,6 +178,16 @@ async fn describe_tells_the_whole_story() {
       Phase:                Active
       Provider ID:          remote-machine://worker.example:22
       Spec Hash:            8266429dd92da7d81f33349c2e4bb5fe3ce2c875894e3372c12d9e7256d7086a
+      Usage:
+        Accounted State:  Active
+        Accounted Time:   2026-03-06T15:00:12Z
+        Months:
+          Active Seconds:        0
+          Late Seconds:          12
+          Month:                 2026-03
+          Provisioning Seconds:  12
+          Reclaims:              0
+          Wanted Seconds:        12
     ");
     let (_, events) = description.split_once("\nEvents:").unwrap();
     for event in [

@@ -70,11 +70,11 @@ mutants! {
         "let is_cancelled = case.is_wanted()"
         => "let is_cancelled = (case.is_wanted() || !case.desired.is_enabled)";
     "remediation-cancelled", "keeps a machine that a health check condemned", PRECEDENCE,
-        "&& reason != ShutdownReason::Remediation;" => ";";
+        "\n        && reason != ShutdownReason::Remediation\n" => "\n";
     "disabled-is-closed", "removes a machine when its schedule is switched off", PRECEDENCE,
         "if !case.desired.is_enabled {" => "if false {";
     "invalid-is-closed", "removes a machine whose schedule is invalid", PRECEDENCE,
-        "case.window.is_none().then_some(Decision::Invalid)" => "None";
+        "if case.need.is_none() {\n        return Some(Decision::Invalid);" => "if false {\n        return Some(Decision::Invalid);";
     "always-wanted", "keeps a machine outside its window", PRECEDENCE,
         "case.is_wanted().then_some(Decision::Serve)" => "Some(Decision::Serve)";
     "never-replaced", "leaves a condemned machine in service", PRECEDENCE,
