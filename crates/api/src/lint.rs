@@ -7,6 +7,7 @@ mod calendar;
 mod provider;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::fmt::Write as _;
 
@@ -17,6 +18,7 @@ use crate::ScheduledMachine;
 use crate::manifest::{GeneratedFile, PAGE_HEADER};
 
 pub use provider::{of_providers, shared_hosts};
+pub use window::of_calendar;
 
 /// The fewest characters of an entry that is looked for in command lines without finding
 /// something else.
@@ -67,9 +69,14 @@ const SHORT_COMMAND: &Lint = &LINTS[6];
 const NO_VERSION: &Lint = &LINTS[7];
 const NO_SSH_KEY: &Lint = &LINTS[8];
 const SHARED_HOST: &Lint = &LINTS[9];
+const REDUNDANT_WINDOW: &Lint = &LINTS[10];
+const EXCEPTION_OVER: &Lint = &LINTS[11];
+const CALENDAR_OVER: &Lint = &LINTS[12];
+const SHORT_FOR_PROVISIONING: &Lint = &LINTS[13];
+const EMPTY_SPAN: &Lint = &LINTS[14];
 
 /// Every lint, in the order of the codes.
-pub const LINTS: [Lint; 10] = [
+pub const LINTS: [Lint; 15] = [
     Lint {
         code: "SL001",
         name: "never active",
@@ -81,8 +88,8 @@ pub const LINTS: [Lint; 10] = [
         name: "overnight tail",
         why: "Hours that cross midnight apply to each listed day separately: `fri` with `22-6` \
               is Friday from 00:00 to 06:59 and from 22:00 to 23:59, not Saturday morning.",
-        remedy: "for a window that starts in the evening, use cron with a duration, such as `0 \
-                 22 * * fri` and `9h`",
+        remedy: "for a window that starts in the evening, use windows, such as `start: 22:00` \
+                 and `end: 07:00` on `fri`",
     },
     Lint {
         code: "SL003",
@@ -143,6 +150,40 @@ pub const LINTS: [Lint; 10] = [
               delayed. Both have the same provider ID.",
         remedy: "use each host in one ScheduledMachine only, or use a pool of the provider",
     },
+    Lint {
+        code: "SL011",
+        name: "redundant window",
+        why: "A window lies within the others: without it, the machine runs at the same times.",
+        remedy: "remove the window, or check its days and times with `5spot preview`",
+    },
+    Lint {
+        code: "SL012",
+        name: "exception is over",
+        why: "The last date of an exception is in the past, so it never matches again.",
+        remedy: "remove the exception, or correct its dates",
+    },
+    Lint {
+        code: "SL013",
+        name: "calendar is over",
+        why: "No date of a ScheduleCalendar is in the future, so exceptions that refer to it \
+              never match again.",
+        remedy: "add the dates of the next years",
+    },
+    Lint {
+        code: "SL014",
+        name: "window shorter than provisioning and shutdown",
+        why: "A window is shorter than the machine takes to be provisioned and to be shut down, \
+              so it serves for less time than that.",
+        remedy: "lengthen the window, or shorten leadTime or the shutdown timeouts",
+    },
+    Lint {
+        code: "SL015",
+        name: "empty span",
+        why: "Under CompleteByWindowEnd the shutdown starts gracefulShutdownTimeout before the \
+              end of the window. Of a window that is not longer nothing is left, and no machine \
+              is created for it.",
+        remedy: "lengthen the window, or shorten gracefulShutdownTimeout",
+    },
 ];
 
 /// Every warning about `object`, as of `now`, in the order of the codes. Cannot fail: what cannot
@@ -155,7 +196,8 @@ pub fn check(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
     warnings
 }
 
-/// The warnings about schedule, timeouts and commands, as of `now`: SL001 to SL007.
+/// The warnings about schedule, timeouts and commands, as of `now`: SL001 to SL007, SL011, SL012,
+/// SL014 and SL015.
 pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
     let spec = &object.spec;
     let mut warnings = Vec::new();
@@ -190,6 +232,9 @@ pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning
         }
     }
     warnings.extend(short_commands(object));
+    if let Some(schedule) = &schedule {
+        warnings.extend(window::of_schedule(object, schedule, now));
+    }
     warnings
 }
 

@@ -4,9 +4,13 @@
 //! an API server refuses today: a single text or a number for a list, `null` for nothing, upper
 //! case or spaces in days, hours and durations, seconds as a number.
 
+mod windows;
+
 use serde_json::{Map, Value};
 
 use crate::name;
+
+pub use windows::{lists_to_windows, to_windows};
 
 /// One field that is written otherwise now.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use fivespot_api::older::{self, Change};
+use fivespot_clock::Clock;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::document::unreadable;
@@ -16,6 +18,7 @@ use crate::{Failure, Outcome, output};
 const EXAMPLES: &str = "\
 Examples:
   5spot convert -f machine.yaml > current.yaml
+  5spot convert --windows -f machine.yaml > windows.yaml
   kustomize build . | 5spot convert -f - | kubectl apply -f -";
 
 /// Convert manifests with older API groups and field formats to the current ones
@@ -29,6 +32,9 @@ pub(crate) struct Args {
     /// File with objects, - for standard input
     #[arg(short, long, value_name = "FILE|-")]
     file: PathBuf,
+    /// Also rewrite daysOfWeek and hoursOfDay as windows that start and end at the same instants
+    #[arg(long)]
+    windows: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -46,7 +52,8 @@ enum Form {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let (origin, source) = read(&args.file)?;
-    let converted = text::convert(&origin, &source)?;
+    let windows = args.windows.then(|| Clock::system().now());
+    let converted = text::convert(&origin, &source, windows)?;
     match args.output {
         Form::Yaml => out.write_all(converted.text.as_bytes())?,
         Form::Json => match converted.objects.as_slice() {
@@ -85,15 +92,30 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     Ok((origin, text))
 }
 
-/// Converts an object, or the items of a list.
-fn object(value: &mut Value) -> Vec<Change> {
+/// Converts an object, or the items of a list; with `windows` also lists of days and hours, which
+/// are compared with the windows from that instant on. Notes say what could not be rewritten.
+fn object(
+    value: &mut Value,
+    windows: Option<Timestamp>,
+    notes: &mut Vec<String>,
+) -> Vec<Change> {
     let is_list = value["kind"]
         .as_str()
         .is_some_and(|kind| kind.ends_with("List"));
+    let mut convert = |value: &mut Value| {
+        let mut changes = older::convert(value);
+        if let Some(now) = windows {
+            match older::lists_to_windows(value, now) {
+                Ok(more) => changes.extend(more),
+                Err(why) => notes.push(format!("spec.schedule is left as it is: {why}")),
+            }
+        }
+        changes
+    };
     match value.get_mut("items") {
         Some(Value::Array(items)) if is_list => {
-            items.iter_mut().flat_map(older::convert).collect()
+            items.iter_mut().flat_map(convert).collect()
         }
-        _ => older::convert(value),
+        _ => convert(value),
     }
 }

@@ -8,6 +8,7 @@
 //! unreadable file, an unreachable cluster).
 
 mod apiserver;
+mod calendar;
 mod cel;
 mod check;
 mod cluster;
@@ -21,6 +22,7 @@ mod failure;
 mod generate;
 mod log;
 mod output;
+mod overriding;
 mod parallel;
 mod plain;
 mod port;
@@ -69,6 +71,12 @@ enum Command {
     Status(status::Args),
     Check(check::Args),
     Dashboard(dashboard::Args),
+    Run(overriding::RunArgs),
+    Stop(overriding::StopArgs),
+    Hold(overriding::HoldArgs),
+    Skip(overriding::SkipArgs),
+    Overrides(overriding::ListArgs),
+    Calendar(calendar::Args),
     Validate(validate::Args),
     Convert(convert::Args),
     Cel(cel::Args),
@@ -134,6 +142,12 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Status(args) => status::run(&args, out),
         Command::Check(args) => check::run(&args, out),
         Command::Dashboard(args) => dashboard::run(&args, out),
+        Command::Run(args) => overriding::run(&args, out),
+        Command::Stop(args) => overriding::stop(&args, out),
+        Command::Hold(args) => overriding::hold(&args, out),
+        Command::Skip(args) => overriding::skip(&args, out),
+        Command::Overrides(args) => overriding::overrides(&args, out),
+        Command::Calendar(args) => calendar::run(&args, out),
         Command::Validate(args) => validate::run(args, out),
         Command::Convert(args) => convert::run(&args, out),
         Command::Cel(args) => cel::run(&args, out),

@@ -1,5 +1,6 @@
 //! `5spot preview`: when machines will be wanted, from the engine that decides it.
 
+mod context;
 mod fleet;
 mod forecast;
 mod grid;
@@ -28,6 +29,7 @@ use crate::{Failure, Outcome, document, output};
 use forecast::Forecast;
 use span::Range;
 
+pub(crate) use context::Context;
 pub(crate) use span::Moment;
 
 const EXAMPLES: &str = "\
@@ -95,21 +97,26 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let (documents, now) = if args.file.is_empty() {
         source::from_cluster(&args.access, args.name.as_deref())?
     } else {
-        let documents = source::machines(document::read(&args.file)?);
-        (documents, Clock::system().now())
+        (document::read(&args.file)?, Clock::system().now())
     };
+    let namespace = args.access.namespace.as_deref();
+    let context = Context::of(&documents, namespace)?;
+    let documents = source::machines(documents);
     if documents.is_empty() {
         let why = "the input contains no ScheduledMachine";
         return Err(Failure::new("preview", why).remedy(
             "give a file that contains one with -f, or the name of one in the cluster",
         ));
     }
-    let namespace = args.access.namespace.as_deref();
     let range = Range {
         from: args.from,
         to: args.to,
         now,
         zone: None,
+    };
+    let place = Place {
+        namespace,
+        context: &context,
     };
     let view = View {
         form: args.output,
@@ -117,9 +124,17 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         screen: output::screen(),
         now,
     };
-    let forecasts = forecasts(&documents, namespace, range, view)?;
+    let forecasts = forecasts(&documents, place, range, view)?;
     print(out, view, &forecasts)?;
     Ok(Outcome::Yes)
+}
+
+/// What the machines are seen with.
+#[derive(Clone, Copy, Debug)]
+struct Place<'c> {
+    /// Stands in for a missing namespace.
+    namespace: Option<&'c str>,
+    context: &'c Context,
 }
 
 /// How it is shown.
@@ -146,13 +161,13 @@ impl View {
 /// What the schedules say. In a picture dates are those of the zone that most schedules have.
 fn forecasts(
     documents: &[Document],
-    namespace: Option<&str>,
+    place: Place<'_>,
     mut range: Range,
     view: View,
 ) -> Result<Vec<Forecast>, Failure> {
     let all = |range: &Range| {
         let each = documents.iter();
-        each.map(|document| Forecast::of(document, namespace, range))
+        each.map(|document| Forecast::of(document, place, range))
             .collect::<Result<Vec<_>, _>>()
     };
     let forecasts = all(&range)?;

@@ -343,6 +343,16 @@ impl Schedule {
         Transitions::new(self, from, to)
     }
 
+    /// How long before it is wanted a machine is needed.
+    pub fn lead_time(&self) -> Duration {
+        self.lead_time
+    }
+
+    /// How long before it is no longer wanted a machine is no longer needed.
+    pub fn early_end(&self) -> Duration {
+        self.early_end
+    }
+
     /// The zone's name in the spelling of the tz database.
     pub fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")

@@ -57,7 +57,16 @@ fn told(
         to.strftime("%H:%M"),
     );
     let name = zone.iana_name().unwrap_or("UTC");
-    let (does, comes) = match (before < after, spec.cron.is_some()) {
+    let form = (spec.cron.is_some(), spec.windows.is_some());
+    let (does, comes) = match (before < after, form.0) {
+        (true, _) if form.1 => (
+            "skip",
+            "windows that start or end in the skipped time do so at its end",
+        ),
+        (false, _) if form.1 => (
+            "repeat",
+            "windows start the first time and end the second time",
+        ),
         (true, false) => ("skip", "skipped hours are never active"),
         (true, true) => (
             "skip",

@@ -200,3 +200,67 @@ fn two_machines_with_one_address_are_reported_by_each_others_name() {
 fn codes_are_in_order_and_unique() {
     assert!(LINTS.is_sorted_by(|one, next| one.code < next.code));
 }
+
+const NIGHT: &str =
+    r#"{"name": "night", "days": ["mon-fri"], "start": "19:00", "end": "07:30"}"#;
+
+fn windows(windows: &[&str]) -> [(&'static str, Value); 3] {
+    let windows = windows.iter().map(|it| serde_json::from_str(it).unwrap());
+    [
+        ("schedule.daysOfWeek", json!([])),
+        ("schedule.hoursOfDay", json!([])),
+        ("schedule.windows", windows.collect()),
+    ]
+}
+
+#[test]
+fn a_window_that_lies_within_the_others_is_reported() {
+    let late = r#"{"name": "late", "days": ["wed"], "start": "22:00", "duration": "2h"}"#;
+    let found = warnings(&windows(&[NIGHT, late]));
+    let message = "spec.schedule.windows[1]: window 'late' lies within the other windows";
+    assert_eq!(found, [("SL011", message.to_owned())]);
+    let early = late.replace("22:00", "18:00");
+    assert_eq!(codes(&windows(&[NIGHT, &early])), [""; 0]);
+}
+
+#[test]
+fn an_exception_whose_last_date_has_passed_is_reported() {
+    let exception = |last: &str| {
+        let dates = json!([{"name": "works", "action": "Stop",
+            "startDate": "2026-01-01", "endDate": last}]);
+        codes(&[("schedule.exceptions", dates)])
+    };
+    assert_eq!(exception("2026-01-04"), ["SL012"]);
+    assert_eq!(exception("2026-01-05"), [""; 0]);
+}
+
+#[test]
+fn a_calendar_without_a_future_date_is_reported() {
+    let codes = |date: &str| {
+        let calendar = serde_json::from_value(json!({
+            "metadata": {"name": "c"}, "spec": {"dates": [{"name": "d", "date": date}]},
+        }));
+        let now = "2026-01-05T00:00:00Z".parse().unwrap();
+        super::of_calendar(&calendar.unwrap(), now).len()
+    };
+    assert_eq!(
+        (codes("2026-01-03"), codes("2026-01-05"), codes("12-25")),
+        (1, 0, 0)
+    );
+}
+
+#[test]
+fn windows_that_leave_no_time_for_what_comes_before_and_after_are_reported() {
+    let short = r#"{"name": "short", "start": "12:00", "duration": "10m"}"#;
+    let with = |field: &'static str, value: &str| {
+        let mut edits = windows(&[short]).to_vec();
+        edits.push((field, value.into()));
+        codes(&edits)
+    };
+    assert_eq!(with("provisioning.leadTime", "10m"), ["SL014"]);
+    assert_eq!(with("provisioning.leadTime", "5m"), [""; 0]);
+    let mut edits = windows(&[short]).to_vec();
+    edits.push(("shutdown.endPolicy", "CompleteByWindowEnd".into()));
+    edits.push(("gracefulShutdownTimeout", "10m".into()));
+    assert_eq!(codes(&edits), ["SL015"]);
+}

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use fivespot_api::name;
 use fivespot_api::older::Change;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::object;
@@ -19,16 +20,20 @@ pub(super) struct Converted {
     pub(super) notes: Vec<String>,
 }
 
-/// Converts every document of a stream of YAML or JSON.
+/// Converts every document of a stream of YAML or JSON; with `windows` see [`object`].
 ///
 /// # Errors
 /// Text that is neither; names `origin`.
-pub(super) fn convert(origin: &str, source: &str) -> Result<Converted, Failure> {
+pub(super) fn convert(
+    origin: &str,
+    source: &str,
+    windows: Option<Timestamp>,
+) -> Result<Converted, Failure> {
     let mut converted = Converted::default();
     let mut line = 1;
     for piece in pieces(source) {
         let lines = piece.lines().count();
-        document(&format!("{origin}:{line}"), piece, &mut converted)?;
+        document(&format!("{origin}:{line}"), piece, windows, &mut converted)?;
         line += lines;
     }
     Ok(converted)
@@ -51,13 +56,24 @@ fn pieces(source: &str) -> Vec<&str> {
         .collect()
 }
 
-fn document(origin: &str, piece: &str, converted: &mut Converted) -> Result<(), Failure> {
+fn document(
+    origin: &str,
+    piece: &str,
+    windows: Option<Timestamp>,
+    converted: &mut Converted,
+) -> Result<(), Failure> {
     let read = |text: &str| -> Result<Vec<Value>, Failure> {
         serde_saphyr::from_multiple(text).map_err(|error| malformed(origin, &error))
     };
     let before = read(piece)?;
     let mut after = before.clone();
-    let changes: Vec<Change> = after.iter_mut().flat_map(object).collect();
+    let mut notes = Vec::new();
+    let changes: Vec<Change> = after
+        .iter_mut()
+        .flat_map(|value| object(value, windows, &mut notes))
+        .collect();
+    let notes = notes.into_iter().map(|note| format!("{origin}: {note}"));
+    converted.notes.extend(notes);
     let shown = |value: &Value| value.to_string();
     for change in &changes {
         let to = change
@@ -201,7 +217,7 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
 
     #[test]
     fn comments_and_layout_stay_where_they_are() {
-        let converted = convert("a.yaml", OLDER).unwrap();
+        let converted = convert("a.yaml", OLDER, None).unwrap();
         insta::assert_snapshot!(converted.text);
         insta::assert_snapshot!(converted.notes.join("\n"));
     }
@@ -210,7 +226,7 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
     fn what_cannot_be_edited_in_place_is_reformatted_with_a_note() {
         let text = "---\n# gone\napiVersion: 5spot.io/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
                     schedule:\n    daysOfWeek:\n    - MON-FRI # gone too\n";
-        let converted = convert("a.yaml", text).unwrap();
+        let converted = convert("a.yaml", text, None).unwrap();
         assert_eq!(
             converted.text,
             "---\napiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
@@ -227,16 +243,42 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
     #[test]
     fn current_text_is_printed_as_it_is() {
         let text = "# x\napiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\n---\n\n---\n";
-        let converted = convert("a.yaml", text).unwrap();
+        let converted = convert("a.yaml", text, None).unwrap();
         assert_eq!(converted.text, text);
         assert!(converted.notes.is_empty());
+    }
+
+    #[test]
+    fn lists_of_days_and_hours_become_windows_if_that_is_asked_for() {
+        let text = "apiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
+                    schedule:\n    daysOfWeek: [mon-fri]\n    hoursOfDay: [\"9-17\"]\n";
+        let now = "2026-03-01T00:00:00Z".parse().ok();
+        let converted = convert("a.yaml", text, now).unwrap();
+        insta::assert_snapshot!(converted.text, @r#"
+        apiVersion: 5spot.finos.org/v1alpha1
+        kind: ScheduledMachine
+        spec:
+          schedule:
+            windows:
+            - name: from-09-to-18
+              days:
+              - mon-fri
+              start: 09:00
+              end: "18:00"
+        "#);
+        let summer = text.replace("[mon-fri]", "[sun]").replace("9-17", "0");
+        let summer =
+            summer.replace("schedule:\n", "schedule:\n    timezone: America/New_York\n");
+        let converted = convert("a.yaml", &summer, now).unwrap();
+        assert_eq!(converted.text, summer);
+        insta::assert_snapshot!(converted.notes.join("\n"), @"a.yaml:1: spec.schedule is left as it is: a window would end at another time where the clocks repeat an hour, first at 2026-11-01T05:00:00Z");
     }
 
     #[test]
     fn lists_and_json_are_converted_too() {
         let text = r#"{"kind": "List", "items": [{"apiVersion": "5spot.io/v1alpha1",
             "kind": "ScheduledMachine"}]}"#;
-        let converted = convert("a.json", text).unwrap();
+        let converted = convert("a.json", text, None).unwrap();
         let read: Value = serde_saphyr::from_str(&converted.text).unwrap();
         assert_eq!(read["items"][0]["apiVersion"], "5spot.finos.org/v1alpha1");
     }

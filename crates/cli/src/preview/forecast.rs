@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::document::Document;
+use crate::preview::Place;
 use crate::preview::span::{Range, Span};
 
 /// When a machine is wanted within a span. Serialized it is one item of the JSON output.
@@ -18,7 +19,12 @@ pub(super) struct Forecast {
     pub(super) timezone: String,
     pub(super) wanted_at_from: bool,
     pub(super) transitions: Vec<Transition>,
+    /// When a machine is needed for that, cut off at the ends of the span.
+    pub(super) needed: Vec<Needed>,
     pub(super) wanted_seconds: i64,
+    /// Calendars that exceptions name and that were not found.
+    #[serde(skip)]
+    pub(super) missing: Vec<String>,
     #[serde(skip)]
     pub(super) span: Span,
     #[serde(skip)]
@@ -28,10 +34,23 @@ pub(super) struct Forecast {
 }
 
 /// A change after the span's beginning and before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Transition {
     pub(super) time: Timestamp,
     pub(super) wanted: bool,
+    /// `Window`, `Cron`, `Lists`, `Exception` or `Override`.
+    pub(super) cause: &'static str,
+    /// The name of the window, exception or override.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+}
+
+/// A time in which a machine is needed; the end is the first instant after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Needed {
+    pub(super) start_time: Timestamp,
+    pub(super) end_time: Timestamp,
 }
 
 /// A window; `until` is the first instant after it.
@@ -42,14 +61,14 @@ pub(super) struct Window {
 }
 
 impl Forecast {
-    /// Looks at the schedule of a ScheduledMachine; `namespace` stands in for a missing one.
+    /// Looks at the schedule of a ScheduledMachine, with its calendars and overrides.
     ///
     /// # Errors
     /// The object is not a ScheduledMachine, or its schedule breaks a rule or makes no sense;
     /// names the document and the field. The range is empty or too long.
     pub(super) fn of(
         document: &Document,
-        namespace: Option<&str>,
+        place: Place<'_>,
         range: &Range,
     ) -> Result<Self, Failure> {
         let machine: ScheduledMachine = serde_json::from_value(document.object.clone())
@@ -65,9 +84,14 @@ impl Forecast {
             Failure::new(place, why).remedy("correct the schedule")
         };
         let rule = machine.spec.schedule.clone();
-        let schedule = rule
-            .schedule()
-            .map_err(|error| fault(&field(&error), why(&error)))?;
+        let namespace = machine.metadata.namespace.as_deref();
+        let namespace = namespace.or(place.namespace).unwrap_or("default");
+        let calendars = place.context.calendars(namespace);
+        let schedule = machine
+            .spec
+            .schedule(&calendars)
+            .map_err(|error| fault(&field(&error), why(&error)))?
+            .with_overrides(place.context.overrides(&machine, namespace));
         let violations = rules::check(&machine);
         let violation = violations
             .iter()
@@ -77,30 +101,50 @@ impl Forecast {
         }
         let span = range.span(schedule.time_zone())?;
         let mut forecast = Self {
-            namespace: machine
-                .metadata
-                .namespace
-                .as_deref()
-                .or(namespace)
-                .unwrap_or("default")
-                .to_owned(),
+            namespace: namespace.to_owned(),
             timezone: schedule.zone_name().to_owned(),
             wanted_at_from: rule.enabled && schedule.at(span.from).is_open(),
             transitions: Vec::new(),
+            needed: Vec::new(),
             wanted_seconds: 0,
+            missing: rule
+                .calendars()
+                .filter(|calendar| !calendars.contains_key(*calendar))
+                .map(ToOwned::to_owned)
+                .collect(),
             name,
             span,
             rule,
             schedule,
         };
         if forecast.rule.enabled {
-            let changes = forecast.schedule.transitions(span.from, span.to);
-            forecast.transitions = changes
-                .map(|(time, wanted)| Transition { time, wanted })
-                .collect();
+            forecast.look();
         }
         forecast.wanted_seconds = forecast.windows().iter().map(Window::seconds).sum();
         Ok(forecast)
+    }
+
+    /// Fills in what changes within the span.
+    fn look(&mut self) {
+        let Span { from, to } = self.span;
+        let changes = self.schedule.transitions(from, to);
+        let transition = |(time, wanted)| {
+            let cause = self.schedule.cause(time);
+            Transition {
+                time,
+                wanted,
+                cause: cause.as_str(),
+                name: cause.name().map(ToOwned::to_owned),
+            }
+        };
+        self.transitions = changes.map(transition).collect();
+        let needed = self.schedule.needed_spans(from, to);
+        self.needed = needed
+            .map(|span| Needed {
+                start_time: span.start,
+                end_time: span.end.map_or(to, |end| end.min(to)),
+            })
+            .collect();
     }
 
     /// The windows within the span, cut off at its ends.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use fivespot_chart::ClockChange;
 use jiff::Timestamp;
 
+use crate::plain;
 use crate::preview::View;
 use crate::preview::forecast::{Forecast, Transition};
 use crate::preview::human;
@@ -68,9 +69,16 @@ pub(super) fn print(
 
 fn line(change: &Transition) -> Line {
     let text = if change.wanted { "opens" } else { "closes" };
+    let text = match &change.name {
+        Some(name) => {
+            let cause = change.cause.to_lowercase();
+            format!("{text:6}  {cause} {}", plain::line(name))
+        }
+        None => text.to_owned(),
+    };
     Line {
         at: change.time,
-        text: text.to_owned(),
+        text,
     }
 }
 

@@ -1,8 +1,9 @@
 //! The ScheduledMachines to look at, from files or from a cluster.
 
-use fivespot_api::{ScheduledMachine, name};
+use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine, name};
 use jiff::Timestamp;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::Client;
+use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
 
 use crate::Failure;
@@ -39,19 +40,55 @@ async fn read(
     };
     let found: Vec<DynamicObject> = match name {
         None => {
-            let api: Api<DynamicObject> = Api::all_with(client, &resource);
+            let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
             api.list(&ListParams::default())
                 .await
                 .map_err(failed)?
                 .items
         }
         Some(name) => {
-            let api: Api<DynamicObject> = Api::default_namespaced_with(client, &resource);
+            let api: Api<DynamicObject> =
+                Api::default_namespaced_with(client.clone(), &resource);
             vec![api.get(name).await.map_err(failed)?]
         }
     };
-    let documents = found.into_iter().map(document).collect::<Result<_, _>>()?;
+    let mut documents = Vec::new();
+    let found = found.into_iter().map(|object| of_kind(object, &resource));
+    for object in found.chain(others(client, name.is_none()).await) {
+        documents.push(document(object)?);
+    }
     Ok((documents, now))
+}
+
+/// Overrides and calendars, of all namespaces or of the selected one. Those that cannot be read,
+/// for one because an older installation has none, change nothing.
+async fn others(client: Client, everywhere: bool) -> Vec<DynamicObject> {
+    let mut all = Vec::new();
+    let kinds = [
+        ApiResource::erase::<ScheduleOverride>(&()),
+        ApiResource::erase::<ScheduleCalendar>(&()),
+    ];
+    for resource in kinds {
+        let api: Api<DynamicObject> = if everywhere {
+            Api::all_with(client.clone(), &resource)
+        } else {
+            Api::default_namespaced_with(client.clone(), &resource)
+        };
+        let Ok(list) = api.list(&ListParams::default()).await else {
+            continue;
+        };
+        all.extend(list.items.into_iter().map(|item| of_kind(item, &resource)));
+    }
+    all
+}
+
+/// The object with its kind, which items of a list lack.
+fn of_kind(mut object: DynamicObject, resource: &ApiResource) -> DynamicObject {
+    object.types = Some(TypeMeta {
+        api_version: resource.api_version.clone(),
+        kind: resource.kind.clone(),
+    });
+    object
 }
 
 fn document(object: DynamicObject) -> Result<Document, Failure> {

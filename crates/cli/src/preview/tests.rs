@@ -2,7 +2,7 @@ use insta::assert_snapshot;
 
 use fivespot_chart::terminal::Screen;
 
-use super::{Form, Range, View, print};
+use super::{Context, Form, Place, Range, View, print};
 use crate::document;
 
 const WORKER: &str = "\
@@ -47,7 +47,13 @@ fn preview_of(manifests: &str, view: View, span: (&str, &str)) -> String {
         now: view.now,
         zone: None,
     };
-    match super::forecasts(&documents, None, range, view) {
+    let context = Context::of(&documents, None).unwrap();
+    let place = Place {
+        namespace: None,
+        context: &context,
+    };
+    let documents = super::source::machines(documents);
+    match super::forecasts(&documents, place, range, view) {
         Err(failure) => failure.to_string(),
         Ok(forecasts) => {
             let mut out = Vec::new();
@@ -139,15 +145,28 @@ fn programs_get_the_same_changes_as_json() {
           "transitions": [
             {
               "time": "2026-03-06T23:00:00Z",
-              "wanted": false
+              "wanted": false,
+              "cause": "Lists"
             },
             {
               "time": "2026-03-09T13:00:00Z",
-              "wanted": true
+              "wanted": true,
+              "cause": "Lists"
             },
             {
               "time": "2026-03-09T22:00:00Z",
-              "wanted": false
+              "wanted": false,
+              "cause": "Lists"
+            }
+          ],
+          "needed": [
+            {
+              "startTime": "2026-03-06T21:30:00Z",
+              "endTime": "2026-03-06T23:00:00Z"
+            },
+            {
+              "startTime": "2026-03-09T13:00:00Z",
+              "endTime": "2026-03-09T22:00:00Z"
             }
           ],
           "wantedSeconds": 37800
@@ -341,4 +360,73 @@ fn the_dates_of_a_picture_are_those_of_the_most_frequent_zone() {
     let page = preview_of(&three(), view(Form::Html), ("2026-03-06", "2026-03-13"));
     assert!(page.contains(says) && page.starts_with("<!DOCTYPE html>"));
     assert!(page.contains("Fri 6 Mar 09:00 to 18:00"), "{page}");
+}
+
+const NIGHTS: &str = "{timezone: Europe/Zurich,
+    windows: [{name: night, days: [mon-fri], start: '19:00', end: '07:30'},
+              {name: weekend, days: [sat], start: '07:30', duration: 48h}],
+    exceptions: [{name: holidays, action: Stop, calendarRef: {name: zurich}}]}";
+
+const CHRISTMAS: (&str, &str) = ("2026-12-24", "2026-12-28");
+
+#[test]
+fn exceptions_and_overrides_are_named_where_they_change_something() {
+    let worker = WORKER.replace("{SCHEDULE}", NIGHTS).replace(
+        "spec:\n  schedule",
+        "spec:\n  provisioning: {leadTime: 10m}\n  shutdown: {endPolicy: CompleteByWindowEnd}\n  \
+         schedule",
+    );
+    let others = "\
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleCalendar
+metadata: {name: zurich}
+spec: {dates: [{name: christmas, date: 12-25}]}
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleOverride
+metadata: {name: inventory}
+spec:
+  targetRef: {name: worker}
+  mode: Stop
+  startTime: 2026-12-27T12:00:00Z
+  endTime: 2026-12-27T14:00:00Z
+";
+    let all = format!("{worker}{others}");
+    assert_snapshot!(preview_of(&all, view(Form::Text), CHRISTMAS), @r"
+    default/worker: mon-fri 19:00-07:30, sat 07:30 for 48h in Europe/Zurich, 1 exception
+
+                    0     3     6     9     12    15    18    21
+    Thu 2026-12-24  # # # # # # # + . . . . . . . . . . . # # # # #
+    Fri 2026-12-25  . . . . . . . . . . . . . . . . . . . . . . . .
+    Sat 2026-12-26  # # # # # # # # # # # # # # # # # # # # # # # #
+    Sun 2026-12-27  # # # # # # # # # # # # # . . # # # # # # # # #
+                    # wanted  + part of the hour  . not wanted
+
+    From 2026-12-23T23:00:00Z (wanted) to 2026-12-27T23:00:00Z:
+      Thu 2026-12-24 07:30:00 +01:00  2026-12-24T06:30:00Z  closes  window night
+      Thu 2026-12-24 19:00:00 +01:00  2026-12-24T18:00:00Z  opens   window night
+      Fri 2026-12-25 00:00:00 +01:00  2026-12-24T23:00:00Z  closes  exception holidays
+      Sat 2026-12-26 00:00:00 +01:00  2026-12-25T23:00:00Z  opens   exception holidays
+      Sun 2026-12-27 13:00:00 +01:00  2026-12-27T12:00:00Z  closes  override inventory
+      Sun 2026-12-27 15:00:00 +01:00  2026-12-27T14:00:00Z  opens   override inventory
+    Machines are created 10m before they are wanted.
+    Machines are shut down 5m before they are no longer wanted.
+    Wanted for 58h 30m of 96h.
+    ");
+    let json = preview_of(&all, view(Form::Json), CHRISTMAS);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let last = &json["items"][0]["transitions"][4];
+    assert_eq!(
+        (&last["cause"], &last["name"]),
+        (&"Override".into(), &"inventory".into())
+    );
+}
+
+#[test]
+fn a_calendar_that_is_missing_is_named_and_left_out() {
+    let text = preview(NIGHTS, Form::Text, CHRISTMAS);
+    let note = "ScheduleCalendar zurich was not found; its exceptions are left out.\n";
+    assert!(text.contains(note), "{text}");
+    assert!(!text.contains("exception holidays"), "{text}");
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use fivespot_chart::terminal;
 use fivespot_dashboard::words;
+use fivespot_schedule::Duration;
 
 use crate::plain;
 use crate::preview::forecast::Forecast;
@@ -53,6 +54,14 @@ fn one(out: &mut dyn Write, forecast: &Forecast, view: View) -> io::Result<()> {
         writeln!(out, "\n{}", grid.text(view.screen.width, now))?;
     }
     list::print(out, forecast, view)?;
+    for calendar in &forecast.missing {
+        let calendar = plain::line(calendar);
+        writeln!(
+            out,
+            "ScheduleCalendar {calendar} was not found; its exceptions are left out."
+        )?;
+    }
+    needed(out, forecast)?;
     let span = forecast.span.to.as_second() - forecast.span.from.as_second();
     writeln!(
         out,
@@ -60,6 +69,25 @@ fn one(out: &mut dyn Write, forecast: &Forecast, view: View) -> io::Result<()> {
         human::length(forecast.wanted_seconds),
         human::length(span)
     )
+}
+
+/// How much earlier a machine is needed and leaves, if it does.
+fn needed(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
+    let (lead_time, early_end) =
+        (forecast.schedule.lead_time(), forecast.schedule.early_end());
+    if lead_time > Duration::ZERO {
+        writeln!(
+            out,
+            "Machines are created {lead_time} before they are wanted."
+        )?;
+    }
+    if early_end > Duration::ZERO {
+        writeln!(
+            out,
+            "Machines are shut down {early_end} before they are no longer wanted."
+        )?;
+    }
+    Ok(())
 }
 
 /// The schedule as it is written, in one line.

@@ -11,8 +11,11 @@ use fivespot_admission::policy::{
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
 use fivespot_api::lint::{self, LintWarning};
-use fivespot_api::{RESOURCES, ScheduledMachine, manifest, older, vap};
+use fivespot_api::{
+    RESOURCES, ScheduleCalendar, ScheduledMachine, manifest, name, older, vap,
+};
 use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::answer::{Answer, Step, Subject, Verdict};
@@ -180,8 +183,12 @@ impl Engine {
         ))
     }
 
-    /// The lint warnings for an object, if it is a ScheduledMachine.
+    /// The lint warnings for an object, if it is a ScheduledMachine or a ScheduleCalendar.
     fn lints(&self, object: &Value, now: Timestamp) -> Vec<LintWarning> {
+        if object["kind"] == name::CALENDAR_KIND {
+            let calendar = ScheduleCalendar::deserialize(object);
+            return calendar.map_or(Vec::new(), |it| lint::of_calendar(&it, now));
+        }
         let Some(machine) = scheduled_machine(object) else {
             return Vec::new();
         };
@@ -203,6 +210,8 @@ impl Engine {
             "gracefulShutdownTimeout",
             "nodeDrainTimeout",
             "killIfCommands",
+            "provisioning",
+            "shutdown",
         ]
         .map(|field| object["spec"][field].to_string())
         .join("\n");

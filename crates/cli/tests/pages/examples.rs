@@ -2,12 +2,13 @@
 
 use super::run;
 
-const EXAMPLES: [&str; 9] = [
+const EXAMPLES: [&str; 10] = [
     "business-hours",
     "desk",
     "every-other-minute",
     "k0smotron",
     "kubeadm",
+    "nights-and-weekends",
     "overnight",
     "reclaim",
     "taints",
@@ -39,4 +40,56 @@ fn a_remote_machine_of_an_example_names_a_secret_that_stands_beside_it() {
         assert!(secret["stringData"]["value"].is_string(), "{file}");
         assert_eq!(spec["useSudo"], true, "{file}");
     }
+}
+
+#[test]
+fn the_nights_and_weekends_open_and_close_at_these_instants_around_christmas() {
+    let words = "preview -f examples/nights-and-weekends.yaml --from 2026-12-18T16:00:00Z \
+                 --to 2026-12-29T12:00:00Z -o json";
+    let (printed, code) = run(words);
+    assert_eq!(code, Some(0), "{printed}");
+    let preview: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let item = &preview["items"][0];
+    let listed = |list: &str, members: &[&str]| -> Vec<String> {
+        let rows = item[list].as_array().unwrap().iter();
+        let cell = |row: &serde_json::Value, member: &str| match &row[member] {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let row = |row| members.iter().map(|it| cell(row, it)).collect::<Vec<_>>();
+        rows.map(|it| row(it).join(" ")).collect()
+    };
+    assert_eq!(
+        listed("transitions", &["time", "wanted", "cause", "name"]),
+        [
+            // Friday evening to Monday morning is one window.
+            "2026-12-18T18:00:00Z true Window night",
+            "2026-12-21T06:30:00Z false Window weekend",
+            "2026-12-21T18:00:00Z true Window night",
+            "2026-12-22T06:30:00Z false Window night",
+            "2026-12-22T18:00:00Z true Window night",
+            "2026-12-23T06:30:00Z false Window night",
+            "2026-12-23T18:00:00Z true Window night",
+            "2026-12-24T06:30:00Z false Window night",
+            "2026-12-24T18:00:00Z true Window night",
+            // Christmas Day and St. Stephen's Day, from midnight to midnight.
+            "2026-12-24T23:00:00Z false Exception holidays",
+            "2026-12-26T23:00:00Z true Exception holidays",
+            "2026-12-28T06:30:00Z false Window weekend",
+            "2026-12-28T18:00:00Z true Window night",
+            "2026-12-29T06:30:00Z false Window night",
+        ]
+    );
+    assert_eq!(
+        listed("needed", &["startTime", "endTime"]),
+        [
+            "2026-12-18T17:50:00Z 2026-12-21T06:25:00Z",
+            "2026-12-21T17:50:00Z 2026-12-22T06:25:00Z",
+            "2026-12-22T17:50:00Z 2026-12-23T06:25:00Z",
+            "2026-12-23T17:50:00Z 2026-12-24T06:25:00Z",
+            "2026-12-24T17:50:00Z 2026-12-24T22:55:00Z",
+            "2026-12-26T22:50:00Z 2026-12-28T06:25:00Z",
+            "2026-12-28T17:50:00Z 2026-12-29T06:25:00Z",
+        ]
+    );
 }

@@ -1,0 +1,132 @@
+//! What windows, exceptions and calendars come to.
+
+use fivespot_schedule::{Duration, Schedule};
+use jiff::{SignedDuration, Timestamp};
+
+use super::calendar::shortest_window;
+use super::{
+    CALENDAR_OVER, EMPTY_SPAN, EXCEPTION_OVER, LintWarning, REDUNDANT_WINDOW,
+    SHORT_FOR_PROVISIONING, warning,
+};
+use crate::{EndPolicy, ScheduleCalendar, ScheduleSpec, ScheduledMachine};
+
+/// How far ahead windows are compared: over both changes of the clocks.
+const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
+/// How many changes are compared, for windows of minutes.
+const MOST_CHANGES: usize = 2_000;
+
+/// The warnings about the windows and exceptions of a schedule.
+pub(super) fn of_schedule(
+    object: &ScheduledMachine,
+    schedule: &Schedule,
+    now: Timestamp,
+) -> Vec<LintWarning> {
+    let mut warnings = redundant_windows(&object.spec.schedule, now);
+    warnings.extend(past_exceptions(&object.spec.schedule, schedule, now));
+    warnings.extend(short_windows(object, schedule, now));
+    warnings
+}
+
+fn redundant_windows(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
+    let windows = spec.windows.as_deref().unwrap_or_default();
+    let without = |place: usize| {
+        let mut fewer = windows.to_vec();
+        fewer.remove(place);
+        let spec = ScheduleSpec {
+            windows: Some(fewer),
+            ..spec.clone()
+        };
+        spec.schedule().ok()
+    };
+    let Ok(all) = spec.schedule() else {
+        return Vec::new();
+    };
+    let places = (0..windows.len()).filter(|_| windows.len() > 1);
+    let redundant = places
+        .filter(|place| without(*place).is_some_and(|fewer| is_same(&all, &fewer, now)));
+    redundant
+        .filter_map(|place| {
+            let field = format!("spec.schedule.windows[{place}]");
+            let name = &windows.get(place)?.name;
+            let message = format!("window '{name}' lies within the other windows");
+            Some(warning(REDUNDANT_WINDOW, field, message))
+        })
+        .collect()
+}
+
+/// Whether two schedules say the same for a year.
+fn is_same(one: &Schedule, other: &Schedule, now: Timestamp) -> bool {
+    let Ok(end) = now.checked_add(A_YEAR) else {
+        return false;
+    };
+    let changes = |it: &Schedule| {
+        let changes = it.transitions(now, end).take(MOST_CHANGES);
+        changes.collect::<Vec<_>>()
+    };
+    one.at(now).is_open() == other.at(now).is_open() && changes(one) == changes(other)
+}
+
+fn past_exceptions(
+    spec: &ScheduleSpec,
+    schedule: &Schedule,
+    now: Timestamp,
+) -> Vec<LintWarning> {
+    let today = schedule.time_zone().to_datetime(now).date().to_string();
+    let exceptions = spec.exceptions.iter().flatten().enumerate();
+    exceptions
+        .filter_map(|(place, exception)| {
+            let last = exception.end_date.as_ref()?;
+            (*last < today).then(|| {
+                let field = format!("spec.schedule.exceptions[{place}]");
+                let message = format!("exception '{}' ended on {last}", exception.name);
+                warning(EXCEPTION_OVER, field, message)
+            })
+        })
+        .collect()
+}
+
+fn short_windows(
+    object: &ScheduledMachine,
+    schedule: &Schedule,
+    now: Timestamp,
+) -> Option<LintWarning> {
+    let spec = &object.spec;
+    let length = |text: &str| text.parse::<Duration>().ok().map(SignedDuration::from);
+    let grace = length(&spec.graceful_shutdown_timeout)?;
+    let lead_time = length(&spec.provisioning.lead_time)?;
+    let (opens, closes) = shortest_window(schedule, now)?;
+    let window = closes.duration_since(opens);
+    let completes = spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd;
+    if completes && window + lead_time <= grace {
+        let message = format!(
+            "nothing is left of the window from {opens} to {closes} after \
+             gracefulShutdownTimeout ({})",
+            spec.graceful_shutdown_timeout
+        );
+        return Some(warning(EMPTY_SPAN, "spec.shutdown.endPolicy", message));
+    }
+    let leaving = grace.min(length(&spec.node_drain_timeout)?);
+    let is_short = lead_time > SignedDuration::ZERO && window < lead_time + leaving;
+    (is_short && window >= leaving).then(|| {
+        let message = format!(
+            "the window from {opens} to {closes} is shorter than provisioning (leadTime {}) and \
+             shutdown together",
+            spec.provisioning.lead_time
+        );
+        warning(SHORT_FOR_PROVISIONING, "spec.provisioning.leadTime", message)
+    })
+}
+
+/// The warnings about a calendar, as of `now`: SL013. A local date is not over before it is over
+/// everywhere.
+pub fn of_calendar(calendar: &ScheduleCalendar, now: Timestamp) -> Vec<LintWarning> {
+    let yesterday = now
+        .checked_sub(SignedDuration::from_hours(24))
+        .unwrap_or(now);
+    let today = jiff::tz::Offset::UTC.to_datetime(yesterday).date();
+    let dates = calendar.spec.dates();
+    let is_over = dates.first_from(today).is_none();
+    let message = "no date of the calendar is in the future";
+    let over = warning(CALENDAR_OVER, "spec.dates", message.to_owned());
+    is_over.then_some(over).into_iter().collect()
+}

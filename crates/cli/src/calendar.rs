@@ -1,0 +1,109 @@
+//! `5spot calendar import`: a ScheduleCalendar of an iCalendar file.
+
+mod icalendar;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io::{self, Read as _, Write};
+use std::path::PathBuf;
+
+use fivespot_api::{CalendarDate, name, rules, schedule_calendar::MOST_DATES};
+use serde_json::json;
+
+use crate::document::unreadable;
+use crate::{Failure, Outcome, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  5spot calendar import holidays.ics --name zurich | kubectl apply -f -
+  curl -s https://example.com/holidays.ics | 5spot calendar import - --name zurich";
+
+/// Arguments of `5spot calendar`.
+#[derive(Debug, clap::Args)]
+#[command(about = "Make ScheduleCalendars of other calendars", after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Import(ImportArgs),
+}
+
+/// Arguments of `5spot calendar import`.
+#[derive(Debug, clap::Args)]
+#[command(
+    about = "Print the ScheduleCalendar of an iCalendar file",
+    long_about = "Print the ScheduleCalendar of an iCalendar file (RFC 5545)\n\nEach event is \
+                  an entry with its local dates; an event that repeats every year is a date of \
+                  every year. An event that repeats in another way is refused.",
+    after_help = EXAMPLES
+)]
+struct ImportArgs {
+    /// The iCalendar file, - for standard input
+    #[arg(value_name = "FILE.ics|-")]
+    file: PathBuf,
+    /// Name of the ScheduleCalendar
+    #[arg(long, value_name = "NAME", default_value = "calendar")]
+    name: String,
+    /// Namespace of the ScheduleCalendar [default: that of whoever applies it]
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let Command::Import(args) = &args.command;
+    let (origin, text) = if args.file.as_os_str() == "-" {
+        let mut text = String::new();
+        let reading = io::stdin().lock().read_to_string(&mut text);
+        reading.map_err(|error| unreadable("standard input", &error))?;
+        ("standard input".to_owned(), text)
+    } else {
+        let origin = args.file.display().to_string();
+        let text = fs::read_to_string(&args.file);
+        (
+            origin.clone(),
+            text.map_err(|error| unreadable(&origin, &error))?,
+        )
+    };
+    let dates = import(&origin, &text)?;
+    let mut object = json!({
+        "apiVersion": name::API_VERSION,
+        "kind": name::CALENDAR_KIND,
+        "metadata": {"name": args.name},
+        "spec": {"dates": dates},
+    });
+    if let Some(namespace) = &args.namespace {
+        object["metadata"]["namespace"] = json!(namespace);
+    }
+    output::yaml(out, &object)?;
+    Ok(Outcome::Yes)
+}
+
+/// The entries of a calendar.
+///
+/// # Errors
+/// The text is no iCalendar file, has no event or too many, or one that repeats in a way that a
+/// ScheduleCalendar does not know.
+fn import(origin: &str, text: &str) -> Result<Vec<CalendarDate>, Failure> {
+    let dates = icalendar::dates(text).map_err(|why| {
+        Failure::new(origin, why).remedy("correct the file, or write the dates by hand")
+    })?;
+    if dates.is_empty() || dates.len() > MOST_DATES {
+        let why = format!("it has {} events", dates.len());
+        return Err(Failure::new(origin, why)
+            .remedy(format!("give a file with 1 to {MOST_DATES} events")));
+    }
+    let calendar: Result<fivespot_api::ScheduleCalendar, _> =
+        serde_json::from_value(json!({"metadata": {}, "spec": {"dates": dates}}));
+    let broken = calendar.map(|calendar| rules::check_calendar(&calendar));
+    match broken {
+        Ok(broken) => match broken.first() {
+            None => Ok(dates),
+            Some(violation) => Err(Failure::new(origin, violation)),
+        },
+        Err(error) => Err(Failure::new(origin, error)),
+    }
+}

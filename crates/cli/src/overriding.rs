@@ -1,0 +1,402 @@
+//! `5spot run`, `stop`, `hold`, `skip` and `overrides`: changes of schedules for a time.
+//!
+//! They write ScheduleOverrides and nothing of a ScheduledMachine, so that GitOps tools see no
+//! difference.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+
+use fivespot_api::schedule_override::LONGEST_OVERRIDE;
+use fivespot_api::{
+    OverrideMode, ScheduleCalendar, ScheduleOverride, ScheduledMachine, name, rules,
+};
+use fivespot_schedule::{Duration, Schedule};
+use jiff::{SignedDuration, Timestamp};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::ApiResource;
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::cluster::{self, Access};
+use crate::preview::{Context, Moment};
+use crate::{Failure, Format, Outcome, output, plain};
+
+const RUN: &str = "\
+Examples:
+  5spot run desk-042 --for 2h --reason INC-4711
+  5spot run desk-042 --until 2026-11-23T22:00:00Z";
+const STOP: &str = "\
+Examples:
+  5spot stop desk-042 --for 8h
+  5spot stop desk-042 -n team-a --until 2026-11-24";
+const HOLD: &str = "\
+Example:
+  5spot hold desk-042 --for 1h --reason 'moving racks'";
+const SKIP: &str = "\
+Example:
+  5spot skip desk-042 --reason 'no batch tonight'";
+const LIST: &str = "\
+Examples:
+  5spot overrides -A
+  5spot overrides --end desk-042-run-x7k2p";
+
+/// Arguments of `5spot run`.
+#[derive(Debug, clap::Args)]
+#[command(about = "Run a machine for a time, whatever its schedule says", after_help = RUN)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    span: SpanArgs,
+}
+
+/// Arguments of `5spot stop`.
+#[derive(Debug, clap::Args)]
+#[command(about = "Stop a machine for a time, whatever its schedule says", after_help = STOP)]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    span: SpanArgs,
+}
+
+/// Arguments of `5spot hold`.
+#[derive(Debug, clap::Args)]
+#[command(about = "Keep a machine as it is for a time: nothing is created or shut down", after_help = HOLD)]
+pub(crate) struct HoldArgs {
+    #[command(flatten)]
+    span: SpanArgs,
+}
+
+/// Which machine, until when, and why.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which-end").required(true))]
+struct SpanArgs {
+    /// Name of the ScheduledMachine
+    name: String,
+    /// How long, from now on: digits and one of s, m, h; at most 14 days
+    #[arg(long = "for", value_name = "DURATION", group = "which-end")]
+    length: Option<Duration>,
+    /// Until when: RFC 3339, or a date in the schedule's time zone
+    #[arg(long, value_name = "TIME", group = "which-end")]
+    until: Option<Moment>,
+    #[command(flatten)]
+    why: WhyArgs,
+}
+
+/// Arguments of `5spot skip`.
+#[derive(Debug, clap::Args)]
+#[command(about = "Skip the next window of a machine", after_help = SKIP)]
+pub(crate) struct SkipArgs {
+    /// Name of the ScheduledMachine
+    name: String,
+    #[command(flatten)]
+    why: WhyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct WhyArgs {
+    /// Why, for people
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    access: Access,
+}
+
+/// Arguments of `5spot overrides`.
+#[derive(Debug, clap::Args)]
+#[command(about = "List the overrides of schedules, or end one", after_help = LIST)]
+pub(crate) struct ListArgs {
+    /// End the override of this name: it is deleted
+    #[arg(long, value_name = "NAME")]
+    end: Option<String>,
+    /// The overrides of all namespaces
+    #[arg(short = 'A', long, conflicts_with = "end")]
+    all_namespaces: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    access: Access,
+}
+
+pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    override_now(OverrideMode::Run, &args.span, out)
+}
+
+pub(crate) fn stop(args: &StopArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    override_now(OverrideMode::Stop, &args.span, out)
+}
+
+pub(crate) fn hold(args: &HoldArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    override_now(OverrideMode::Hold, &args.span, out)
+}
+
+fn override_now(
+    mode: OverrideMode,
+    args: &SpanArgs,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    cluster::block_on(async {
+        let client = args.why.access.client().await?;
+        let now = cluster::now(&client).await;
+        let machine: ScheduledMachine = get(&client, &args.name).await?;
+        let end = end_of(args, &machine, now)?;
+        let asked = Asked {
+            mode,
+            start: None,
+            end,
+            reason: args.why.reason.as_deref(),
+        };
+        create(&client, &args.name, &asked, (&args.why, out)).await
+    })
+}
+
+fn end_of(
+    args: &SpanArgs,
+    machine: &ScheduledMachine,
+    now: Timestamp,
+) -> Result<Timestamp, Failure> {
+    let end = match (args.length, args.until) {
+        (Some(length), _) => now.checked_add(SignedDuration::from(length)),
+        (None, Some(until)) => {
+            let zone = fivespot_schedule::zone(&machine.spec.schedule.timezone);
+            Ok(until.instant_in(&zone.unwrap_or(jiff::tz::TimeZone::UTC)))
+        }
+        (None, None) => Ok(now),
+    };
+    end.map_err(|error| Failure::new("--for", error).remedy("give a shorter time"))
+}
+
+/// Stops the next window of the schedule.
+pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    cluster::block_on(async {
+        let client = args.why.access.client().await?;
+        let now = cluster::now(&client).await;
+        let machine: ScheduledMachine = get(&client, &args.name).await?;
+        let schedule = effective(&client, &machine).await?;
+        let (start, end) =
+            next_window(&schedule, now).ok_or_else(|| nothing_to_skip(&args.name))?;
+        let asked = Asked {
+            mode: OverrideMode::Stop,
+            start: Some(start),
+            end,
+            reason: args.why.reason.as_deref(),
+        };
+        create(&client, &args.name, &asked, (&args.why, out)).await
+    })
+}
+
+fn nothing_to_skip(name: &str) -> Failure {
+    let why = "no window of its schedule starts and ends within ten years";
+    Failure::new(format!("ScheduledMachine {name}"), why)
+        .remedy("use `5spot stop` with an end")
+}
+
+/// The first window that starts after `now`, with its end.
+fn next_window(schedule: &Schedule, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
+    let window = schedule.at(now);
+    let start = if window.is_open() {
+        schedule.at(window.until()?).until()?
+    } else {
+        window.until()?
+    };
+    Some((start, schedule.at(start).until()?))
+}
+
+/// The schedule of a machine with its calendars and overrides.
+async fn effective(
+    client: &Client,
+    machine: &ScheduledMachine,
+) -> Result<Schedule, Failure> {
+    let name = machine.metadata.name.as_deref().unwrap_or_default();
+    let namespace = machine.metadata.namespace.clone().unwrap_or_default();
+    let mut context = Context::default();
+    for calendar in list::<ScheduleCalendar>(client, None).await? {
+        context.add_calendar(namespace.clone(), &calendar);
+    }
+    for it in list::<ScheduleOverride>(client, None).await? {
+        context.add_override(namespace.clone(), it);
+    }
+    let schedule = machine.spec.schedule(&context.calendars(&namespace));
+    let schedule = schedule.map_err(|error| {
+        Failure::new(format!("the schedule of ScheduledMachine {name}"), error)
+            .remedy("correct the schedule")
+    })?;
+    Ok(schedule.with_overrides(context.overrides(machine, &namespace)))
+}
+
+/// An override that is asked for.
+struct Asked<'r> {
+    mode: OverrideMode,
+    start: Option<Timestamp>,
+    end: Timestamp,
+    reason: Option<&'r str>,
+}
+
+impl Asked<'_> {
+    fn manifest(&self, machine: &str) -> Value {
+        let mode = self.mode.as_str();
+        // What a server adds to the name needs room.
+        let stem: String = machine.chars().take(50).collect();
+        let mut object = json!({
+            "apiVersion": name::API_VERSION,
+            "kind": name::OVERRIDE_KIND,
+            "metadata": {"generateName": format!("{stem}-{}-", mode.to_lowercase())},
+            "spec": {
+                "targetRef": {"name": machine},
+                "mode": mode,
+                "endTime": whole(self.end).to_string(),
+            },
+        });
+        if let Some(start) = self.start {
+            object["spec"]["startTime"] = json!(whole(start).to_string());
+        }
+        if let Some(reason) = self.reason {
+            object["spec"]["reason"] = json!(reason);
+        }
+        object
+    }
+}
+
+fn whole(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
+async fn create(
+    client: &Client,
+    machine: &str,
+    asked: &Asked<'_>,
+    (why, out): (&WhyArgs, &mut dyn Write),
+) -> Result<Outcome, Failure> {
+    let manifest = asked.manifest(machine);
+    let unreadable = |error| Failure::new("the ScheduleOverride", error);
+    let object: ScheduleOverride =
+        serde_json::from_value(manifest.clone()).map_err(unreadable)?;
+    if let Some(violation) = rules::check_override(&object).first() {
+        return Err(Failure::new("the ScheduleOverride", violation)
+            .remedy("give another machine or time"));
+    }
+    let resource = ApiResource::erase::<ScheduleOverride>(&());
+    let api: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
+    let object = serde_json::from_value(manifest).map_err(unreadable)?;
+    let created = api.create(&PostParams::default(), &object).await;
+    let created = created.map_err(|error| {
+        Failure::new(
+            "creating the ScheduleOverride",
+            cluster::error_message(error),
+        )
+        .remedy(format!(
+            "end it at most {} days from now; ClusterRole {} has the rights",
+            LONGEST_OVERRIDE.as_hours() / 24,
+            name::OVERRIDE_EDITOR
+        ))
+    })?;
+    match why.output {
+        Format::Text => {
+            let named = created.metadata.name.unwrap_or_default();
+            writeln!(out, "{}", told(&plain::line(&named), machine, asked))?;
+        }
+        Format::Json => output::json(out, &created)?,
+        Format::Yaml => output::yaml(out, &created)?,
+    }
+    Ok(Outcome::Yes)
+}
+
+/// What was done, in one line.
+fn told(named: &str, machine: &str, asked: &Asked<'_>) -> String {
+    let what = match asked.mode {
+        OverrideMode::Run => "runs",
+        OverrideMode::Stop => "is stopped",
+        OverrideMode::Hold => "is held as it is",
+    };
+    let from = asked
+        .start
+        .map_or(String::new(), |start| format!(" from {}", whole(start)));
+    let end = whole(asked.end);
+    format!(
+        "{machine} {what}{from} until {end} (ScheduleOverride {named}; `5spot overrides --end \
+         {named}` ends it)"
+    )
+}
+
+/// Lists overrides, or ends one.
+pub(crate) fn overrides(
+    args: &ListArgs,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    cluster::block_on(async {
+        let client = args.access.client().await?;
+        if let Some(named) = &args.end {
+            let resource = ApiResource::erase::<ScheduleOverride>(&());
+            let api: Api<DynamicObject> = Api::default_namespaced_with(client, &resource);
+            let deleted = api.delete(named, &DeleteParams::default()).await;
+            deleted.map_err(|error| {
+                Failure::new(
+                    format!("deleting ScheduleOverride {named}"),
+                    cluster::error_message(error),
+                )
+                .remedy("`5spot overrides` lists them")
+            })?;
+            writeln!(out, "ScheduleOverride {} has ended", plain::line(named))?;
+            return Ok(Outcome::Yes);
+        }
+        let now = cluster::now(&client).await;
+        let everywhere = args.all_namespaces.then_some(Everywhere);
+        let found: Vec<ScheduleOverride> = list(&client, everywhere).await?;
+        match args.output {
+            Format::Text => table::print(out, &found, now)?,
+            Format::Json => output::json(out, &json!({"items": found}))?,
+            Format::Yaml => output::yaml(out, &json!({"items": found}))?,
+        }
+        Ok(Outcome::Yes)
+    })
+}
+
+/// In all namespaces, instead of the selected one.
+#[derive(Clone, Copy)]
+struct Everywhere;
+
+async fn list<K>(
+    client: &Client,
+    everywhere: Option<Everywhere>,
+) -> Result<Vec<K>, Failure>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let resource = ApiResource::erase::<K>(&());
+    let api: Api<DynamicObject> = match everywhere {
+        Some(Everywhere) => Api::all_with(client.clone(), &resource),
+        None => Api::default_namespaced_with(client.clone(), &resource),
+    };
+    let failed = |why: String| {
+        Failure::new(format!("reading {}s", resource.kind), why)
+            .remedy("check the cluster and your access to it")
+    };
+    let found = api.list(&ListParams::default()).await;
+    let found = found.map_err(|error| failed(cluster::error_message(error)))?;
+    let typed = found.items.into_iter().map(|mut item| {
+        item.types = None;
+        serde_json::to_value(item).and_then(serde_json::from_value)
+    });
+    typed
+        .collect::<Result<_, _>>()
+        .map_err(|error| failed(error.to_string()))
+}
+
+async fn get(client: &Client, machine: &str) -> Result<ScheduledMachine, Failure> {
+    let resource = ApiResource::erase::<ScheduledMachine>(&());
+    let api: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
+    let failed = |why: String| {
+        Failure::new(format!("reading ScheduledMachine {machine}"), why)
+            .remedy("check the name and the namespace (-n)")
+    };
+    let found = api.get(machine).await;
+    let found = found.map_err(|error| failed(cluster::error_message(error)))?;
+    serde_json::to_value(found)
+        .and_then(serde_json::from_value)
+        .map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,76 @@
+//! Overrides as a table.
+
+use std::io::{self, Write};
+
+use fivespot_api::ScheduleOverride;
+use jiff::Timestamp;
+
+use crate::plain;
+
+/// Prints a line for each override, those that end first before the others.
+pub(super) fn print(
+    out: &mut dyn Write,
+    overrides: &[ScheduleOverride],
+    now: Timestamp,
+) -> io::Result<()> {
+    if overrides.is_empty() {
+        return writeln!(out, "no ScheduleOverride");
+    }
+    let mut sorted: Vec<&ScheduleOverride> = overrides.iter().collect();
+    sorted.sort_by_key(|it| it.end());
+    let heads = [
+        "NAMESPACE",
+        "NAME",
+        "MODE",
+        "TARGET",
+        "FROM",
+        "UNTIL",
+        "STATE",
+        "REASON",
+    ];
+    let mut rows = vec![heads.map(str::to_owned)];
+    rows.extend(sorted.into_iter().map(|it| row(it, now)));
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        writeln!(out, "{}", line.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn row(it: &ScheduleOverride, now: Timestamp) -> [String; 8] {
+    let text = |text: Option<&str>| plain::line(text.unwrap_or("-")).into_owned();
+    let target = it
+        .spec
+        .target_ref
+        .as_ref()
+        .map(|target| target.name.as_str());
+    let start = it.start().map(|start| start.to_string());
+    let end = it.end().map(|end| end.to_string());
+    [
+        text(it.metadata.namespace.as_deref()),
+        text(it.metadata.name.as_deref()),
+        it.spec.mode.as_str().to_owned(),
+        text(target.or(Some("(selector)"))),
+        text(start.as_deref()),
+        text(end.as_deref()),
+        state(it, now).to_owned(),
+        text(it.spec.reason.as_deref()),
+    ]
+}
+
+fn state(it: &ScheduleOverride, now: Timestamp) -> &'static str {
+    match (it.start(), it.end()) {
+        (_, Some(end)) if end <= now => "ended",
+        (Some(start), _) if now < start => "waiting",
+        (_, Some(_)) => "in force",
+        (_, None) => "invalid",
+    }
+}
