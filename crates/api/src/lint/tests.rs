@@ -205,7 +205,9 @@ const NIGHT: &str =
     r#"{"name": "night", "days": ["mon-fri"], "start": "19:00", "end": "07:30"}"#;
 
 fn windows(windows: &[&str]) -> [(&'static str, Value); 3] {
-    let windows = windows.iter().map(|it| serde_json::from_str(it).unwrap());
+    let windows = windows
+        .iter()
+        .map(|it| serde_json::from_str::<Value>(it).unwrap());
     [
         ("schedule.daysOfWeek", json!([])),
         ("schedule.hoursOfDay", json!([])),

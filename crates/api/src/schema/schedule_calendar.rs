@@ -3,8 +3,11 @@
 use serde_json::{Value, json};
 
 use super::schedule::entry_name;
-use super::{MAX_SHORT, list_map, object, string, with};
+use super::{list_map, object, string, with};
 use crate::schedule_calendar::MOST_DATES;
+
+/// Room for a date, and for what is written instead of one: a calendar has many.
+const MAX_DATE: u32 = 24;
 
 /// The schema of the whole object.
 pub(crate) fn schedule_calendar() -> Value {
@@ -15,15 +18,15 @@ pub(crate) fn schedule_calendar() -> Value {
             ("name", entry_name("The name of the entry.")),
             (
                 "date",
-                string("The date: YYYY-MM-DD, or MM-DD for every year.", MAX_SHORT),
+                string("The date: YYYY-MM-DD, or MM-DD for every year.", MAX_DATE),
             ),
             (
                 "startDate",
-                string("The first date of a range, YYYY-MM-DD.", MAX_SHORT),
+                string("The first date of a range, YYYY-MM-DD.", MAX_DATE),
             ),
             (
                 "endDate",
-                string("The last date of a range, YYYY-MM-DD, included.", MAX_SHORT),
+                string("The last date of a range, YYYY-MM-DD, included.", MAX_DATE),
             ),
         ],
     );
