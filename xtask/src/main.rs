@@ -117,10 +117,7 @@ fn main() -> ExitCode {
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),
-        ["release", words @ ..] => match release::Plan::read(words) {
-            Some(plan) => release::run(&root(), &plan).map(none),
-            None => return usage(),
-        },
+        ["release", words @ ..] => release::run(&root(), words).map(none),
         ["krew", folder] => release::krew(Path::new(folder)).map(none),
         ["tools"] => tool::build(&root()).map(none),
         _ => return usage(),

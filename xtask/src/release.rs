@@ -64,8 +64,10 @@ impl Plan {
 /// Makes every file of a release, and prints its size.
 ///
 /// # Errors
-/// A program is missing or fails, or a file cannot be written.
-pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
+/// The words are not understood, a program is missing or fails, or a file cannot be written.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
+    let plan = &Plan::read(words)
+        .ok_or("say: release --dry-run [--registry PREFIX] [--binaries DIR]")?;
     let out = target(root).join("release-files");
     if out.exists() {
         fs::remove_dir_all(&out)?;

@@ -59,7 +59,6 @@ impl Images<'_> {
             command
         };
         let id = context.join(format!("{target}.id"));
-        let version = env!("CARGO_PKG_VERSION");
         run_program(
             buildah(&[
                 "build",
@@ -71,17 +70,7 @@ impl Images<'_> {
             .args(["--target", target, "--timestamp", self.time])
             .args(["--arch", self.architecture, "--os", "linux"])
             .arg(format!("--build-arg=DIST={}", self.architecture))
-            .arg(format!(
-                "--label=org.opencontainers.image.version={version}"
-            ))
-            .arg(format!(
-                "--label=org.opencontainers.image.source={}",
-                env!("CARGO_PKG_REPOSITORY")
-            ))
-            .arg(format!(
-                "--label=org.opencontainers.image.licenses={}",
-                env!("CARGO_PKG_LICENSE")
-            ))
+            .args(labels())
             .arg("--ignorefile=/dev/null")
             .arg("--file")
             .arg(self.root.join("Containerfile"))
@@ -105,4 +94,14 @@ impl Images<'_> {
         );
         Ok(())
     }
+}
+
+/// What registries show of an image.
+fn labels() -> [String; 3] {
+    [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("source", env!("CARGO_PKG_REPOSITORY")),
+        ("licenses", env!("CARGO_PKG_LICENSE")),
+    ]
+    .map(|(key, value)| format!("--label=org.opencontainers.image.{key}={value}"))
 }

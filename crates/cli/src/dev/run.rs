@@ -77,12 +77,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
         })
     };
     print_start(&printer, &args, &clock, &format!("https://{address}"));
-    printer.print(&format!("export KUBECONFIG={}", written.display()));
-    if args.until.is_none() {
-        printer.print(
-            "in a second terminal, run the line above and `kubectl get sm -w`; Ctrl-C ends this",
-        );
-    }
+    print_next(&printer, &args, &written);
     dashboard::start(&printer, &server, &clock, address).await?;
     apply(&printer, &args, &server, objects).await?;
 
@@ -105,6 +100,16 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
         kubeconfig::remove(&written, &kubeconfig);
     }
     Ok(print_end(&printer, &clock, end))
+}
+
+/// Prints what to type next.
+fn print_next(printer: &Printer, args: &Args, kubeconfig: &std::path::Path) {
+    printer.print(&format!("export KUBECONFIG={}", kubeconfig.display()));
+    if args.until.is_none() {
+        printer.print(
+            "in a second terminal, run the line above and `kubectl get sm -w`; Ctrl-C ends this",
+        );
+    }
 }
 
 /// Applies the given objects, or the examples whose kinds are served.

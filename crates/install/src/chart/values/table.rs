@@ -1,5 +1,7 @@
 //! What may differ from one installation by the chart to another: one row per value.
 
+mod optional;
+
 use serde_json::{Value, json};
 
 use super::Entry;
@@ -20,12 +22,15 @@ pub(super) fn entries() -> Vec<Entry> {
         "the operator and of the webhook, with 5spot as its entry point",
     );
     all.extend(deployment());
+    all.extend(scheduling());
+    all.extend(pod());
     all.extend(behaviour());
+    all.extend(scope());
     all.extend(permissions());
     all.extend(network());
-    all.extend(monitoring());
-    all.extend(optional_parts());
-    all.extend(metadata());
+    all.extend(optional::monitoring());
+    all.extend(optional::optional_parts());
+    all.extend(optional::metadata());
     all
 }
 
@@ -138,6 +143,11 @@ fn deployment() -> Vec<Entry> {
             "Resource requests and limits of a replica. docs/scale.md shows the memory use by \
              number of machines.",
         ),
+    ]
+}
+
+fn scheduling() -> Vec<Entry> {
+    vec![
         entry(
             "nodeSelector",
             json!({}),
@@ -162,6 +172,11 @@ fn deployment() -> Vec<Entry> {
             text(),
             "PriorityClass of the operator and the webhook, such as system-cluster-critical.",
         ),
+    ]
+}
+
+fn pod() -> Vec<Entry> {
+    vec![
         entry(
             "podLabels",
             json!({}),
@@ -229,6 +244,11 @@ fn behaviour() -> Vec<Entry> {
             seconds(),
             "Interval between renewals of the Lease.",
         ),
+    ]
+}
+
+fn scope() -> Vec<Entry> {
+    vec![
         entry(
             "namespaces",
             json!([]),
@@ -345,117 +365,6 @@ fn network() -> Vec<Entry> {
             json!(controller::Network::default().metrics_namespace),
             label(),
             "Namespace from which the metrics port may be read.",
-        ),
-    ]
-}
-
-fn monitoring() -> Vec<Entry> {
-    vec![
-        entry(
-            "monitoring.serviceMonitor.enabled",
-            json!(false),
-            flag(),
-            "Whether to create a ServiceMonitor (needs the CRDs of the Prometheus operator).",
-        ),
-        entry(
-            "monitoring.podMonitor.enabled",
-            json!(false),
-            flag(),
-            "Whether to create a PodMonitor instead; not both.",
-        ),
-        entry(
-            "monitoring.interval",
-            json!("30s"),
-            json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
-            "Interval between two scrapes of the ServiceMonitor or PodMonitor.",
-        ),
-        entry(
-            "monitoring.rules.enabled",
-            json!(false),
-            flag(),
-            "Whether to create a PrometheusRule with the alerts.",
-        ),
-        entry(
-            "monitoring.dashboard.enabled",
-            json!(false),
-            flag(),
-            "Whether to create a ConfigMap with the Grafana dashboard.",
-        ),
-        entry(
-            "monitoring.labels",
-            json!({}),
-            texts(),
-            "Additional labels of these objects, such as the one by which your Prometheus selects \
-             monitors and rules.",
-        ),
-    ]
-}
-
-fn optional_parts() -> Vec<Entry> {
-    let mut all = vec![
-        entry(
-            "webhook.enabled",
-            json!(false),
-            flag(),
-            "Whether to run the validating webhook, for clusters without admission policies.",
-        ),
-        entry(
-            "webhook.replicas",
-            json!(2),
-            json!({"type": "integer", "minimum": 1}),
-            "Number of replicas of the webhook; all of them serve.",
-        ),
-        entry(
-            "webhook.certManager",
-            json!(false),
-            flag(),
-            "Whether cert-manager issues the certificate of the webhook. If false, the webhook \
-             issues it itself.",
-        ),
-        entry(
-            "agent.enabled",
-            json!(false),
-            flag(),
-            "Whether to install the agent of emergency reclaim in this cluster. Needed where \
-             nodeAccess is management; workload clusters get it by `5spot generate agent`.",
-        ),
-        entry(
-            "agent.detection",
-            json!("events"),
-            json!({"enum": ["events", "scan"]}),
-            "How the agent detects processes: events (of the kernel, as root with NET_ADMIN in \
-             the network namespace of the host) or scan (of /proc, without root).",
-        ),
-    ];
-    all.extend(image(
-        "agent.image",
-        "the agent, with 5spot-reclaim-agent as its entry point",
-    ));
-    all
-}
-
-fn metadata() -> Vec<Entry> {
-    let name =
-        json!({"type": "string", "pattern": "^$|^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$"});
-    vec![
-        entry(
-            "fullnameOverride",
-            json!(""),
-            name,
-            "Name of the Deployment, the ServiceAccount and the roles of the operator. Empty \
-             means 5spot-controller.",
-        ),
-        entry(
-            "commonLabels",
-            json!({}),
-            texts(),
-            "Additional labels of every object.",
-        ),
-        entry(
-            "commonAnnotations",
-            json!({}),
-            texts(),
-            "Additional annotations of every object.",
         ),
     ]
 }

@@ -1,0 +1,116 @@
+//! The values of what is installed only where it is asked for, and of every object.
+
+use serde_json::json;
+
+use super::{Entry, entry, flag, image, texts};
+
+pub(super) fn monitoring() -> Vec<Entry> {
+    vec![
+        entry(
+            "monitoring.serviceMonitor.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a ServiceMonitor (needs the CRDs of the Prometheus operator).",
+        ),
+        entry(
+            "monitoring.podMonitor.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a PodMonitor instead; not both.",
+        ),
+        entry(
+            "monitoring.interval",
+            json!("30s"),
+            json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
+            "Interval between two scrapes of the ServiceMonitor or PodMonitor.",
+        ),
+        entry(
+            "monitoring.rules.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a PrometheusRule with the alerts.",
+        ),
+        entry(
+            "monitoring.dashboard.enabled",
+            json!(false),
+            flag(),
+            "Whether to create a ConfigMap with the Grafana dashboard.",
+        ),
+        entry(
+            "monitoring.labels",
+            json!({}),
+            texts(),
+            "Additional labels of these objects, such as the one by which your Prometheus selects \
+             monitors and rules.",
+        ),
+    ]
+}
+
+pub(super) fn optional_parts() -> Vec<Entry> {
+    let mut all = vec![
+        entry(
+            "webhook.enabled",
+            json!(false),
+            flag(),
+            "Whether to run the validating webhook, for clusters without admission policies.",
+        ),
+        entry(
+            "webhook.replicas",
+            json!(2),
+            json!({"type": "integer", "minimum": 1}),
+            "Number of replicas of the webhook; all of them serve.",
+        ),
+        entry(
+            "webhook.certManager",
+            json!(false),
+            flag(),
+            "Whether cert-manager issues the certificate of the webhook. If false, the webhook \
+             issues it itself.",
+        ),
+        entry(
+            "agent.enabled",
+            json!(false),
+            flag(),
+            "Whether to install the agent of emergency reclaim in this cluster. Needed where \
+             nodeAccess is management; workload clusters get it by `5spot generate agent`.",
+        ),
+        entry(
+            "agent.detection",
+            json!("events"),
+            json!({"enum": ["events", "scan"]}),
+            "How the agent detects processes: events (of the kernel, as root with NET_ADMIN in \
+             the network namespace of the host) or scan (of /proc, without root).",
+        ),
+    ];
+    all.extend(image(
+        "agent.image",
+        "the agent, with 5spot-reclaim-agent as its entry point",
+    ));
+    all
+}
+
+pub(super) fn metadata() -> Vec<Entry> {
+    let name =
+        json!({"type": "string", "pattern": "^$|^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$"});
+    vec![
+        entry(
+            "fullnameOverride",
+            json!(""),
+            name,
+            "Name of the Deployment, the ServiceAccount and the roles of the operator. Empty \
+             means 5spot-controller.",
+        ),
+        entry(
+            "commonLabels",
+            json!({}),
+            texts(),
+            "Additional labels of every object.",
+        ),
+        entry(
+            "commonAnnotations",
+            json!({}),
+            texts(),
+            "Additional annotations of every object.",
+        ),
+    ]
+}
