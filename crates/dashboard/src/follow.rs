@@ -81,7 +81,7 @@ async fn others(changes: impl Changes, report: impl Fn(Name, Option<Value>)) {
                 report(name, None);
             }
             Err(error) => {
-                tracing::debug!(%error, "a watch of overrides or calendars ended")
+                tracing::debug!(%error, "a watch of overrides or calendars ended");
             }
         }
     }

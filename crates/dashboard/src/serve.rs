@@ -125,7 +125,7 @@ impl Dashboard {
         let follow = async move {
             following.begun.notified().await;
             loop {
-                follow::follow(&following.reader, &following.state).await;
+                Box::pin(follow::follow(&following.reader, &following.state)).await;
                 // Watches end only where a client cannot be used at all.
                 tokio::time::sleep(HEAD_TIMEOUT).await;
             }

@@ -118,7 +118,11 @@ fn month_of(usage: &mut Usage, at: Timestamp) -> &mut UsageMonth {
     let date = at.to_zoned(TimeZone::UTC).date();
     let name = format!("{:04}-{:02}", date.year(), date.month());
     let place = usage.months.partition_point(|month| month.month < name);
-    if usage.months.get(place).is_none_or(|month| month.month != name) {
+    if usage
+        .months
+        .get(place)
+        .is_none_or(|month| month.month != name)
+    {
         let month = UsageMonth {
             month: name,
             ..UsageMonth::default()

@@ -272,11 +272,16 @@ fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
     let came_up = march.provisioning_seconds;
     assert_eq!(march.active_seconds, 9 * 3_600 - came_up);
     assert_eq!(march.late_seconds, came_up);
-    assert_eq!(usage.accounted_state, Some(fivespot_api::AccountedState::None));
+    assert_eq!(
+        usage.accounted_state,
+        Some(fivespot_api::AccountedState::None)
+    );
 
     let end = "2026-04-01T10:00:00Z";
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, "2026-03-31T20:00:00Z"), Memory::default());
+    let (mut world, mut memory) = (
+        World::new(Contract::V1Beta2, "2026-03-31T20:00:00Z"),
+        Memory::default(),
+    );
     let all = vec![overriding(OverrideMode::Run, None, "2026-04-01T02:00:00Z")];
     world.schedule.overrides = all;
     world.run_until(&mut memory, end);
