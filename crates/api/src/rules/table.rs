@@ -19,6 +19,8 @@ const A_FIRING: &str = "!self.matches('^[0-9]+[smh]$') \
     || self.matches('^0*[0-9]{1,6}[smh]$') \
     && duration(self) >= duration('1m') && duration(self) <= duration('168h')";
 
+const NO_LAST_CALL: &str = "!self.matches('^[0-9]+[smh]$') || self.matches('^0+[smh]$')";
+
 const AT_MOST_TWO_HOURS: &str = "!self.matches('^[0-9]+[smh]$') \
     || self.matches('^0*[0-9]{1,4}[smh]$') && duration(self) <= duration('2h')";
 
@@ -1375,7 +1377,7 @@ pub const RULES: &[Rule] = &[
         layer: Layer::SchemaAndPolicy,
         predicate: Some(predicate::is_a_duration),
         examples: Examples::Text {
-            accepts: &["0s", "30m"],
+            accepts: &["0s", "0m"],
             rejects: &["", "30", "-5m"],
         },
         why: "A last call that cannot be read would be none.",
@@ -1383,15 +1385,15 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "SM072",
         path: "spec.shutdown.lastCall",
-        cel: AT_MOST_A_DAY,
+        cel: NO_LAST_CALL,
         inputs: &[],
-        message: "must be at most 24h",
+        message: "must be 0s; a last call is not supported yet",
         layer: Layer::SchemaAndPolicy,
-        predicate: Some(predicate::is_at_most_a_day),
+        predicate: Some(predicate::is_no_time),
         examples: Examples::Text {
-            accepts: &["0s", "24h"],
-            rejects: &["25h", "99999999999999999999h"],
+            accepts: &["0s", "0m"],
+            rejects: &["1s", "30m", "25h"],
         },
-        why: "A Node that is about to leave all the time is of little use.",
+        why: "The operator does not apply it yet, and nothing is accepted and then ignored.",
     },
 ];

@@ -46,7 +46,7 @@ fn full() -> Value {
             "killIfCommands": ["game"],
             "nodeTaints": [taint],
             "provisioning": {"leadTime": "10m", "timeout": "20m", "minimumRun": "30m"},
-            "shutdown": {"endPolicy": "CompleteByWindowEnd", "lastCall": "15m"},
+            "shutdown": {"endPolicy": "CompleteByWindowEnd", "lastCall": "0s"},
         },
         "status": {
             "phase": "ShuttingDown", "message": "leaving", "inSchedule": false,
