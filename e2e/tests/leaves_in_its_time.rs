@@ -146,9 +146,9 @@ async fn every_shipped_example_keeps_its_word() {
             "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
         for machine in cluster.list(machines).await {
             let name = machine["metadata"]["name"].as_str().unwrap();
-            let day = instant("2026-03-07T00:00:00Z");
-            cluster.wait_for_phase(name, "Active", day).await;
-            cluster.wait_for_phase(name, "Inactive", day).await;
+            let end = instant("2026-03-14T00:00:00Z");
+            cluster.wait_for_phase(name, "Active", end).await;
+            cluster.wait_for_phase(name, "Inactive", end).await;
             played += 1;
         }
     }

@@ -61,7 +61,7 @@ const ROOMS: &[Room] = &[
         is_pure: true,
     },
     Room {
-        name: "chart",
+        name: "drawing",
         may_use: &["schedule"],
         is_pure: true,
     },
@@ -96,7 +96,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "dashboard",
-        may_use: &["api", "schedule", "plan", "chart", "controller"],
+        may_use: &["api", "schedule", "plan", "drawing", "controller"],
         is_pure: false,
     },
     Room {
@@ -128,7 +128,7 @@ const ROOMS: &[Room] = &[
             "admission",
             "capi",
             "plan",
-            "chart",
+            "drawing",
             "clock",
             "controller",
             "dashboard",

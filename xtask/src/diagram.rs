@@ -2,7 +2,7 @@
 
 use fivespot_api::Phase;
 use fivespot_api::manifest::GeneratedFile;
-use fivespot_chart::diagram::{Arrow, Diagram, Shape, svg};
+use fivespot_drawing::diagram::{Arrow, Diagram, Shape, svg};
 use fivespot_install::pod::METRICS_PORT;
 use fivespot_install::webhook::PORT as WEBHOOK_PORT;
 

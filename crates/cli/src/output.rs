@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write};
 
 use clap::ValueEnum;
-use fivespot_chart::terminal::Screen;
+use fivespot_drawing::terminal::Screen;
 use serde::Serialize;
 
 use crate::Failure;

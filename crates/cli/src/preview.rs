@@ -17,9 +17,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use fivespot_chart::terminal::Screen;
-use fivespot_chart::{html, svg};
 use fivespot_clock::Clock;
+use fivespot_drawing::terminal::Screen;
+use fivespot_drawing::{html, svg};
 use jiff::Timestamp;
 use serde::Serialize;
 

@@ -396,24 +396,19 @@ fn note_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
     };
     context.queue.rank(key, rank);
     if !plan.confirm {
-        let is_active = status.is_some_and(|status| status.in_schedule);
-        context.metrics.evaluated(is_active);
+        context.metrics.evaluated(is_open);
     }
 }
 
 fn note_failure(context: &Context, key: &Key, failed: FailedStep) {
-    let FailedStep {
-        step,
-        cause,
-        message,
-    } = failed;
+    let step = failed.step;
     context.state(key, |state| {
         let attempts = state.memory.attempts(step).saturating_add(1);
         let wait = context.backoff.wait(&(key, step), attempts);
         state.memory.failed(Failure {
             step,
-            cause,
-            message,
+            cause: failed.cause,
+            message: failed.message,
             attempts,
             // The answer may have been long in coming.
             retry_at: after(context.queue.now(), wait),

@@ -1,6 +1,6 @@
 //! The style sheet and the script.
 
-use fivespot_chart::{html, style};
+use fivespot_drawing::{html, style};
 
 /// Keeps pages up to date: where the server says that something has changed, the part that
 /// changes is fetched again. Pages work without it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::{Phase, ScheduleOverride, ScheduleSpec, ScheduledMachine};
-use fivespot_chart::{Kind, Span, planned};
+use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::{Dates, Schedule};
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{DynamicObject, ObjectMeta};

@@ -1,7 +1,7 @@
 //! The course of the last shutdown of a machine, from its status and its Events.
 
 use fivespot_api::{Phase, ScheduledMachine, Shutdown, ShutdownReason};
-use fivespot_chart::timeline::{Entry, Mark, Timeline};
+use fivespot_drawing::timeline::{Entry, Mark, Timeline};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

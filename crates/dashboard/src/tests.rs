@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
 use fivespot_api::{Phase, ScheduleOverride, ScheduledMachine};
-use fivespot_chart::Kind;
-use fivespot_chart::timeline::Mark;
 use fivespot_clock::Clock;
+use fivespot_drawing::Kind;
+use fivespot_drawing::timeline::Mark;
 use fivespot_schedule::DateEntry;
 use futures::FutureExt as _;
 use http::{Method, Request, Response, StatusCode, header};

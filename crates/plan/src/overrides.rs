@@ -1,6 +1,7 @@
 //! What to do about one ScheduleOverride: its status, and its deletion after its end.
 
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus};
+use fivespot_schedule::Override;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -61,7 +62,6 @@ pub fn plan_override(
         );
     };
     let (start, end) = (override_.start, override_.end);
-    let is_over = end <= now;
     let deletion = after(end, KEPT);
     if deletion <= now && !object.is_kept() {
         return OverridePlan {
@@ -69,6 +69,24 @@ pub fn plan_override(
             ..OverridePlan::default()
         };
     }
+    let [active, expired] = in_force(&override_, now);
+    let found = [active, expired, target_found(matched), ignored(matched)];
+    let mut plan = planned(
+        object,
+        &before,
+        status(object, &before, &found, now),
+        matched,
+    );
+    let kept = (!object.is_kept()).then_some(deletion);
+    let edges = start.into_iter().chain([end]).chain(kept);
+    plan.wake = edges.filter(|due| *due > now).min();
+    plan
+}
+
+/// Whether the override is in force and whether it has ended, as conditions.
+fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
+    let (start, end) = (override_.start, override_.end);
+    let is_over = end <= now;
     let has_begun = start.is_none_or(|start| start <= now);
     let until = next_whole_second(end);
     let active = match (has_begun, is_over) {
@@ -96,17 +114,7 @@ pub fn plan_override(
             format!("it ends at {until}"),
         )
     };
-    let found = [active, expired, target_found(matched), ignored(matched)];
-    let mut plan = planned(
-        object,
-        &before,
-        status(object, &before, &found, now),
-        matched,
-    );
-    let kept = (!object.is_kept()).then_some(deletion);
-    let edges = start.into_iter().chain([end]).chain(kept);
-    plan.wake = edges.filter(|due| *due > now).min();
-    plan
+    [active, expired]
 }
 
 fn target_found(matched: &Matched) -> Found {

@@ -80,10 +80,11 @@ pub(crate) fn next(
     for found in findings.into_iter().flatten() {
         condition::set(conditions, found, case.subject.generation, case.now);
     }
-    if !matches!(
+    let is_observed = !matches!(
         outcome.state,
         State::Paused(_) | State::NotObservable { .. }
-    ) {
+    );
+    if is_observed {
         set_last_provisioning(case, outcome, &mut status);
         let actions = &outcome.actions;
         set_taints(case, Done { decision, actions }, &mut status);

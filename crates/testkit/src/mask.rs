@@ -3,8 +3,18 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Puts `<time>` in the place of every instant in `value`, also of those within sentences, and in
-/// the place of every text of `names` what it is to be called.
+/// The counts of `status.usage`, and the month that they are of.
+const USAGE: [&str; 5] = [
+    "month",
+    "activeSeconds",
+    "wantedSeconds",
+    "provisioningSeconds",
+    "lateSeconds",
+];
+
+/// Puts `<time>` in the place of every instant in `value`, also of those within sentences,
+/// `<usage>` in that of the months and counts of `status.usage`, and in the place of every text
+/// of `names` what it is to be called.
 pub fn mask(value: &mut Value, names: &[(String, String)]) {
     match value {
         Value::String(text) => {
@@ -23,7 +33,12 @@ pub fn mask(value: &mut Value, names: &[(String, String)]) {
         }
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, names)),
         Value::Object(members) => {
-            members.values_mut().for_each(|member| mask(member, names));
+            for (name, member) in members {
+                if USAGE.contains(&name.as_str()) {
+                    *member = "<usage>".into();
+                }
+                mask(member, names);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -40,10 +55,12 @@ mod tests {
         let mut value = json!({
             "at": "2026-03-06T22:50:04Z",
             "told": ["reclaimed (2026-03-06T22:50:04Z steam); on node-7"],
+            "months": [{"month": "2026-03", "activeSeconds": 589, "reclaims": 1}],
         });
         mask(&mut value, &[("node-7".to_owned(), "worker".to_owned())]);
         let alike = json!({
             "at": "<time>", "told": ["reclaimed (<time> steam); on worker"],
+            "months": [{"month": "<usage>", "activeSeconds": "<usage>", "reclaims": 1}],
         });
         assert_eq!(value, alike);
     }

@@ -18,16 +18,16 @@ async fn get_shows_what_matters_in_columns() {
     let session = Session::with_worker(WITHIN).await;
     session.cluster.pass_to("2026-03-06T15:30:00Z").await;
     assert_snapshot!(session.kubectl("get sm").await, @r"
-    NAME     PHASE    INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
-    worker   Active   true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
+    NAME     PHASE    READY   INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
+    worker   Active   True    true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
     ");
     assert_snapshot!(session.kubectl("get scheduledmachines -o wide").await, @r#"
-    NAME     PHASE    INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE   DAYS          HOURS      CRON   KILLSWITCH
-    worker   Active   true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m   ["mon-fri"]   ["9-17"]          false
+    NAME     PHASE    READY   INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE   REASON           MESSAGE                                                DAYS          HOURS      CRON   KILLSWITCH
+    worker   Active   True    true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m   MachineRunning   Node worker is in service until 2026-03-06T23:00:00Z   ["mon-fri"]   ["9-17"]          false
     "#);
     assert_snapshot!(session.kubectl("get sm,machines,nodes -A").await, @r"
-    NAMESPACE   NAME                                      PHASE    INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
-    default     scheduledmachine.5spot.finos.org/worker   Active   true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
+    NAMESPACE   NAME                                      PHASE    READY   INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
+    default     scheduledmachine.5spot.finos.org/worker   Active   True    true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
 
     NAMESPACE   NAME                              CLUSTER              NODE NAME   PHASE     AGE
     default     machine.cluster.x-k8s.io/worker   production-cluster   worker      Running   30m
@@ -54,8 +54,8 @@ async fn explain_tells_what_a_field_means() {
 
 
     DESCRIPTION:
-        When the machine runs: either daysOfWeek and hoursOfDay, or cron and
-        duration.
+        When the machine runs: daysOfWeek and hoursOfDay, or cron and duration, or
+        windows. In addition, exceptions for dates.
 
     FIELDS:
       cron	<string>
@@ -75,15 +75,23 @@ async fn explain_tells_what_a_field_means() {
         Whether the schedule is enabled. Disabling it does not remove a running
         machine.
 
+      exceptions	<[]Object>
+        Dates on which the schedule does not apply. The first exception that matches
+        the local date decides.
+
       hoursOfDay	<[]string>
         Hours in which the machine runs, both ends included: 9-17 is from 09:00:00
         to 17:59:59. Ranges may cross midnight, such as 22-6, which for a single day
         means its first and its last hours. Entries may be comma-separated lists.
 
       timezone	<string>
-        The IANA time zone of days, hours and cron, such as Europe/Zurich. At
-        daylight saving time changes, a skipped hour is never active and a repeated
-        hour is active twice.
+        The IANA time zone of days, hours, cron, windows and exceptions, such as
+        Europe/Zurich. At daylight saving time changes, a skipped hour is never
+        active and a repeated hour is active twice.
+
+      windows	<[]Object>
+        Windows in which the machine runs, instead of daysOfWeek, hoursOfDay and
+        cron. Adjacent or overlapping windows are merged.
     ");
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The CEL expressions decide; these agree with them, which is tested on generated values.
 
+mod cron;
 mod time;
 
 use std::str::FromStr;
@@ -9,6 +10,10 @@ use std::str::FromStr;
 use fivespot_schedule::{Days, Duration};
 use serde_json::Value;
 
+pub(super) use cron::{
+    has_cron_days_of_month, has_cron_days_of_week, has_cron_hours, has_cron_minutes,
+    has_cron_months, has_five_fields,
+};
 pub(super) use time::{
     are_all_days, has_calendar_or_dates, has_date_or_range, has_dates_in_order,
     has_one_end, has_one_target, has_times_in_order, is_a_date, is_a_date_of_some_year,
@@ -146,110 +151,6 @@ pub(super) fn are_hours_of_a_day(node: &Value, _: &Value) -> bool {
         !are_hours_of_any_size(text)
             || every_end(text, |end| is_number_within(end, 0, 23))
     })
-}
-
-fn cron_fields(text: &str) -> Option<[&str; 5]> {
-    let outer_space = text.starts_with(' ') || text.ends_with(' ');
-    let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
-    words.try_into().ok().filter(|_| !outer_space)
-}
-
-pub(super) fn has_five_fields(node: &Value, _: &Value) -> bool {
-    text(node, |text| cron_fields(text).is_some())
-}
-
-/// One cron field: the numbers it may hold, and the names for them.
-struct CronField {
-    place: usize,
-    least: u32,
-    most: u32,
-    names: &'static [&'static str],
-}
-
-impl CronField {
-    fn holds(&self, node: &Value) -> bool {
-        text(node, |text| {
-            cron_fields(text)
-                .and_then(|fields| fields.get(self.place).copied())
-                .is_none_or(|field| field.split(',').all(|entry| self.is_entry(entry)))
-        })
-    }
-
-    fn is_entry(&self, entry: &str) -> bool {
-        let (range, step) = entry
-            .split_once('/')
-            .map_or((entry, None), |(r, s)| (r, Some(s)));
-        let is_step = step.is_none_or(|step| {
-            is_number(step) && step.bytes().any(|digit| digit != b'0')
-        });
-        let is_range = match range.split_once('-') {
-            Some((first, last)) => self.is_value(first) && self.is_value(last),
-            None => range == "*" || step.is_none() && self.is_value(range),
-        };
-        is_step && is_range
-    }
-
-    fn is_value(&self, value: &str) -> bool {
-        self.names
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(value))
-            || is_number_within(value, self.least, self.most)
-    }
-}
-
-pub(super) fn has_cron_minutes(node: &Value, _: &Value) -> bool {
-    CronField {
-        place: 0,
-        least: 0,
-        most: 59,
-        names: &[],
-    }
-    .holds(node)
-}
-
-pub(super) fn has_cron_hours(node: &Value, _: &Value) -> bool {
-    CronField {
-        place: 1,
-        least: 0,
-        most: 23,
-        names: &[],
-    }
-    .holds(node)
-}
-
-pub(super) fn has_cron_days_of_month(node: &Value, _: &Value) -> bool {
-    CronField {
-        place: 2,
-        least: 1,
-        most: 31,
-        names: &[],
-    }
-    .holds(node)
-}
-
-pub(super) fn has_cron_months(node: &Value, _: &Value) -> bool {
-    let names = &[
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov",
-        "dec",
-    ];
-    CronField {
-        place: 3,
-        least: 1,
-        most: 12,
-        names,
-    }
-    .holds(node)
-}
-
-pub(super) fn has_cron_days_of_week(node: &Value, _: &Value) -> bool {
-    let names = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-    CronField {
-        place: 4,
-        least: 0,
-        most: 7,
-        names,
-    }
-    .holds(node)
 }
 
 pub(super) fn is_zone_name(node: &Value, _: &Value) -> bool {

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use fivespot_api::ScheduledMachine;
-use fivespot_chart::timeline::{self, Timeline};
 use fivespot_dashboard::{Reader, shutdown};
+use fivespot_drawing::timeline::{self, Timeline};
 use kube::Api;
 use serde_json::{Value, json};
 

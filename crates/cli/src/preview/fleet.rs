@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_chart::{Fleet, Row, planned};
+use fivespot_drawing::{Fleet, Row, planned};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fivespot_chart::ClockChange;
+use fivespot_drawing::ClockChange;
 use fivespot_schedule::Schedule;
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan as _};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fivespot_chart::ClockChange;
+use fivespot_drawing::ClockChange;
 use jiff::Timestamp;
 
 use crate::plain;

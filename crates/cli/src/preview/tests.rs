@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 
-use fivespot_chart::terminal::Screen;
+use fivespot_drawing::terminal::Screen;
 
 use super::{Context, Form, Place, Range, View, print};
 use crate::document;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use fivespot_chart::terminal;
 use fivespot_dashboard::words;
+use fivespot_drawing::terminal;
 use fivespot_schedule::Duration;
 
 use crate::plain;

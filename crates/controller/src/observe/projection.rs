@@ -290,39 +290,13 @@ impl CachedKind {
     }
 
     fn links(&self, object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
-        let of_cluster = || {
-            let cluster = text(&object["spec"]["clusterName"]);
-            Key::new(own.namespace.clone(), cluster)
-        };
         match self {
-            Self::ScheduledMachine => {
-                let mut terms = vec![cluster_term(&of_cluster())];
-                let exceptions = object["spec"]["schedule"]["exceptions"].as_array();
-                terms.extend(exceptions.into_iter().flatten().filter_map(|exception| {
-                    let calendar = exception["calendarRef"]["name"].as_str()?;
-                    Some(calendar_term(&Key::new(own.namespace.clone(), calendar)))
-                }));
-                let own = own.clone();
-                (
-                    vec![Target::One(own.clone()), Target::OverridesOf(own)],
-                    terms,
-                )
-            }
-            Self::Override => {
-                let target = object["spec"]["targetRef"]["name"].as_str();
-                let target = target.map(|name| Key::new(own.namespace.clone(), name));
-                let mut terms = vec![overrides_term(&own.namespace)];
-                terms.extend(target.as_ref().map(overridden_term));
-                let concerned = match target {
-                    Some(machine) => Target::One(machine),
-                    None => Target::Namespace(own.namespace.clone()),
-                };
-                (vec![Target::Override(own.clone()), concerned], terms)
-            }
+            Self::ScheduledMachine => scheduled_machine_links(object, own),
+            Self::Override => override_links(object, own),
             Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => {
-                let cluster = of_cluster();
+                let cluster = cluster_of(object, own);
                 let mut terms = vec![cluster_term(&cluster)];
                 let node = text(&object["status"]["nodeRef"]["name"]);
                 let provider_id = text(&object["spec"]["providerID"]);
@@ -359,6 +333,40 @@ impl CachedKind {
             }
         }
     }
+}
+
+/// The Cluster that an object names in its spec.
+fn cluster_of(object: &Value, own: &Key) -> Key {
+    let cluster = text(&object["spec"]["clusterName"]);
+    Key::new(own.namespace.clone(), cluster)
+}
+
+/// What a ScheduledMachine wakes, and what it is woken by: its Cluster, and its calendars.
+fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
+    let mut terms = vec![cluster_term(&cluster_of(object, own))];
+    let exceptions = object["spec"]["schedule"]["exceptions"].as_array();
+    terms.extend(exceptions.into_iter().flatten().filter_map(|exception| {
+        let calendar = exception["calendarRef"]["name"].as_str()?;
+        Some(calendar_term(&Key::new(own.namespace.clone(), calendar)))
+    }));
+    let own = own.clone();
+    (
+        vec![Target::One(own.clone()), Target::OverridesOf(own)],
+        terms,
+    )
+}
+
+/// What a ScheduleOverride wakes: itself, and the machines that it is about.
+fn override_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
+    let target = object["spec"]["targetRef"]["name"].as_str();
+    let target = target.map(|name| Key::new(own.namespace.clone(), name));
+    let mut terms = vec![overrides_term(&own.namespace)];
+    terms.extend(target.as_ref().map(overridden_term));
+    let concerned = match target {
+        Some(machine) => Target::One(machine),
+        None => Target::Namespace(own.namespace.clone()),
+    };
+    (vec![Target::Override(own.clone()), concerned], terms)
 }
 
 impl Projection for CachedKind {

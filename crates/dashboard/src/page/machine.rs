@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fivespot_chart::{html as chart, timeline};
 use fivespot_controller::{Inspection, Key, Namespaces, inspect};
+use fivespot_drawing::{html as drawing, timeline};
 use fivespot_plan::{Memory, explain};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -51,7 +51,7 @@ pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option
         }
         @if let Some(stalled) = &machine.stalled { p.notice { (stalled) } }
         (facts(machine, now))
-        (PreEscaped(chart::figure(&week::of_one(&held, machine, now))))
+        (PreEscaped(drawing::figure(&week::of_one(&held, machine, now))))
         (transitions(machine, now))
         h2 { "Why" }
         @match &found {

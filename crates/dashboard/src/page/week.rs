@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_chart::{Fleet, Row, html as chart};
+use fivespot_drawing::{Fleet, Row, html as drawing};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, PreEscaped, html};
@@ -30,7 +30,7 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
             @if machines.is_empty() {
                 @if held.is_listed { p.empty { "No ScheduledMachine is like that." } }
             } @else {
-                (PreEscaped(chart::figure(&drawn)))
+                (PreEscaped(drawing::figure(&drawn)))
                 (page::pages("/", filter, machines.len()))
                 p.soft {
                     (shown.len()) " of " (machines.len()) " machines have a row; the curve counts all "
@@ -39,7 +39,7 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
                 }
                 details #words {
                     summary { "In words" }
-                    (PreEscaped(chart::table(&drawn)))
+                    (PreEscaped(drawing::table(&drawn)))
                 }
             }
         },

@@ -109,12 +109,11 @@ impl Desired {
             missing_calendar: missing_calendar(&spec.schedule, inputs),
             completes_by_window_end: spec.shutdown.end_policy
                 == EndPolicy::CompleteByWindowEnd,
-            provisioning_timeout: length(&spec.provisioning.timeout)
-                .unwrap_or(DEFAULT_PROVISIONING)
-                .into(),
-            minimum_run: length(&spec.provisioning.minimum_run)
-                .unwrap_or(Duration::ZERO)
-                .into(),
+            provisioning_timeout: length_or(
+                &spec.provisioning.timeout,
+                DEFAULT_PROVISIONING,
+            ),
+            minimum_run: length_or(&spec.provisioning.minimum_run, Duration::ZERO),
             is_enabled: spec.schedule.enabled,
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),
@@ -185,6 +184,10 @@ fn length(text: &str) -> Option<Duration> {
     text.parse::<Duration>()
         .ok()
         .map(|length| length.min(MAX_TIMEOUT))
+}
+
+fn length_or(text: &str, default: Duration) -> SignedDuration {
+    length(text).unwrap_or(default).into()
 }
 
 /// The first calendar that exceptions name and that does not exist.

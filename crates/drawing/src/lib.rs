@@ -10,7 +10,7 @@
 //! black and white.
 //!
 //! ```
-//! use fivespot_chart::{Fleet, Kind, Row, Span, svg};
+//! use fivespot_drawing::{Fleet, Kind, Row, Span, svg};
 //! use jiff::{Timestamp, tz::TimeZone};
 //!
 //! let at = |text: &str| text.parse::<Timestamp>();

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fivespot_chart::terminal::Screen;
-use fivespot_chart::{Fleet, Row, html, planned, svg, terminal};
+use fivespot_drawing::terminal::Screen;
+use fivespot_drawing::{Fleet, Row, html, planned, svg, terminal};
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 
