@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 pub(crate) const MINUTE: i64 = 60;
 /// In minutes.
-const FIVE_DAYS: usize = 5 * 24 * 60;
+const THREE_DAYS: usize = 3 * 24 * 60;
 
 /// A schedule in parts that can be looked at directly.
 #[derive(Debug, Clone)]
@@ -101,15 +101,17 @@ impl WallClock {
     fn start_of(&self, time: DateTime) -> Option<usize> {
         let from = self.well_before(time);
         let shown = self.shown[from..].iter();
-        Some(from + shown.take(FIVE_DAYS).position(|shown| *shown >= time)?)
+        Some(from + shown.take(THREE_DAYS).position(|shown| *shown >= time)?)
     }
 
-    /// The first minute from which on the clock shows no earlier time.
+    /// The last minute at which the clock shows a time, or the first after it where it never does.
     fn end_of(&self, time: DateTime) -> Option<usize> {
         let from = self.well_before(time);
-        let to = self.shown.len().min(from + FIVE_DAYS);
-        let before = self.shown[from..to].iter().rposition(|shown| *shown < time);
-        before.map(|before| from + before + 1)
+        let to = self.shown.len().min(from + THREE_DAYS);
+        let last = self.shown[from..to]
+            .iter()
+            .rposition(|shown| *shown == time);
+        last.map(|last| from + last).or_else(|| self.start_of(time))
     }
 
     /// A minute about two days before the clock shows a time.
