@@ -193,7 +193,7 @@ impl World {
             is_silent: Arc::default(),
         };
         for resource in fivespot_api::RESOURCES {
-            let definition = fivespot_api::crd::render_of(resource, 36);
+            let definition = fivespot_api::crd::render_of(&resource, 36);
             world.client.create(DEFINITIONS, definition).await.unwrap();
         }
         world.clock.quiet().await;
