@@ -192,8 +192,8 @@ impl World {
             delays: Delays::default(),
             is_silent: Arc::default(),
         };
-        for resource in fivespot_api::RESOURCES {
-            let definition = fivespot_api::crd::render_of(&resource, 36);
+        for resource in &fivespot_api::RESOURCES {
+            let definition = fivespot_api::crd::render_of(resource, 36);
             world.client.create(DEFINITIONS, definition).await.unwrap();
         }
         world.clock.quiet().await;
