@@ -147,8 +147,11 @@ async fn every_shipped_example_keeps_its_word() {
         for machine in cluster.list(machines).await {
             let name = machine["metadata"]["name"].as_str().unwrap();
             let end = instant("2026-03-14T00:00:00Z");
-            cluster.wait_for_phase(name, "Active", end).await;
-            cluster.wait_for_phase(name, "Inactive", end).await;
+            let active = cluster.wait_for_phase(name, "Active", end).await;
+            // One that is lent until its owner wants it back has no end.
+            if !active["status"]["nextTransition"].is_null() {
+                cluster.wait_for_phase(name, "Inactive", end).await;
+            }
             played += 1;
         }
     }

@@ -161,7 +161,7 @@ fn why(found: &Inspection, now: Timestamp) -> Markup {
                     tr.decides[check.decides].passed[is_below] {
                         th scope="row" title=(check.reason) { (check.number) ". " (check.name) }
                         td data-label="Applies" {
-                            @if check.decides { "decides" } @else if is_below { "not asked" } @else { "no" }
+                            @if check.decides { "decides" } @else if is_below { "not evaluated" } @else { "no" }
                         }
                         td data-label="Observed" { (check.observed) }
                     }
