@@ -17,6 +17,7 @@ use fivespot_api::{
 use fivespot_capi::{Machine, Provider, Reference};
 use fivespot_schedule::{NeededSpan, Override};
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::decide::case::Case;
 use crate::decide::precedence::Decision;
@@ -70,12 +71,7 @@ pub(crate) fn next(
         conditions::node_access(case),
     ];
     if case.owned.our_machine().is_none() && case.unobserved().is_none() {
-        // What is still found out, as after a reclaim, keeps the time since when it is so.
-        for gone in [ConditionType::MachineReady, ConditionType::NodeAccess] {
-            if !findings.iter().flatten().any(|found| found.kind == gone) {
-                condition::remove(conditions, gone);
-            }
-        }
+        remove_those_of_a_machine(conditions, &findings);
     }
     for found in findings.into_iter().flatten() {
         condition::set(conditions, found, case.subject.generation, case.now);
@@ -95,6 +91,19 @@ pub(crate) fn next(
     }
     usage::account(case, &mut status);
     status
+}
+
+/// Removes the conditions of a Machine that is gone. What is still found out, as after a reclaim,
+/// keeps the time since when it is so.
+fn remove_those_of_a_machine(
+    conditions: &mut Vec<Condition>,
+    findings: &[Option<ConditionUpdate>],
+) {
+    for gone in [ConditionType::MachineReady, ConditionType::NodeAccess] {
+        if !findings.iter().flatten().any(|found| found.kind == gone) {
+            condition::remove(conditions, gone);
+        }
+    }
 }
 
 /// The override that counts, for the status.

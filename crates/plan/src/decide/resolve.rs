@@ -131,10 +131,8 @@ impl Desired {
                 Specs::LeftOut { hash } => hash.clone(),
                 Specs::TooLarge { .. } => String::new(),
             },
-            taints: match broken(&others, "spec.nodeTaints") {
-                Some(fault) => Err(fault),
-                None => Ok(spec.node_taints.clone()),
-            },
+            taints: broken(&others, "spec.nodeTaints")
+                .map_or_else(|| Ok(spec.node_taints.clone()), Err),
             commands: match broken(&others, "spec.killIfCommands") {
                 Some(fault) => Err(fault),
                 None => commands(spec.kill_if_commands.as_deref().unwrap_or_default()),
