@@ -113,6 +113,8 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
     let worker = machine_path("worker");
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
+    // The drain lasts until its deadline.
+    cluster.hold_last_pod().await;
     cluster.pass_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster
