@@ -298,15 +298,12 @@ pub(crate) fn response_kind<'a>(
     resource: &'a Resource,
     subresource: &Subresource,
 ) -> (&'a str, &'a str, &'a str) {
-    match subresource {
-        Subresource::Status | Subresource::Finalize => {
-            (&resource.group, &resource.version, &resource.kind)
-        }
-        Subresource::Scale(_) => ("autoscaling", "v1", "Scale"),
-        Subresource::Eviction => ("policy", "v1", "Eviction"),
-        Subresource::Binding => ("", "v1", "Binding"),
-        Subresource::Token => ("authentication.k8s.io", "v1", "TokenRequest"),
-    }
+    let own = (
+        resource.group.as_str(),
+        resource.version.as_str(),
+        resource.kind.as_str(),
+    );
+    subresource.kind().unwrap_or(own)
 }
 
 fn words(verbs: &[Verb]) -> Vec<&'static str> {

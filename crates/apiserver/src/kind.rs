@@ -36,6 +36,8 @@ mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
 mod pod_disruption_budget;
+pub(crate) mod pod_preset;
+pub(crate) mod pod_security_policy;
 mod pod_spec;
 pub(crate) mod priority_class;
 mod rbac;

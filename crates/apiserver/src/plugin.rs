@@ -13,6 +13,8 @@ mod chain;
 mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
+mod deny_escalating_exec;
+mod deny_exec_on_privileged;
 mod deny_service_external_ips;
 mod event_rate_limit;
 mod extended_resource_toleration;
@@ -29,8 +31,10 @@ mod persistent_volume_claim_resize;
 mod persistent_volume_label;
 mod pod;
 mod pod_node_selector;
+mod pod_preset;
 mod pod_resources;
 mod pod_security;
+mod pod_security_policy;
 mod pod_toleration_restriction;
 mod priority;
 pub(crate) mod resource_quota;
@@ -50,6 +54,7 @@ use std::sync::Arc;
 use fivespot_admission::KubeVersion;
 use serde_json::Value;
 
+use crate::kind::BuiltinKind;
 use crate::state::State as Cluster;
 use crate::status::Status;
 
@@ -91,6 +96,11 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     fn is_on_by_default(&self, kube: KubeVersion) -> bool {
         let _ = kube;
         true
+    }
+
+    /// The kinds that are served because it is on.
+    fn kinds(&self) -> Vec<Arc<dyn BuiltinKind>> {
+        Vec::new()
     }
 
     /// The plugin with a configuration, which is what `plugins[].configuration` of an
@@ -170,17 +180,21 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(namespace_exists::NamespaceExists),
         Arc::new(security_context_deny::SecurityContextDeny),
         Arc::new(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology),
+        Arc::new(pod_preset::PodPreset),
         Arc::new(limit_ranger::LimitRanger),
         Arc::new(service_account::ServiceAccount),
         Arc::new(node_restriction::NodeRestriction),
         Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
         Arc::new(always_pull_images::AlwaysPullImages),
         Arc::new(image_policy_webhook::ImagePolicyWebhook::default()),
+        Arc::new(pod_security_policy::PodSecurityPolicy),
         Arc::new(pod_security::PodSecurity::default()),
         Arc::new(pod_node_selector::PodNodeSelector::default()),
         Arc::new(priority::Priority),
         Arc::new(default_toleration_seconds::DefaultTolerationSeconds),
         Arc::new(pod_toleration_restriction::PodTolerationRestriction::default()),
+        Arc::new(deny_escalating_exec::DenyEscalatingExec),
+        Arc::new(deny_exec_on_privileged::DenyExecOnPrivileged),
         Arc::new(event_rate_limit::EventRateLimit::default()),
         Arc::new(extended_resource_toleration::ExtendedResourceToleration),
         Arc::new(persistent_volume_label::PersistentVolumeLabel),

@@ -31,6 +31,8 @@ pub(crate) struct Query {
     pub(crate) verbose: bool,
     /// `None`, `Metadata` or `Object`, for tables; empty for the default.
     pub(crate) include_object: String,
+    /// All others in their order, as the options of connections.
+    pub(crate) others: Vec<(String, String)>,
 }
 
 /// What becomes of unknown and repeated fields.
@@ -92,14 +94,14 @@ impl Query {
             "orphanDependents" => self.orphan_dependents = Some(truth(&value)),
             "verbose" => self.verbose = truth(&value),
             "includeObject" => self.include_object = value,
-            _ => {}
+            _ => self.others.push((key.to_owned(), value)),
         }
         Ok(())
     }
 }
 
 /// Kubernetes takes every text but these for true.
-fn truth(text: &str) -> bool {
+pub(crate) fn truth(text: &str) -> bool {
     !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F")
 }
 

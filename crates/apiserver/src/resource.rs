@@ -349,6 +349,12 @@ pub enum Subresource {
     /// `token` of a service account: create only, an `authentication.k8s.io/v1`
     /// TokenRequest.
     Token,
+    /// `attach` to a pod: a connection to what runs in a container.
+    Attach,
+    /// `exec` in a pod: a connection to a new process in a container.
+    Exec,
+    /// `portforward` of a pod: a connection to its ports.
+    PortForward,
 }
 
 impl Subresource {
@@ -361,17 +367,28 @@ impl Subresource {
             Self::Binding => "binding",
             Self::Finalize => "finalize",
             Self::Token => "token",
+            Self::Attach => "attach",
+            Self::Exec => "exec",
+            Self::PortForward => "portforward",
         }
     }
 
-    /// Group, version and kind of what is written there; `None` where that is the object
-    /// itself.
+    /// Whether it is a connection to what runs, which no object is written by.
+    pub fn is_connection(&self) -> bool {
+        matches!(self, Self::Attach | Self::Exec | Self::PortForward)
+    }
+
+    /// Group, version and kind of what is written there, or of the options of a connection;
+    /// `None` where that is the object itself.
     pub fn kind(&self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
             Self::Scale(_) => Some(("autoscaling", "v1", "Scale")),
             Self::Eviction => Some(("policy", "v1", "Eviction")),
             Self::Binding => Some(("", "v1", "Binding")),
             Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+            Self::Attach => Some(("", "v1", "PodAttachOptions")),
+            Self::Exec => Some(("", "v1", "PodExecOptions")),
+            Self::PortForward => Some(("", "v1", "PodPortForwardOptions")),
             Self::Status | Self::Finalize => None,
         }
     }
@@ -382,6 +399,7 @@ impl Subresource {
             Self::Status | Self::Scale(_) => &[Verb::Get, Verb::Patch, Verb::Update],
             Self::Eviction | Self::Binding | Self::Token => &[Verb::Create],
             Self::Finalize => &[Verb::Update],
+            Self::Attach | Self::Exec | Self::PortForward => &[Verb::Create, Verb::Get],
         }
     }
 }

@@ -150,7 +150,7 @@ impl Server {
             removed: options.removed_plugins,
             configurations: &options.plugin_configurations,
         })?;
-        let registry = registry(options.kinds)?;
+        let registry = registry(chain.kinds().chain(options.kinds))?;
         let token_key = options.token_key.unwrap_or_else(TokenKey::late);
         let library = Library::new(options.kube, token_key.clone());
         let mut state = State::new(Start {
@@ -429,9 +429,11 @@ fn timed_out() -> Status {
 }
 
 /// The built-in kinds and further ones.
-fn registry(kinds: Vec<Arc<dyn BuiltinKind>>) -> Result<Registry, StartError> {
+fn registry(
+    kinds: impl Iterator<Item = Arc<dyn BuiltinKind>>,
+) -> Result<Registry, StartError> {
     let mut registry = Registry::builtin();
-    for resource in kinds.into_iter().map(kind::served) {
+    for resource in kinds.map(kind::served) {
         let Resource {
             group,
             version,

@@ -1,5 +1,6 @@
 //! What can be done to resources, one module a verb.
 
+mod connect;
 mod create;
 pub(crate) mod delete;
 mod evict;
@@ -52,6 +53,9 @@ fn answer(state: &mut State, call: &Call, target: &Target) -> Result<Answer, Sta
     options::check(call)?;
     if target.subresource == "scale" {
         return scale::perform(state, call, target, verb);
+    }
+    if connect::is_connection(target) {
+        return connect::connect(state, call, target);
     }
     match verb {
         Verb::Get => read::get(state, call, target),

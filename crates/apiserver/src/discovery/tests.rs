@@ -155,6 +155,18 @@ fn the_aggregated_document_describes_pods() {
   ],
   "subresources": [
     {
+      "subresource": "attach",
+      "verbs": [
+        "create",
+        "get"
+      ],
+      "responseKind": {
+        "group": "",
+        "version": "",
+        "kind": "PodAttachOptions"
+      }
+    },
+    {
       "subresource": "binding",
       "verbs": [
         "create"
@@ -174,6 +186,30 @@ fn the_aggregated_document_describes_pods() {
         "group": "policy",
         "version": "v1",
         "kind": "Eviction"
+      }
+    },
+    {
+      "subresource": "exec",
+      "verbs": [
+        "create",
+        "get"
+      ],
+      "responseKind": {
+        "group": "",
+        "version": "",
+        "kind": "PodExecOptions"
+      }
+    },
+    {
+      "subresource": "portforward",
+      "verbs": [
+        "create",
+        "get"
+      ],
+      "responseKind": {
+        "group": "",
+        "version": "",
+        "kind": "PodPortForwardOptions"
       }
     },
     {

@@ -32,8 +32,11 @@ impl BuiltinKind for Pod {
             .with_short_names(&["po"])
             .with_category("all")
             .with_subresources(&[
+                Subresource::Attach,
                 Subresource::Binding,
                 Subresource::Eviction,
+                Subresource::Exec,
+                Subresource::PortForward,
                 Subresource::Status,
             ])
             .with_columns(columns::columns())

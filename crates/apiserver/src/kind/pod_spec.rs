@@ -102,6 +102,28 @@ pub(super) fn errors(field: &Field<'_>, owner: Owner) -> Errors {
     errors
 }
 
+/// The rules that the spec of a preset breaks (`ValidatePodPresetSpec` in Kubernetes 1.19).
+pub(super) fn preset_errors(field: &Field<'_>) -> Errors {
+    let mut errors = Errors::new();
+    rule::selector(&field.child("selector"), &mut errors);
+    let lists = ["volumes", "env", "envFrom", "volumeMounts"];
+    if !lists.iter().any(|it| field.child(it).is_set()) {
+        let all = field.child(&lists.join("."));
+        errors.push(all.required("must specify at least one"));
+    }
+    let owner = Owner::Template;
+    let volumes = volume::volumes(&field.child("volumes"), owner, &mut errors);
+    env::variables(&field.child("env"), &mut errors);
+    env::sources(&field.child("envFrom"), &mut errors);
+    let spec = Spec {
+        field: field.clone(),
+        owner,
+        volumes,
+    };
+    mount::mounts(&spec, field, &mut errors);
+    errors
+}
+
 fn policies(spec: &Spec<'_>, errors: &mut Errors) {
     let known = ["Always", "OnFailure", "Never"];
     rule::one_of(&spec.child("restartPolicy"), &known, errors);

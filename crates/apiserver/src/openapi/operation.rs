@@ -194,6 +194,9 @@ fn add_subresource(
     one: &str,
     subresource: &Subresource,
 ) {
+    if subresource.is_connection() {
+        return add_connection(paths, resource, one, subresource);
+    }
     let (group, version, kind) = response_kind(resource, subresource);
     let mut shown = resource.clone();
     group.clone_into(&mut shown.group);
@@ -221,6 +224,64 @@ fn add_subresource(
     );
 }
 
+/// Adds what opens a connection to something that runs.
+fn add_connection(
+    paths: &mut Map<String, Value>,
+    resource: &Resource,
+    one: &str,
+    subresource: &Subresource,
+) {
+    let name = subresource.name();
+    let (group, version, kind) = response_kind(resource, subresource);
+    let mut item = Map::new();
+    for method in ["get", "post"] {
+        let place = format!("{}Namespaced", naming::capital(method));
+        let id = naming::operation(resource, "connect", (&place, ""));
+        let word = method.to_uppercase();
+        let operation = json!({
+            "tags": [naming::tag(resource)],
+            "description": format!("connect {word} requests to {name} of {}", resource.kind),
+            "operationId": format!("{id}{}", naming::capital(name)),
+            "responses": {
+                "200": {"description": "OK", "content": {"*/*": {"schema": {"type": "string"}}}},
+                "401": {"description": "Unauthorized"},
+            },
+            "x-kubernetes-action": "connect",
+            "x-kubernetes-group-version-kind":
+                {"group": group, "version": version, "kind": kind},
+        });
+        item.insert(method.to_owned(), operation);
+    }
+    let in_path = ["name", "namespace"].map(path_parameter);
+    let mut parameters = Vec::from(in_path);
+    let options: &[(&str, &str)] = match subresource {
+        Subresource::PortForward => &[("ports", "integer")],
+        Subresource::Exec => &CONNECTION,
+        _ => &CONNECTION[1..],
+    };
+    for (name, kind) in options {
+        let schema = json!({"type": kind, "uniqueItems": true});
+        parameters.push(json!({"name": name, "in": "query", "schema": schema}));
+    }
+    item.insert("parameters".to_owned(), parameters.into());
+    paths.insert(format!("{one}/{name}"), Value::Object(item));
+}
+
+/// The options of `exec`; those of `attach` are all but the first.
+const CONNECTION: [(&str, &str); 6] = [
+    ("command", "string"),
+    ("container", "string"),
+    ("stderr", "boolean"),
+    ("stdin", "boolean"),
+    ("stdout", "boolean"),
+    ("tty", "boolean"),
+];
+
+fn path_parameter(name: &str) -> Value {
+    json!({"name": name, "in": "path", "required": true,
+        "schema": {"type": "string", "uniqueItems": true}})
+}
+
 fn add(
     paths: &mut Map<String, Value>,
     resource: &Resource,
@@ -237,8 +298,7 @@ fn add(
     let mut parameters = Vec::new();
     for name in ["name", "namespace"] {
         if path.contains(&format!("{{{name}}}")) {
-            parameters.push(json!({"name": name, "in": "path", "required": true,
-                "schema": {"type": "string", "uniqueItems": true}}));
+            parameters.push(path_parameter(name));
         }
     }
     parameters.push(query("pretty"));

@@ -48,7 +48,7 @@ pub(super) fn with_request<T>(
         name: attributes.name(),
         object,
         old_object: attributes.old_object(),
-        options: Some(&options),
+        options: Some(&options).filter(|it| !it.is_null()),
         user: &user,
         dry_run: options.get("dryRun").is_some(),
         namespace_object: namespace_object.map(|it| &**it),

@@ -132,14 +132,14 @@ impl<'a> Attributes<'a> {
         self.call.query.dry_run
     }
 
-    /// The `CreateOptions`, `UpdateOptions` or `DeleteOptions` of the request.
+    /// The `CreateOptions`, `UpdateOptions` or `DeleteOptions` of the request; null for a
+    /// connection.
     pub fn options(&self) -> Value {
         let kind = match self.operation {
             Operation::Create => "CreateOptions",
             Operation::Update => "UpdateOptions",
-            Operation::Delete | Operation::Connect => {
-                return delete::delete_options(self.call);
-            }
+            Operation::Delete => return delete::delete_options(self.call),
+            Operation::Connect => return Value::Null,
         };
         let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
         let query = &self.call.query;

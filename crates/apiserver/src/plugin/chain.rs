@@ -7,6 +7,7 @@ use fivespot_admission::KubeVersion;
 use serde_json::Value;
 
 use super::{Attributes, Notes, Plugin, WITHDRAWN, builtin_plugins};
+use crate::kind::BuiltinKind;
 use crate::start::StartError;
 use crate::state::State;
 use crate::status::Status;
@@ -69,6 +70,11 @@ impl Chain {
         }
         known.retain(|it| switches.is_on(&**it));
         Ok(Self(known.into()))
+    }
+
+    /// The kinds that are served because their plugins are on.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = Arc<dyn BuiltinKind>> {
+        self.0.iter().flat_map(|it| it.kinds())
     }
 
     /// Lets the plugins prepare a write: `object` is what is written, if that is an object. What

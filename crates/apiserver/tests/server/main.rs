@@ -28,6 +28,7 @@ mod plugins;
 mod policies;
 mod reading;
 mod readme;
+mod removed_plugins;
 mod replacing;
 mod rights;
 mod socket;

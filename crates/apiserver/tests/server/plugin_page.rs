@@ -56,6 +56,8 @@ struct Example {
     configuration: Option<Value>,
     user: Option<User>,
     objects: Vec<Value>,
+    /// The pod that a command is run in after that.
+    connects_to: Option<String>,
     /// The fields that are shown where the last object is accepted.
     shown: Vec<String>,
     expected: String,
@@ -82,6 +84,11 @@ fn examples() -> BTreeMap<String, Example> {
                     example.objects = documents
                         .map(|it| serde_saphyr::from_str(it).unwrap())
                         .collect();
+                }
+                ("sh", _) => {
+                    let command = text.strip_prefix("kubectl exec ").unwrap();
+                    let (pod, _) = command.split_once(" -- ").unwrap();
+                    example.connects_to = Some(pod.to_owned());
                 }
                 (_, pointers) => {
                     let pointers = pointers.split_whitespace();
@@ -158,6 +165,11 @@ async fn run(name: &str, example: &Example) -> String {
             return format!("too early: {why}\n");
         }
         result = apply(&server, &client, object.clone()).await;
+    }
+    if let Some(pod) = &example.connects_to {
+        let path = format!("/api/v1/namespaces/default/pods/{pod}/exec");
+        let refused = client.create(&path, Value::Null).await.unwrap_err();
+        return format!("{}\n", refused.message);
     }
     match result {
         Err(why) => format!("{why}\n"),

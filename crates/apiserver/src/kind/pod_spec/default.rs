@@ -50,6 +50,12 @@ pub(in crate::kind) fn template(template: &mut Fields) {
     spec(meta::field(template, "spec"));
 }
 
+/// Fills in the parts of a spec that a preset puts into pods.
+pub(in crate::kind) fn preset(spec: &mut Fields) {
+    variables(spec);
+    each(spec, "volumes").for_each(volume);
+}
+
 /// Fills in a spec.
 pub(in crate::kind) fn spec(spec: &mut Fields) {
     same_account(spec);
@@ -89,6 +95,15 @@ fn amounts(resources: &mut Fields) {
     }
 }
 
+/// Fills in the environment variables of a container.
+fn variables(container: &mut Fields) {
+    for variable in each(container, "env") {
+        if let Some(source) = part(variable, "valueFrom") {
+            reference(source);
+        }
+    }
+}
+
 fn container(container: &mut Fields) {
     fill_pull_policy(container, "image", "imagePullPolicy");
     fill(container, "terminationMessagePath", "/dev/termination-log");
@@ -96,11 +111,7 @@ fn container(container: &mut Fields) {
     for port in each(container, "ports") {
         fill(port, "protocol", "TCP");
     }
-    for variable in each(container, "env") {
-        if let Some(source) = part(variable, "valueFrom") {
-            reference(source);
-        }
-    }
+    variables(container);
     if let Some(resources) = part(container, "resources") {
         amounts(resources);
     }

@@ -1,0 +1,220 @@
+//! PodSecurityPolicy: a pod runs only as a policy allows that its user or its service account may
+//! `use` (plugin/pkg/admission/security/podsecuritypolicy in Kubernetes 1.24).
+
+mod allowed;
+mod container;
+mod identity;
+mod preparation;
+
+use std::sync::Arc;
+
+use fivespot_admission::FieldError;
+use fivespot_admission::policy::Operation;
+use serde_json::Value;
+
+use super::pod::text;
+use super::{Attributes, Plugin, Removal};
+use crate::authorization::{self, Action};
+use crate::kind::{self, BuiltinKind};
+use crate::meta;
+use crate::resource::GroupResource;
+use crate::state::State;
+use crate::status::Status;
+use crate::user::User;
+
+/// The plugin.
+#[derive(Debug)]
+pub(super) struct PodSecurityPolicy;
+
+/// The policy that has let a pod pass.
+const ANNOTATION: &str = "kubernetes.io/psp";
+/// What the annotations of the audit log begin with.
+const PREFIX: &str = "podsecuritypolicy.policy.k8s.io";
+
+impl Plugin for PodSecurityPolicy {
+    fn name(&self) -> &'static str {
+        "PodSecurityPolicy"
+    }
+
+    fn description(&self) -> &'static str {
+        "Refuses pods that no PodSecurityPolicy (`policy/v1beta1`, served then) allows which the \
+         user or the pod's service account may `use`, and fills in what the policy requires. \
+         Without a policy no pod passes."
+    }
+
+    fn removal(&self) -> Option<Removal> {
+        Some(Removal {
+            release: "1.25",
+            instead: "PodSecurity",
+        })
+    }
+
+    fn kinds(&self) -> Vec<Arc<dyn BuiltinKind>> {
+        vec![Arc::new(kind::pod_security_policy::PodSecurityPolicy)]
+    }
+
+    fn admit(
+        &self,
+        cluster: &mut State,
+        attributes: &Attributes<'_>,
+        object: Option<&mut Value>,
+    ) -> Result<(), Status> {
+        let creates = attributes.operation() == Operation::Create;
+        let Some(pod) = object.filter(|_| creates && is_judged(attributes)) else {
+            return Ok(());
+        };
+        // What no policy allows is refused when all plugins have changed it.
+        if let Verdict::Allowed { changed, policy } =
+            judge(cluster, attributes, pod, Changes::Allowed)?
+        {
+            *pod = changed;
+            let annotations = meta::field(meta::edit(pod), "annotations");
+            annotations.insert(ANNOTATION.to_owned(), policy.as_str().into());
+            attributes.annotate(format!("{PREFIX}/admit-policy"), policy);
+        }
+        Ok(())
+    }
+
+    fn validate(
+        &self,
+        cluster: &State,
+        attributes: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), Status> {
+        let Some(pod) = object.filter(|_| is_judged(attributes)) else {
+            return Ok(());
+        };
+        if attributes.old_object().is_some_and(|old| is_same(old, pod)) {
+            return Ok(());
+        }
+        match judge(cluster, attributes, pod, Changes::Refused)? {
+            Verdict::Allowed { policy, .. } => {
+                attributes.annotate(format!("{PREFIX}/validate-policy"), policy);
+                Ok(())
+            }
+            Verdict::Refused(errors) => {
+                let errors: Vec<String> =
+                    errors.iter().map(ToString::to_string).collect();
+                let errors = errors.join(" ");
+                Err(attributes.forbidden(&format!(
+                    "PodSecurityPolicy: unable to admit pod: [{errors}]"
+                )))
+            }
+        }
+    }
+}
+
+fn is_judged(attributes: &Attributes<'_>) -> bool {
+    let writes = matches!(
+        attributes.operation(),
+        Operation::Create | Operation::Update
+    );
+    writes && attributes.is_about("", "pods")
+}
+
+/// Whether nothing was changed but what the garbage collector changes.
+fn is_same(old: &Value, pod: &Value) -> bool {
+    let compared = |pod: &Value| {
+        let mut pod = pod.clone();
+        let metadata = meta::edit(&mut pod);
+        for key in [
+            "ownerReferences",
+            "finalizers",
+            "managedFields",
+            "resourceVersion",
+            "generation",
+        ] {
+            metadata.shift_remove(key);
+        }
+        pod
+    };
+    compared(old) == compared(pod)
+}
+
+/// Whether a policy may change a pod to what it allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changes {
+    Allowed,
+    Refused,
+}
+
+/// What the policies say of a pod.
+enum Verdict {
+    /// The pod as the policy has changed it.
+    Allowed { changed: Value, policy: String },
+    /// What is wrong by the policies that may be used.
+    Refused(Vec<FieldError>),
+}
+
+/// Finds the policy that allows a pod: the first that need not change it, or else the first that
+/// allows it (`computeSecurityContext`).
+///
+/// # Errors
+/// 403 where there is no policy at all.
+fn judge(
+    cluster: &State,
+    attributes: &Attributes<'_>,
+    pod: &Value,
+    changes: Changes,
+) -> Result<Verdict, Status> {
+    let mut policies =
+        cluster.objects(&GroupResource::new("policy", "podsecuritypolicies"), None);
+    if policies.is_empty() {
+        let why = "PodSecurityPolicy: no providers available to validate pod request";
+        return Err(attributes.forbidden(why));
+    }
+    // The one that has let the pod pass before is asked first.
+    let before = text(&pod["metadata"]["annotations"], ANNOTATION);
+    policies.sort_by_key(|it| meta::name(it) != before);
+    let mut errors = Vec::new();
+    let mut found = None;
+    for policy in &policies {
+        let name = meta::name(policy);
+        if !may_use(cluster, attributes, pod, name) {
+            continue;
+        }
+        let spec = &policy["spec"];
+        let mut changed = pod.clone();
+        preparation::prepare(spec, &mut changed);
+        let wrong = allowed::errors(spec, &changed);
+        if !wrong.is_empty() {
+            errors.extend(wrong);
+            continue;
+        }
+        let policy = name.to_owned();
+        if changed == *pod {
+            return Ok(Verdict::Allowed { changed, policy });
+        }
+        if changes == Changes::Allowed && found.is_none() {
+            found = Some(Verdict::Allowed { changed, policy });
+        }
+    }
+    Ok(found.unwrap_or(Verdict::Refused(errors)))
+}
+
+/// Whether the user or the service account of the pod may use a policy.
+fn may_use(
+    cluster: &State,
+    attributes: &Attributes<'_>,
+    pod: &Value,
+    policy: &str,
+) -> bool {
+    let namespace = attributes.namespace();
+    let account = text(&pod["spec"], "serviceAccountName");
+    let account =
+        (!account.is_empty()).then(|| User::service_account(namespace, account));
+    let action = |group: &str| Action {
+        verb: "use".to_owned(),
+        namespace: namespace.to_owned(),
+        group: group.to_owned(),
+        resource: "podsecuritypolicies".to_owned(),
+        name: policy.to_owned(),
+        ..Action::default()
+    };
+    let actions = ["policy", "extensions"].map(action);
+    let mut users = account.iter().chain([attributes.user()]);
+    users.any(|user| {
+        let mut all = actions.iter();
+        all.any(|it| authorization::decide(&cluster.rules, user, it).allowed)
+    })
+}
