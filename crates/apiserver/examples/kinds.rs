@@ -10,7 +10,12 @@ fn main() {
     let mut lines = BTreeSet::new();
     for resource in builtin_kinds().iter().map(|it| it.resource()) {
         lines.insert(format!("{} {}", resource.api_version(), resource.kind));
-        let posted = resource.subresources.iter().filter_map(Subresource::kind);
+        // The options of a connection are in its query.
+        let written = resource
+            .subresources
+            .iter()
+            .filter(|it| !it.is_connection());
+        let posted = written.filter_map(Subresource::kind);
         lines.extend(posted.map(|(group, version, kind)| {
             let posted = Resource::new(group, version, kind, "");
             format!("{} {kind}", posted.api_version())
