@@ -173,14 +173,18 @@ async fn assert_table(cluster: &Cluster, has_crd_rules: bool) {
             }
             let refusal = answer(cluster, rule, example).await.unwrap();
             assert_eq!(refusal.code, 422, "{} {example}", rule.id);
-            if has_crd_rules && rule.layer != Layer::Policy {
+            if has_crd_rules && rule.requirement.layer != Layer::Policy {
                 let [only] = refusal.causes.as_slice() else {
                     panic!("{} {example}: {refusal:?}", rule.id);
                 };
                 let field = rule.path.replace("[]", "[0]");
                 let expected = format!("FieldValueInvalid {field}: Invalid value: ");
                 assert!(only.starts_with(&expected), "{} {only}", rule.id);
-                assert!(only.ends_with(rule.message), "{} {only}", rule.id);
+                assert!(
+                    only.ends_with(rule.requirement.message),
+                    "{} {only}",
+                    rule.id
+                );
             } else {
                 let expected = format!(
                     "ValidatingAdmissionPolicy 'scheduledmachine-validation' with binding \

@@ -93,11 +93,11 @@ fn columns(resource: &Resource) -> Value {
 
 /// Adds a rule to the node of the schema that it is about.
 fn attach(root: &mut Value, rule: &Rule, kube_minor: u32) {
-    let (node, validation) = match rule.layer {
+    let (node, validation) = match rule.requirement.layer {
         Layer::Policy => return,
         Layer::Change => {
             let field_path = format!(".{}", rule.path);
-            let validation = json!({"rule": rule.cel, "message": rule.message, "fieldPath": field_path});
+            let validation = json!({"rule": rule.requirement.cel, "message": rule.requirement.message, "fieldPath": field_path});
             (Some(root), validation)
         }
         Layer::SchemaAndPolicy => {
@@ -116,18 +116,19 @@ fn attach(root: &mut Value, rule: &Rule, kube_minor: u32) {
 }
 
 fn validation(rule: &Rule, kube_minor: u32) -> Value {
-    if rule.inputs.is_empty() || kube_minor < OPTIONAL_OLD_SELF_SINCE {
-        return json!({"rule": rule.cel, "message": rule.message});
+    if rule.requirement.inputs.is_empty() || kube_minor < OPTIONAL_OLD_SELF_SINCE {
+        return json!({"rule": rule.requirement.cel, "message": rule.requirement.message});
     }
     let unchanged: Vec<_> = rule
+        .requirement
         .inputs
         .iter()
         .map(|input| is_unchanged(input))
         .collect();
     let unchanged = unchanged.join(" && ");
     json!({
-        "rule": format!("oldSelf.hasValue() && {unchanged} || {}", rule.cel),
-        "message": rule.message,
+        "rule": format!("oldSelf.hasValue() && {unchanged} || {}", rule.requirement.cel),
+        "message": rule.requirement.message,
         "optionalOldSelf": true,
     })
 }

@@ -199,7 +199,7 @@ fn rules_page() -> String {
                 id = rule.id,
                 anchor = rule.id.to_lowercase(),
                 field = rule.path,
-                message = cell(rule.message),
+                message = cell(rule.requirement.message),
                 layer = layer(rule),
             );
         }
@@ -211,7 +211,7 @@ fn rules_page() -> String {
 }
 
 fn layer(rule: &Rule) -> &'static str {
-    match rule.layer {
+    match rule.requirement.layer {
         Layer::SchemaAndPolicy | Layer::Change => "CRD, policy",
         Layer::Policy => "policy",
     }
@@ -223,9 +223,9 @@ fn section(page: &mut String, rule: &Rule) {
         "\n## {id}\n\n`{path}`: {message}.\n\n{why}\n\n```cel\n{cel}\n```\n\n",
         id = rule.id,
         path = rule.path,
-        message = rule.message,
+        message = rule.requirement.message,
         why = rule.why,
-        cel = rule.cel,
+        cel = rule.requirement.cel,
     );
     let shown = |example: &&str| match rule.examples {
         Examples::Text { .. } => format!("`\"{example}\"`"),

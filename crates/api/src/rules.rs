@@ -8,6 +8,7 @@ mod calendar_table;
 mod example;
 mod override_table;
 mod predicate;
+mod requirement;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use calendar_table::CALENDAR_RULES;
 pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
 pub use predicate::is_acceptable_taint;
+pub use requirement::Requirement;
 pub use table::RULES;
 
 /// One rule.
@@ -38,17 +40,8 @@ pub struct Rule {
     /// The node that `self` is, e.g. `spec.clusterName`; `[]` stands for each item of a list,
     /// nothing for the whole object.
     pub path: &'static str,
-    /// The CEL expression that has to hold. It names the node `self`. A [`Layer::Policy`] rule may
-    /// also name `object`; to a [`Layer::Change`] rule `self` and `oldSelf` are the whole objects.
-    pub cel: &'static str,
-    /// The members of the node that the expression reads; empty if that is the node itself.
-    pub inputs: &'static [&'static str],
     /// What the node must be.
-    pub message: &'static str,
-    /// Where the rule can be enforced.
-    pub layer: Layer,
-    /// The same in Rust, on the node and the whole object; none for a rule about a change.
-    pub predicate: Option<Predicate>,
+    pub requirement: Requirement,
     /// What it accepts and rejects.
     pub examples: Examples,
     /// Why there is such a rule.
@@ -141,7 +134,7 @@ impl Rule {
     /// assert_eq!(text("SM008"), "spec.bootstrapSpec.apiVersion: must use a namespaced API group");
     /// ```
     pub fn full_message(&self) -> String {
-        sentence(self.field(), self.message)
+        sentence(self.field(), self.requirement.message)
     }
 
     /// The nodes of `object` to which the rule applies, each with its path; none if the field
@@ -258,7 +251,7 @@ pub fn check_calendar(object: &ScheduleCalendar) -> Vec<Violation> {
 pub(crate) fn check_value(resource: &Resource, object: &Value) -> Vec<Violation> {
     let mut broken = Vec::new();
     for rule in resource.rules {
-        let Some(holds) = rule.predicate else {
+        let Some(holds) = rule.requirement.predicate else {
             continue;
         };
         for (field, node) in rule.nodes(object) {
@@ -266,7 +259,7 @@ pub(crate) fn check_value(resource: &Resource, object: &Value) -> Vec<Violation>
                 broken.push(Violation {
                     rule: rule.id,
                     field,
-                    message: rule.message,
+                    message: rule.requirement.message,
                 });
             }
         }

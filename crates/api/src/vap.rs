@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::name;
 use crate::resource::{Resource, SCHEDULED_MACHINE};
-use crate::rules::{Layer, Rule};
+use crate::rules::{Layer, Requirement, Rule};
 
 /// The longest list whose items are compared one by one with those before an update: each is
 /// looked for among all.
@@ -105,19 +105,21 @@ pub fn binding_of(resource: &Resource, action: Action) -> Value {
 ///
 /// The expression of the rule itself stands there unchanged, with `self` bound to the node.
 fn expression(resource: &Resource, rule: &Rule) -> String {
-    if rule.layer == Layer::Change {
-        let cel = rule
-            .cel
+    let Requirement {
+        cel, inputs, layer, ..
+    } = rule.requirement;
+    if layer == Layer::Change {
+        let cel = cel
             .replace("oldSelf", "oldObject")
             .replace("self", "object");
         return format!("oldObject == null || {cel}");
     }
     let Some((list, member)) = rule.path.split_once("[]") else {
-        let unchanged = unchanged(&lens(rule.path), rule.inputs);
+        let unchanged = unchanged(&lens(rule.path), inputs);
         return format!(
             "{unchanged}\n|| object{}.optMap(self, {}).orValue(true)",
             lens(rule.path),
-            rule.cel
+            cel
         );
     };
     let identity = identity(resource, list);
@@ -134,22 +136,19 @@ fn expression(resource: &Resource, rule: &Rule) -> String {
     match (member, identity.is_empty()) {
         ("", true) => {
             let unchanged = unchanged(&list, &[]);
-            format!(
-                "{unchanged}\n|| object{list}.orValue([]).all(self, {})",
-                rule.cel
-            )
+            format!("{unchanged}\n|| object{list}.orValue([]).all(self, {cel})")
         }
         ("", false) => {
-            let inputs: Vec<_> = rule.inputs.iter().map(|input| lens(input)).collect();
+            let inputs: Vec<_> = inputs.iter().map(|input| lens(input)).collect();
             format!(
                 "object{list}.orValue([]).all(self,\n  {}\n  || {})",
                 before("self", &inputs),
-                rule.cel
+                cel
             )
         }
         (member, is_long) => {
             let member = lens(member);
-            let asked = format!("item{member}.optMap(self, {}).orValue(true)", rule.cel);
+            let asked = format!("item{member}.optMap(self, {cel}).orValue(true)");
             if is_long {
                 let unchanged = unchanged(&list, &[]);
                 return format!(

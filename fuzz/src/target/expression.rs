@@ -140,7 +140,7 @@ pub(super) const PATTERN_WORDS: &[&str] = &[
 
 /// The expressions of all rules, and some of everything.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    let rules = RULES.iter().map(|rule| rule.cel);
+    let rules = RULES.iter().map(|rule| rule.requirement.cel);
     let more = [
         "[1, 2, 3].sum() > 5 && x.c.d < 2.0",
         "x.a.map(i, string(i)).join(',').split(',').size() == 3",
@@ -159,7 +159,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
 pub(super) fn patterns() -> Vec<Vec<u8>> {
     let quoted = RULES
         .iter()
-        .flat_map(|rule| rule.cel.split('\'').skip(1).step_by(2));
+        .flat_map(|rule| rule.requirement.cel.split('\'').skip(1).step_by(2));
     let more = [
         "(a|b)*c{2,3}[^\\d]$",
         "\\Qa.b\\E[[:^word:]-z]",

@@ -66,7 +66,7 @@ fn rules_one_to_thirteen_speak_the_words_of_the_admission_document() {
     ];
     for (rule, (field, message)) in RULES.iter().zip(texts) {
         assert_eq!(
-            (rule.field(), rule.message),
+            (rule.field(), rule.requirement.message),
             (field, message),
             "{}",
             rule.id
@@ -97,7 +97,7 @@ fn every_accepted_example_breaks_no_rule() {
 
 #[test]
 fn every_rejected_example_breaks_its_rule_at_its_field() {
-    for rule in all().filter(|rule| rule.layer != Layer::Change) {
+    for rule in all().filter(|rule| rule.requirement.layer != Layer::Change) {
         for example in rule.examples.rejects() {
             let broken = check_value(rule.resource(), &rule.example(example));
             let found = broken.iter().find(|violation| violation.rule == rule.id);
@@ -123,8 +123,17 @@ fn every_rule_has_examples_of_both_kinds_and_they_can_be_read() {
 #[test]
 fn expressions_need_no_escapes_in_any_of_the_files_that_hold_them() {
     for rule in all() {
-        assert!(!rule.cel.contains(['\\', '"', '\n', '\t']), "{}", rule.id);
-        assert!(!rule.cel.contains("  "), "{}: {}", rule.id, rule.cel);
+        assert!(
+            !rule.requirement.cel.contains(['\\', '"', '\n', '\t']),
+            "{}",
+            rule.id
+        );
+        assert!(
+            !rule.requirement.cel.contains("  "),
+            "{}: {}",
+            rule.id,
+            rule.requirement.cel
+        );
     }
 }
 

@@ -118,7 +118,7 @@ fn validations(policy: &mut Value) -> impl Iterator<Item = &mut Value> {
 
 fn asking(rule: &Rule, key: &str) -> Value {
     let lens = super::lens(rule.path);
-    let unchanged = super::unchanged(&lens, rule.inputs);
+    let unchanged = super::unchanged(&lens, rule.requirement.inputs);
     let allowed = format!("params.?data.?{key}.orValue('')");
     let holds = format!(
         "!self.contains('/') || {allowed}.split(',').exists(group, group.trim() != '' && \

@@ -54,7 +54,7 @@ fn the_crd_alone_refuses_every_rejected_example_once_at_its_field() {
             Judge::old_crd_alone_of(resource),
         ];
         let rules = resource.rules.iter();
-        for rule in rules.filter(|rule| rule.layer != Layer::Policy) {
+        for rule in rules.filter(|rule| rule.requirement.layer != Layer::Policy) {
             for (judge, example) in judges.iter().flat_map(|judge| {
                 rule.examples.rejects().iter().map(move |it| (judge, it))
             }) {
@@ -66,7 +66,7 @@ fn the_crd_alone_refuses_every_rejected_example_once_at_its_field() {
                 let field = field.replace("[0]", "[]");
                 assert_eq!(field, rule.path, "{} {example}", rule.id);
                 assert!(
-                    text.ends_with(rule.message),
+                    text.ends_with(rule.requirement.message),
                     "{} {example}: {only}",
                     rule.id
                 );
@@ -103,7 +103,7 @@ fn the_crd_refuses_what_a_policy_only_rule_cannot_be_asked_about() {
     for resource in &RESOURCES {
         let judge = Judge::crd_alone_of(resource);
         let rules = resource.rules.iter();
-        let rules = rules.filter(|rule| rule.layer == Layer::Policy);
+        let rules = rules.filter(|rule| rule.requirement.layer == Layer::Policy);
         for rule in rules.filter(|rule| rule.path != "metadata.name") {
             for example in rule.examples.rejects() {
                 let answer = answer(&judge, rule, example);

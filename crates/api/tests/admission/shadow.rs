@@ -65,7 +65,7 @@ fn texts(resource: &'static Resource) -> Vec<(usize, &'static str)> {
 /// Whether policy and predicate say the same of a text at the node of a rule.
 fn agree(judge: &Judge, (index, rule): (usize, &Rule), text: &str) -> TestCaseResult {
     let object = rule.example(text);
-    let holds = rule.predicate.unwrap();
+    let holds = rule.requirement.predicate.unwrap();
     let in_rust = rule
         .nodes(&object)
         .iter()

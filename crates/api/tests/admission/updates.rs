@@ -134,7 +134,7 @@ fn the_violators_break_every_rule_that_is_not_about_a_change() {
         .collect();
     let all: BTreeSet<_> = RULES
         .iter()
-        .filter(|rule| rule.predicate.is_some())
+        .filter(|rule| rule.requirement.predicate.is_some())
         .map(|rule| rule.id)
         .collect();
     assert_eq!(broken, all);

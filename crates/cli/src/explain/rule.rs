@@ -28,9 +28,9 @@ pub(super) fn explain(
     let value = json!({
         "id": rule.id,
         "path": rule.path,
-        "message": rule.message,
+        "message": rule.requirement.message,
         "layers": layers(rule),
-        "cel": rule.cel,
+        "cel": rule.requirement.cel,
         "accepted": rule.examples.accepts(),
         "rejected": rule.examples.rejects(),
         "reason": rule.why,
@@ -75,7 +75,7 @@ fn explain_lint(
 /// # Errors
 /// The output cannot be written.
 pub(super) fn list(format: Format, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let rules = rules::all().map(|it| (it.id, it.path, it.message));
+    let rules = rules::all().map(|it| (it.id, it.path, it.requirement.message));
     let lints = LINTS.iter().map(|it| (it.code, "lint", it.name));
     let all: Vec<_> = rules.chain(lints).collect();
     let items = all
@@ -103,7 +103,7 @@ fn known() -> String {
 }
 
 fn layers(rule: &Rule) -> &'static [&'static str] {
-    match rule.layer {
+    match rule.requirement.layer {
         Layer::SchemaAndPolicy | Layer::Change => &["CRD", "policy"],
         Layer::Policy => &["policy"],
     }
@@ -115,7 +115,7 @@ fn text(out: &mut dyn Write, rule: &Rule) -> std::io::Result<()> {
     } else {
         rule.path
     };
-    writeln!(out, "{}  {path}: {}", rule.id, rule.message)?;
+    writeln!(out, "{}  {path}: {}", rule.id, rule.requirement.message)?;
     writeln!(out, "\n{}", rule.why)?;
     writeln!(out, "\nchecked by {}", layers(rule).join(", "))?;
     let list = |examples: &[&str]| {
@@ -124,5 +124,5 @@ fn text(out: &mut dyn Write, rule: &Rule) -> std::io::Result<()> {
     };
     writeln!(out, "accepted   {}", list(rule.examples.accepts()))?;
     writeln!(out, "rejected   {}", list(rule.examples.rejects()))?;
-    writeln!(out, "\n{}", rule.cel)
+    writeln!(out, "\n{}", rule.requirement.cel)
 }

@@ -271,7 +271,7 @@ fn cause(cause: &Cause) -> Value {
 pub(super) fn rule(field: &str, message: &str) -> Option<&'static str> {
     // In the policy the field is part of the message.
     let matches = |rule: &&'static Rule| {
-        message.ends_with(rule.message)
+        message.ends_with(rule.requirement.message)
             && (field.starts_with(rule.field())
                 || message.ends_with(&rule.full_message()))
     };

@@ -37,7 +37,7 @@ pub(super) fn log(answers: &[Answer], lint: LintLevel) -> Value {
 }
 
 fn rule(id: &str) -> Value {
-    let known = Rule::find(id).map(|rule| (rule.message, rule.why));
+    let known = Rule::find(id).map(|rule| (rule.requirement.message, rule.why));
     let lint = LINTS.iter().find(|lint| lint.code == id);
     match known.or(lint.map(|lint| (lint.name, lint.why))) {
         Some((short, full)) => json!({
