@@ -10,8 +10,7 @@ mod always_deny;
 mod always_pull_images;
 mod attributes;
 mod chain;
-mod default_ingress_class;
-mod default_storage_class;
+mod default_class;
 mod default_toleration_seconds;
 mod deny_escalating_exec;
 mod deny_exec_on_privileged;
@@ -198,14 +197,14 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(event_rate_limit::EventRateLimit::default()),
         Arc::new(extended_resource_toleration::ExtendedResourceToleration),
         Arc::new(persistent_volume_label::PersistentVolumeLabel),
-        Arc::new(default_storage_class::DefaultStorageClass),
+        Arc::new(default_class::STORAGE),
         Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection),
         Arc::new(
             owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement,
         ),
         Arc::new(persistent_volume_claim_resize::PersistentVolumeClaimResize),
         Arc::new(runtime_class::RuntimeClass),
-        Arc::new(default_ingress_class::DefaultIngressClass),
+        Arc::new(default_class::INGRESS),
         Arc::new(deny_service_external_ips::DenyServiceExternalIps),
         Arc::new(mutating_admission_webhook::MutatingAdmissionWebhook),
         Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),

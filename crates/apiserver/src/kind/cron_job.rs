@@ -61,8 +61,11 @@ impl BuiltinKind for CronJob {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        let template = Field::of(write.object, "spec").child("jobTemplate.spec.template");
-        workload::template_warnings(write, &template, workload::Name::InPods)
+        workload::template_warnings(
+            write,
+            "jobTemplate.spec.template",
+            workload::Name::InPods,
+        )
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -79,8 +79,7 @@ impl BuiltinKind for DaemonSet {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        let template = Field::of(write.object, "spec").child("template");
-        workload::template_warnings(write, &template, workload::Name::Validated)
+        workload::template_warnings(write, "template", workload::Name::Validated)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -76,8 +76,7 @@ impl BuiltinKind for Deployment {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        let template = Field::of(write.object, "spec").child("template");
-        workload::template_warnings(write, &template, workload::Name::InPods)
+        workload::template_warnings(write, "template", workload::Name::InPods)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -97,12 +96,7 @@ impl BuiltinKind for Deployment {
 
 fn spec(spec: &Field<'_>, errors: &mut Errors) {
     rule::non_negative(&spec.child("replicas"), errors);
-    let (selector, template) = (spec.child("selector"), spec.child("template"));
-    let unreadable = "invalid label selector";
-    if workload::selector(&selector, "deployment", unreadable, errors) {
-        rule::matches_template(&selector, &template, errors);
-        workload::running_template(&template, "ReplicaSet", errors);
-    }
+    workload::selected_template(spec, errors);
     strategy(&spec.child("strategy"), errors);
     rule::non_negative(&spec.child("minReadySeconds"), errors);
     rule::non_negative(&spec.child("revisionHistoryLimit"), errors);

@@ -118,8 +118,7 @@ impl BuiltinKind for Job {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        let template = Field::of(write.object, "spec").child("template");
-        workload::template_warnings(write, &template, workload::Name::InPods)
+        workload::template_warnings(write, "template", workload::Name::InPods)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::field::{Errors, Field};
 use super::pod_spec::default::fill;
-use super::{BuiltinKind, FieldSelector, Write, column, rule, workload};
+use super::workload::{self, ReplicaColumns};
+use super::{BuiltinKind, FieldSelector, Write, column, rule};
 use crate::meta;
-use crate::resource::{Column, Resource};
+use crate::resource::Resource;
 
 /// `replicasets` of `apps/v1`.
 #[derive(Debug)]
@@ -16,43 +17,28 @@ pub(super) struct ReplicaSet;
 
 impl BuiltinKind for ReplicaSet {
     fn resource(&self) -> Resource {
-        let mut columns = vec![
-            Column::new(
-                "Desired",
-                "integer",
-                "Replicas is the number of desired pods. This is a pointer to distinguish \
-                 between explicit zero and unspecified. Defaults to 1. More info: \
-                 https://kubernetes.io/docs/concepts/workloads/controllers/replicaset",
-            ),
-            Column::new(
-                "Current",
-                "integer",
-                "Replicas is the most recently observed number of non-terminating pods. More \
-                 info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset",
-            ),
-            Column::new(
-                "Ready",
-                "integer",
-                "The number of non-terminating pods targeted by this ReplicaSet with a Ready \
-                 Condition.",
-            ),
-            Column::age(),
-        ];
-        columns.extend(workload::container_columns());
-        let selector = "Selector is a label query over pods that should match the replica \
-             count. Label keys and values that must match in order to be controlled by this \
-             replica set. It must match the pod template's labels. More info: \
-             https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors";
-        columns.push(Column::new("Selector", "string", selector).wide());
+        let columns = ReplicaColumns {
+            desired: "Replicas is the number of desired pods. This is a pointer to distinguish \
+                between explicit zero and unspecified. Defaults to 1. More info: \
+                https://kubernetes.io/docs/concepts/workloads/controllers/replicaset",
+            current: "Replicas is the most recently observed number of non-terminating pods. More \
+                info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset",
+            ready: "The number of non-terminating pods targeted by this ReplicaSet with a Ready \
+                Condition.",
+            selector: "Selector is a label query over pods that should match the replica \
+                count. Label keys and values that must match in order to be controlled by this \
+                replica set. It must match the pod template's labels. More info: \
+                https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors",
+        };
         Resource::new("apps", "v1", "ReplicaSet", "replicasets")
             .with_short_names(&["rs"])
             .with_category("all")
             .with_subresources(&workload::subresources())
-            .with_columns(columns)
+            .with_columns(columns.columns())
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
-        const { &[FieldSelector::new("status.replicas").absent_as("0")] }
+        workload::REPLICA_SELECTORS
     }
 
     fn default(&self, object: &mut Value) {
@@ -74,19 +60,13 @@ impl BuiltinKind for ReplicaSet {
         let spec = Field::of(write.object, "spec");
         rule::non_negative(&spec.child("replicas"), &mut errors);
         rule::non_negative(&spec.child("minReadySeconds"), &mut errors);
-        let (selector, template) = (spec.child("selector"), spec.child("template"));
-        let unreadable = "invalid label selector";
-        if workload::selector(&selector, "deployment", unreadable, &mut errors) {
-            rule::matches_template(&selector, &template, &mut errors);
-            workload::running_template(&template, "ReplicaSet", &mut errors);
-        }
+        workload::selected_template(&spec, &mut errors);
         workload::same_selector(write, &mut errors);
         errors
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        let template = Field::of(write.object, "spec").child("template");
-        workload::template_warnings(write, &template, workload::Name::InPods)
+        workload::template_warnings(write, "template", workload::Name::InPods)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

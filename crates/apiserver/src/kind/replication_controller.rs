@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::field::{Errors, Field};
 use super::pod_spec::default::{self, fill};
-use super::{BuiltinKind, FieldSelector, Write, column, rule, workload};
+use super::workload::{self, ReplicaColumns};
+use super::{BuiltinKind, FieldSelector, Write, column, rule};
 use crate::meta;
-use crate::resource::{Column, Resource};
+use crate::resource::Resource;
 
 /// `replicationcontrollers` of `v1`.
 #[derive(Debug)]
@@ -16,45 +17,30 @@ pub(super) struct ReplicationController;
 
 impl BuiltinKind for ReplicationController {
     fn resource(&self) -> Resource {
-        let mut columns = vec![
-            Column::new(
-                "Desired",
-                "integer",
-                "Replicas is the number of desired replicas. This is a pointer to \
-                 distinguish between explicit zero and unspecified. Defaults to 1. More \
-                 info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller",
-            ),
-            Column::new(
-                "Current",
-                "integer",
-                "Replicas is the most recently observed number of replicas. More info: \
-                 https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller",
-            ),
-            Column::new(
-                "Ready",
-                "integer",
-                "The number of ready replicas for this replication controller.",
-            ),
-            Column::age(),
-        ];
-        columns.extend(workload::container_columns());
-        let selector = "Selector is a label query over pods that should match the Replicas \
-             count. If Selector is empty, it is defaulted to the labels present on the Pod \
-             template. Label keys and values that must match in order to be controlled by this \
-             replication controller, if empty defaulted to labels on Pod template. More info: \
-             https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors";
-        columns.push(Column::new("Selector", "string", selector).wide());
+        let columns = ReplicaColumns {
+            desired: "Replicas is the number of desired replicas. This is a pointer to \
+                distinguish between explicit zero and unspecified. Defaults to 1. More \
+                info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller",
+            current: "Replicas is the most recently observed number of replicas. More info: \
+                https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller",
+            ready: "The number of ready replicas for this replication controller.",
+            selector: "Selector is a label query over pods that should match the Replicas \
+                count. If Selector is empty, it is defaulted to the labels present on the Pod \
+                template. Label keys and values that must match in order to be controlled by this \
+                replication controller, if empty defaulted to labels on Pod template. More info: \
+                https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors",
+        };
         let resource =
             Resource::new("", "v1", "ReplicationController", "replicationcontrollers");
         resource
             .with_short_names(&["rc"])
             .with_category("all")
             .with_subresources(&workload::subresources())
-            .with_columns(columns)
+            .with_columns(columns.columns())
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
-        const { &[FieldSelector::new("status.replicas").absent_as("0")] }
+        workload::REPLICA_SELECTORS
     }
 
     /// Without a selector and labels of its own it has those of its template.
@@ -117,8 +103,7 @@ impl BuiltinKind for ReplicationController {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        let template = Field::of(write.object, "spec").child("template");
-        workload::template_warnings(write, &template, workload::Name::InPods)
+        workload::template_warnings(write, "template", workload::Name::InPods)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

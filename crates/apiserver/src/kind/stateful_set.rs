@@ -106,9 +106,8 @@ impl BuiltinKind for StatefulSet {
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
         let spec = Field::of(write.object, "spec");
-        let template = spec.child("template");
         let name = workload::Name::Validated;
-        let mut warnings = workload::template_warnings(write, &template, name);
+        let mut warnings = workload::template_warnings(write, "template", name);
         if spec.child("revisionHistoryLimit").count() < 0 {
             let why = "spec.revisionHistoryLimit: a negative value retains all historical \
                  revisions; a value >= 0 is recommended";

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::field::{Errors, Field};
 use super::pod_spec::default::{self, Fields};
 use super::pod_spec::{self, warning};
-use super::{Write, column, go_struct, rule};
+use super::{FieldSelector, Write, column, go_struct, rule};
 use crate::meta;
 use crate::resource::{Column, Scale, Subresource};
 
@@ -42,6 +42,33 @@ pub(super) fn ready(object: &Value) -> Value {
     let ready = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
     format!("{ready}/{wanted}").into()
 }
+
+/// What the columns of a kind that counts replicas say in their descriptions.
+pub(super) struct ReplicaColumns {
+    pub(super) desired: &'static str,
+    pub(super) current: &'static str,
+    pub(super) ready: &'static str,
+    pub(super) selector: &'static str,
+}
+
+impl ReplicaColumns {
+    /// The columns, whose cells are [`replica_cells`] and that of the selector.
+    pub(super) fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![
+            Column::new("Desired", "integer", self.desired),
+            Column::new("Current", "integer", self.current),
+            Column::new("Ready", "integer", self.ready),
+            Column::age(),
+        ];
+        columns.extend(container_columns());
+        columns.push(Column::new("Selector", "string", self.selector).wide());
+        columns
+    }
+}
+
+/// The field selectors of a kind that counts replicas.
+pub(super) const REPLICA_SELECTORS: &[FieldSelector] =
+    &[FieldSelector::new("status.replicas").absent_as("0")];
 
 /// The cells of a kind that shows how many replicas are wanted, there, and ready.
 pub(super) fn replica_cells(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -82,10 +109,10 @@ pub(super) fn no_replicas() -> Value {
     json!({"replicas": 0})
 }
 
-/// What a client is warned of who writes a template.
+/// What a client is warned of who writes the template at this path of the spec.
 pub(super) fn template_warnings(
     write: &Write<'_>,
-    template: &Field<'_>,
+    path: &str,
     name: Name,
 ) -> Vec<String> {
     if write.keeps_spec() {
@@ -94,6 +121,7 @@ pub(super) fn template_warnings(
     let of_name = (name == Name::InPods && write.old.is_none())
         .then(|| warning::name_warning(write.object));
     let mut warnings: Vec<String> = of_name.flatten().into_iter().collect();
+    let template = Field::of(write.object, "spec").child(path);
     warnings.extend(warning::warnings(&template.child("spec")));
     warnings
 }
@@ -137,6 +165,16 @@ pub(super) fn empty_selector(field: &Field<'_>, of: &str, errors: &mut Errors) {
         let shown = go_struct::selector(field.value);
         let why = format!("empty selector is invalid for {of}");
         errors.push(go_struct::invalid(field, &shown, &why));
+    }
+}
+
+/// Selector and template of a Deployment or a ReplicaSet, which Kubernetes validates with one
+/// function whose messages name either.
+pub(super) fn selected_template(spec: &Field<'_>, errors: &mut Errors) {
+    let (selector, template) = (spec.child("selector"), spec.child("template"));
+    if self::selector(&selector, "deployment", "invalid label selector", errors) {
+        rule::matches_template(&selector, &template, errors);
+        running_template(&template, "ReplicaSet", errors);
     }
 }
 
