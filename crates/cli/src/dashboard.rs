@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::cluster::{self, Access, NodeAccess};
 use crate::signals::Signals;
-use crate::{Failure, Outcome, dev, explain};
+use crate::{Failure, Outcome, explain, server_flag};
 
 /// Serve a read-only page about the machines of a cluster, for a browser on this machine
 ///
@@ -31,7 +31,7 @@ pub(crate) struct Args {
         long,
         value_name = "ADDRESS",
         default_value = "127.0.0.1:0",
-        value_parser = dev::loopback
+        value_parser = server_flag::loopback
     )]
     listen: SocketAddr,
     /// How to reach the nodes of a cluster; use the operator's setting

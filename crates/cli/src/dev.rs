@@ -14,12 +14,10 @@ mod run;
 mod until;
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use fivespot_apiserver::KubeVersion;
-
 use crate::preview::Moment;
+use crate::server_flag::ServerFlags;
 use crate::{Failure, Outcome};
 use goal::Goals;
 
@@ -35,20 +33,8 @@ use goal::Goals;
   5spot dev --start 2026-03-06T21:30:00Z --speed 600 --apply examples/business-hours.yaml
   5spot dev --apply machines/ --until ScheduledMachine/worker=Active --timeout 60s")]
 pub(crate) struct Args {
-    /// Address to listen on; loopback only, port 0 selects a free port
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:0",
-        value_parser = loopback
-    )]
-    listen: SocketAddr,
-    /// Path of the kubeconfig to write; readable only by its owner
-    #[arg(long, value_name = "PATH", default_value = ".5spot/kubeconfig")]
-    kubeconfig: PathBuf,
-    /// Directory that stores all objects; a later run continues from it [default: in memory]
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerFlags,
     /// Manifest or directory of manifests to apply (repeatable) [default: the examples]
     #[arg(long, value_name = "FILE|DIR")]
     apply: Vec<PathBuf>,
@@ -58,27 +44,12 @@ pub(crate) struct Args {
     /// Virtual seconds per real second
     #[arg(long, value_name = "1..100000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     speed: Option<u32>,
-    /// Kubernetes version to emulate, such as 1.36
-    #[arg(long, value_name = "VERSION", default_value_t)]
-    kube_version: KubeVersion,
     /// Do not run the operator
     #[arg(long)]
     no_controller: bool,
     /// Do not simulate Cluster API, nodes and pods
     #[arg(long)]
     no_simulator: bool,
-    /// Admission plugins to enable in addition to the default ones
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    enable_admission_plugins: Vec<String>,
-    /// Admission plugins to disable
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    disable_admission_plugins: Vec<String>,
-    /// Allow --enable-admission-plugins to name plugins that Kubernetes has removed
-    #[arg(long)]
-    removed_admission_plugins: bool,
-    /// Read the configurations of admission plugins from this AdmissionConfiguration
-    #[arg(long, value_name = "FILE")]
-    admission_control_config_file: Option<PathBuf>,
     /// Write one line of JSON per request to this file
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
@@ -88,17 +59,6 @@ pub(crate) struct Args {
     /// With --until, how long to wait in real time, such as 120s
     #[arg(long, value_name = "DURATION", requires = "until")]
     timeout: Option<fivespot_schedule::Duration>,
-}
-
-/// Reads an address that only this machine can reach.
-pub(crate) fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text.parse().map_err(|_| {
-        "must be an address and a port, such as 127.0.0.1:6443".to_owned()
-    })?;
-    if address.ip().is_loopback() {
-        return Ok(address);
-    }
-    Err("must be a loopback address, such as 127.0.0.1:6443".to_owned())
 }
 
 pub(crate) fn run(args: Args, _: &mut dyn Write) -> Result<Outcome, Failure> {

@@ -28,6 +28,7 @@ mod plain;
 mod port;
 mod preview;
 mod reader;
+mod server_flag;
 mod signals;
 mod status;
 #[cfg(test)]

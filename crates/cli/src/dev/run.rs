@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fivespot_api::name;
-use fivespot_apiserver::{Credentials, GroupAlias, Server, StartError, Storage, User};
+use fivespot_apiserver::{Credentials, GroupAlias, Server, Storage, User};
 use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
@@ -15,6 +15,7 @@ use super::printer::{Printer, instant};
 use super::until::GoalWatch;
 use super::{Args, audit, dashboard, data_dir, kubeconfig, load};
 use crate::document::Document;
+use crate::server_flag;
 use crate::signals::Signals;
 use crate::{Failure, Outcome};
 
@@ -41,20 +42,20 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let printer = Arc::new(Printer::on_stdout());
     let objects = load::read(&args.apply)?;
     let clock = clock(&args);
-    let directory = args.data_dir.as_deref();
+    let directory = args.server.data_dir.as_deref();
     let (storage, credentials) = data_dir::open(directory)?;
     // Before this server listens itself, on the port that its data directory remembers.
-    kubeconfig::check_unused(&args.kubeconfig).await?;
-    let server = server(&args, clock.clone(), (storage, &credentials))?;
-    let listener = data_dir::listen(args.listen, directory).await?;
+    kubeconfig::check_unused(&args.server.kubeconfig).await?;
+    let server = server(&args, clock.clone(), storage, &credentials)?;
+    let listener = data_dir::listen(args.server.listen, directory).await?;
     let address = listener
         .local_addr()
         .map_err(|error| Failure::new("reading the server's address", error))?;
     let kubeconfig = credentials.kubeconfig(address, "5spot-dev");
-    let written = kubeconfig::write(&args.kubeconfig, &kubeconfig)?;
+    let written = kubeconfig::write(&args.server.kubeconfig, &kubeconfig)?;
 
     let client = Client::new(server.in_process(), "default");
-    install(&client, args.kube_version.minor()).await?;
+    install(&client, args.server.kube_version.minor()).await?;
     if !args.no_simulator {
         let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
         let simulation = simulation(&server, clock.clone(), workload);
@@ -165,52 +166,22 @@ fn clock(args: &Args) -> Clock {
 fn server(
     args: &Args,
     clock: Clock,
-    (storage, credentials): (Option<Storage>, &Credentials),
+    storage: Option<Storage>,
+    credentials: &Credentials,
 ) -> Result<Server, Failure> {
-    let mut options = fivespot_apiserver::Options::new(clock);
-    options.kube = args.kube_version;
+    let mut options = args.server.options(clock, storage, credentials)?;
     let alias = |group: &str| GroupAlias {
         group: group.to_owned(),
         of: name::GROUP.to_owned(),
     };
     options.aliases = name::OLDER_GROUPS.map(alias).to_vec();
-    options.storage = storage;
-    options.token_key = Some(credentials.token_key());
-    options.authority = Some(credentials.authority_pem().to_owned());
-    options
-        .enable_plugins
-        .clone_from(&args.enable_admission_plugins);
-    options
-        .disable_plugins
-        .clone_from(&args.disable_admission_plugins);
-    options.removed_plugins = args.removed_admission_plugins;
     // The simulated kubelets report their nodes ready at once.
     let taints = "TaintNodesByCondition";
     if !args.no_simulator && !options.enable_plugins.iter().any(|it| it == taints) {
         options.disable_plugins.push(taints.to_owned());
     }
-    if let Some(path) = &args.admission_control_config_file {
-        let read = fivespot_apiserver::read_admission_configuration(path);
-        options.plugin_configurations = read.map_err(|error| {
-            Failure::new("--admission-control-config-file", error)
-                .remedy("correct the file, or choose another")
-        })?;
-    }
     options.audit = args.audit_log.as_deref().map(audit::to_file).transpose()?;
-    Server::new(options).map_err(|error| match error {
-        StartError::Stored { .. } => Failure::new("--data-dir", error).remedy(
-            "set --kube-version to the version that it was written with, or choose another --data-dir",
-        ),
-        StartError::PluginConfiguration { .. } | StartError::UnusedConfiguration(_) => {
-            Failure::new("--admission-control-config-file", error)
-                .remedy("correct the configuration, or enable the plugin")
-        }
-        _ => Failure::new(
-            "--enable-admission-plugins, --disable-admission-plugins",
-            error,
-        )
-        .remedy("correct the name, or remove it"),
-    })
+    server_flag::start(options)
 }
 
 /// Installs the CRD, the policy and its binding, as in a production cluster.
@@ -266,7 +237,7 @@ fn start_controller(
 fn print_start(printer: &Printer, args: &Args, clock: &Clock, url: &str) {
     printer.print(&format!(
         "API server at {url}, emulating Kubernetes {} (for evaluation and tests only)",
-        args.kube_version
+        args.server.kube_version
     ));
     if clock.is_virtual() {
         let speed = args.speed.unwrap_or(1);
