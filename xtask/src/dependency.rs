@@ -66,6 +66,11 @@ const ROOMS: &[Room] = &[
         is_pure: true,
     },
     Room {
+        name: "usage",
+        may_use: &["api", "schedule", "plan", "drawing"],
+        is_pure: true,
+    },
+    Room {
         name: "clock",
         may_use: &[],
         is_pure: false,
@@ -96,7 +101,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "dashboard",
-        may_use: &["api", "schedule", "plan", "drawing", "controller"],
+        may_use: &["api", "schedule", "plan", "drawing", "controller", "usage"],
         is_pure: false,
     },
     Room {
@@ -136,6 +141,7 @@ const ROOMS: &[Room] = &[
             "install",
             "apiserver",
             "sim",
+            "usage",
         ],
         is_pure: false,
     },

@@ -139,6 +139,9 @@ pub struct Usage {
     /// At most [`MOST_MONTHS`], in order.
     #[serde(default, deserialize_with = "null_is_default")]
     pub months: Vec<UsageMonth>,
+    /// From when on the account is kept: a status that is lost begins another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<Timestamp>,
     /// Until when the account is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounted_time: Option<Timestamp>,

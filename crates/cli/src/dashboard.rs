@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fivespot_dashboard::{Dashboard, Options, Reader};
@@ -11,16 +12,17 @@ use tokio::net::TcpListener;
 
 use crate::cluster::{self, Access, NodeAccess};
 use crate::signals::Signals;
-use crate::{Failure, Outcome, explain, server_flag};
+use crate::{Failure, Outcome, explain, report, server_flag};
 
 /// Serve a read-only page about the machines of a cluster, for a browser on this machine
 ///
-/// Shows the week of all machines (planned and actual), a list with filters, and for each machine
-/// why it is in its phase, what comes next and how it was shut down last. Reads with your
-/// permissions and changes nothing. The printed URL works once, in one browser. Ends on Ctrl-C.
+/// Shows the week of all machines (planned and actual), a list with filters, for each machine why it
+/// is in its phase, what comes next and how it was shut down last, and what a month has saved. Reads
+/// with your permissions and changes nothing. The printed URL works once, in one browser. Ends on Ctrl-C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   5spot dashboard -A
+  5spot dashboard -A --rates rates.yaml
   5spot dashboard -n team-a --listen 127.0.0.1:8080")]
 pub(crate) struct Args {
     /// Show all namespaces
@@ -34,6 +36,9 @@ pub(crate) struct Args {
         value_parser = server_flag::loopback
     )]
     listen: SocketAddr,
+    /// A file of rates, for the savings in money, energy and CO2; `5spot report --help` shows one
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
     /// How to reach the nodes of a cluster; use the operator's setting
     #[arg(long, value_enum, default_value_t)]
     node_access: NodeAccess,
@@ -56,7 +61,9 @@ async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let title = format!("{}, {place}", config.cluster_url);
     let looking = explain::options(config, args.node_access)?;
     let client: Client = looking.client.clone();
+    let rates = args.rates.as_deref().map(report::read_rates).transpose()?;
     let dashboard = open(Options {
+        rates,
         listener: listen(args.listen).await?,
         reader: Reader::new(looking, namespace),
         now: Arc::new(move || {

@@ -125,6 +125,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             pages.push(file::permission_page());
             pages.push(metrics::page());
             pages.push(reference::page(crate::command()));
+            pages.push(crate::report::schema()?);
             (output, pages, Group::Docs.directory())
         }
     };

@@ -28,6 +28,7 @@ mod plain;
 mod port;
 mod preview;
 mod reader;
+mod report;
 mod server_flag;
 mod signals;
 mod status;
@@ -72,6 +73,7 @@ enum Command {
     Status(status::Args),
     Check(check::Args),
     Dashboard(dashboard::Args),
+    Report(report::Args),
     Run(overriding::RunArgs),
     Stop(overriding::StopArgs),
     Hold(overriding::HoldArgs),
@@ -143,6 +145,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Status(args) => status::run(&args, out),
         Command::Check(args) => check::run(&args, out),
         Command::Dashboard(args) => dashboard::run(&args, out),
+        Command::Report(args) => report::run(&args, out),
         Command::Run(args) => overriding::run(&args, out),
         Command::Stop(args) => overriding::stop(&args, out),
         Command::Hold(args) => overriding::hold(&args, out),

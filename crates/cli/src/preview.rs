@@ -7,7 +7,7 @@ mod grid;
 mod human;
 mod ics;
 mod list;
-mod source;
+pub(crate) mod source;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -27,6 +27,7 @@ use crate::cluster::Access;
 use crate::document::Document;
 use crate::{Failure, Outcome, document, output};
 use forecast::Forecast;
+use source::Which;
 use span::Range;
 
 pub(crate) use context::Context;
@@ -95,7 +96,8 @@ struct Preview<'f> {
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let (documents, now) = if args.file.is_empty() {
-        source::from_cluster(&args.access, args.name.as_deref())?
+        let which = args.name.as_deref().map_or(Which::All, Which::Named);
+        source::from_cluster(&args.access, which)?
     } else {
         (document::read(&args.file)?, Clock::system().now())
     };

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use fivespot_api::Phase;
+use fivespot_usage::Month;
 use jiff::civil::Date;
 use serde::Deserialize;
 
@@ -33,6 +34,10 @@ pub(crate) struct Filter {
     pub(crate) from: String,
     /// How many days the picture has.
     pub(crate) days: String,
+    /// The month of the savings, as `2026-10`.
+    pub(crate) month: String,
+    /// The key of the label by which savings are added up.
+    pub(crate) by: String,
 }
 
 impl Filter {
@@ -73,6 +78,25 @@ impl Filter {
         }
     }
 
+    /// The month that was chosen.
+    pub(crate) fn month(&self) -> Option<Month> {
+        self.month.parse().ok()
+    }
+
+    /// The key of the label by which savings are added up.
+    pub(crate) fn by(&self) -> Option<&str> {
+        let key = self.by.trim();
+        (!key.is_empty()).then_some(key)
+    }
+
+    /// The same with another month.
+    pub(crate) fn with_month(&self, month: Month) -> Self {
+        Self {
+            month: month.to_string(),
+            ..self.clone()
+        }
+    }
+
     /// The same with another page.
     pub(crate) fn with_page(&self, page: usize) -> Self {
         Self {
@@ -93,6 +117,8 @@ impl Filter {
             ("page", &self.page),
             ("from", &self.from),
             ("days", &self.days),
+            ("month", &self.month),
+            ("by", &self.by),
         ];
         let mut query = String::new();
         for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {

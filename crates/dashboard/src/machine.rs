@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_api::{Phase, ScheduleOverride, ScheduleSpec, ScheduledMachine};
+use fivespot_api::{
+    Phase, ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineStatus,
+};
 use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::{Dates, Schedule};
 use jiff::{SignedDuration, Timestamp};
@@ -66,6 +68,11 @@ pub(crate) struct Machine {
     pub(crate) schedule: Option<Schedule>,
     spec: Option<ScheduleSpec>,
     pub(crate) next: Option<Timestamp>,
+    /// The kind of its infrastructure object.
+    infrastructure_kind: String,
+    created: Option<Timestamp>,
+    /// Of the status what the account of its usage needs.
+    account: Arc<ScheduledMachineStatus>,
     /// When a Machine was last created.
     started: Option<Timestamp>,
     /// When a condition last changed: about when the phase did.
@@ -119,7 +126,7 @@ impl Machine {
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         match read {
-            Ok(machine) => Self::read(name, labels, &machine),
+            Ok(machine) => Self::read(name, labels, machine),
             Err(error) => Self::unreadable(name, labels, &error.to_string()),
         }
     }
@@ -127,10 +134,10 @@ impl Machine {
     fn read(
         name: Name,
         labels: BTreeMap<String, String>,
-        object: &ScheduledMachine,
+        object: ScheduledMachine,
     ) -> Self {
         let spec = &object.spec.schedule;
-        let status = object.status.clone().unwrap_or_default();
+        let status = object.status.unwrap_or_default();
         let stalled = status
             .conditions
             .iter()
@@ -152,6 +159,14 @@ impl Machine {
             schedule: spec.schedule().ok(),
             spec: Some(spec.clone()),
             next: status.next_transition,
+            infrastructure_kind: object.spec.infrastructure_spec.kind.clone(),
+            created: object.metadata.creation_timestamp.map(|at| at.0),
+            account: Arc::new(ScheduledMachineStatus {
+                in_schedule: status.in_schedule,
+                in_force: status.in_force,
+                usage: status.usage,
+                ..ScheduledMachineStatus::default()
+            }),
             started: status.machine_ref.and(status.last_scheduled_time),
             changed,
             columns: Mutex::default(),
@@ -172,6 +187,9 @@ impl Machine {
             schedule: None,
             spec: None,
             next: None,
+            infrastructure_kind: String::new(),
+            created: None,
+            account: Arc::default(),
             started: None,
             changed: None,
             columns: Mutex::default(),
@@ -215,6 +233,9 @@ impl Machine {
             schedule: schedule.map(|schedule| schedule.with_overrides(overrides)),
             spec: self.spec.clone(),
             next: self.next,
+            infrastructure_kind: self.infrastructure_kind.clone(),
+            created: self.created,
+            account: self.account.clone(),
             started: self.started,
             changed: self.changed,
             columns: Mutex::default(),
@@ -224,6 +245,18 @@ impl Machine {
     /// The schedule, if it is switched on and valid.
     pub(crate) fn in_force(&self) -> Option<&Schedule> {
         self.schedule.as_ref().filter(|_| self.is_enabled)
+    }
+
+    /// The account of its usage, up to `now`.
+    pub(crate) fn usage(&self, now: Timestamp) -> fivespot_usage::Machine {
+        fivespot_usage::Machine {
+            namespace: self.name.namespace.clone(),
+            name: self.name.name.clone(),
+            labels: self.labels.clone(),
+            infrastructure_kind: self.infrastructure_kind.clone(),
+            created: self.created,
+            usage: fivespot_usage::Machine::account(&self.account, self.in_force(), now),
+        }
     }
 
     /// What is planned within a time.

@@ -2,6 +2,7 @@
 
 pub(crate) mod list;
 pub(crate) mod machine;
+pub(crate) mod savings;
 pub(crate) mod week;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::state::Held;
 pub(crate) enum Place {
     Week,
     Machines,
+    Savings,
     Machine(String),
     Nowhere,
 }
@@ -38,6 +40,7 @@ pub(crate) fn whole(cluster: &str, place: &Place, body: Body) -> Markup {
     let title = match place {
         Place::Week => "Week",
         Place::Machines => "Machines",
+        Place::Savings => "Savings",
         Place::Machine(name) => name,
         Place::Nowhere => "Not found",
     };
@@ -55,6 +58,7 @@ pub(crate) fn whole(cluster: &str, place: &Place, body: Body) -> Markup {
                         a href="/machines" aria-current=[current(*place == Place::Machines)] {
                             "Machines"
                         }
+                        a href="/savings" aria-current=[current(*place == Place::Savings)] { "Savings" }
                     }
                     span.where { (cluster) }
                     span #status role="status" { "Loaded" }

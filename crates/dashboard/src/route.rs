@@ -47,6 +47,8 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/", get(week))
         .route("/machines", get(list))
         .route("/machines/{namespace}/{name}", get(machine))
+        .route("/savings", get(savings))
+        .route("/savings.csv", get(savings_csv))
         .route("/live", get(live::live))
         .route("/style.css", get(style))
         .route("/live.js", get(script))
@@ -116,6 +118,37 @@ async fn list(
     let now = (shared.now)().await;
     let body = page::list::body(&shared.state.view(), &filter, now);
     show(&shared, &headers, Place::Machines, body)
+}
+
+async fn savings(
+    State(shared): State<Arc<Shared>>,
+    Query(filter): Query<Filter>,
+    headers: HeaderMap,
+) -> Html<String> {
+    shared.ready().await;
+    let now = (shared.now)().await;
+    let held = shared.state.view();
+    let report = page::savings::report(&held, &filter, shared.rates.as_ref(), now);
+    let body = page::savings::body(&held, &filter, &report, now);
+    show(&shared, &headers, Place::Savings, body)
+}
+
+async fn savings_csv(
+    State(shared): State<Arc<Shared>>,
+    Query(filter): Query<Filter>,
+) -> Response {
+    shared.ready().await;
+    let now = (shared.now)().await;
+    let held = shared.state.view();
+    let report = page::savings::report(&held, &filter, shared.rates.as_ref(), now);
+    let headers = [
+        (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename=\"5spot-{}.csv\"", report.month),
+        ),
+    ];
+    (headers, fivespot_usage::csv::document(&report)).into_response()
 }
 
 async fn machine(

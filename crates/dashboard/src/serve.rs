@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use fivespot_usage::Rates;
 use futures::future::BoxFuture;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -47,6 +48,8 @@ pub struct Options {
     pub now: Now,
     /// The cluster as people know it; shown at the top of every page.
     pub title: String,
+    /// What machines cost, for the savings; without, they are in hours only.
+    pub rates: Option<Rates>,
 }
 
 /// A dashboard that is about to begin.
@@ -63,6 +66,7 @@ pub(crate) struct Shared {
     pub(crate) reader: Reader,
     pub(crate) now: Now,
     pub(crate) title: String,
+    pub(crate) rates: Option<Rates>,
     pub(crate) inspections: Semaphore,
     /// Somebody looks, so that the cluster has to be followed.
     begun: Notify,
@@ -102,6 +106,7 @@ impl Dashboard {
                 reader: options.reader,
                 now: options.now,
                 title: options.title,
+                rates: options.rates,
                 inspections: Semaphore::new(MOST_INSPECTIONS),
                 begun: Notify::new(),
             }),

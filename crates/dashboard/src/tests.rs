@@ -94,6 +94,7 @@ async fn dashboard() -> Dashboard {
         reader: Reader::new(looking, None),
         now: Arc::new(move || std::future::ready(now).boxed()),
         title: "test".to_owned(),
+        rates: None,
     })
     .unwrap()
 }
@@ -370,4 +371,50 @@ fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() 
     assert_eq!(planned(), [holiday(), window(), run]);
     state.change("team-a", |others| *others = Others::default());
     assert_eq!(planned(), [window(), window()]);
+}
+
+#[test]
+fn savings_are_those_of_the_machines_that_the_filter_admits_and_count_to_now() {
+    let state = State::new();
+    for (name, team) in [("desk-1", "a"), ("desk-2", "b")] {
+        let status = json!({
+            "phase": "Active",
+            "inSchedule": true,
+            "usage": {
+                "startTime": "2026-03-02T00:00:00Z",
+                "months": [{"month": "2026-03", "activeSeconds": 3600, "wantedSeconds": 3600}],
+                "accountedTime": "2026-03-06T09:00:00Z",
+                "accountedState": "Active",
+            },
+        });
+        let mut object = object(name, status);
+        object["metadata"]["labels"] = json!({"team": team});
+        state.apply(Machine::of(&serde_json::from_value(object).unwrap()));
+    }
+    let now = at("2026-03-06T12:00:00Z");
+    let held = state.view();
+    let report = |filter: &Filter| page::savings::report(&held, filter, None, now);
+    let all = report(&Filter {
+        by: "team".to_owned(),
+        ..Filter::default()
+    });
+    assert_eq!(all.total.figures.active_seconds, 2 * 4 * 3_600);
+    assert_eq!(all.total.figures.always_on_seconds, 2 * 108 * 3_600);
+    assert_eq!(all.by_label.len(), 2);
+    let some = report(&Filter {
+        label: "team=b".to_owned(),
+        ..Filter::default()
+    });
+    assert_eq!(some.items[0].name, "desk-2");
+    assert_eq!(some.items.len(), 1);
+    let body = page::savings::body(&held, &Filter::default(), &all, now);
+    let text = body.live.into_string();
+    assert!(text.contains("/savings.csv"), "{text}");
+    assert!(!text.contains("style="), "{text}");
+    // A month that has not begun is the present one.
+    let later = report(&Filter {
+        month: "2027-01".to_owned(),
+        ..Filter::default()
+    });
+    assert_eq!(later.month.to_string(), "2026-03");
 }

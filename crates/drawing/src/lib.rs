@@ -3,7 +3,7 @@
 //! [`Fleet`] holds what is drawn: a row for each machine with its planned and observed [`Span`]s.
 //! [`svg::document`] and [`html::document`] return one self-contained file, [`terminal::text`] the
 //! same picture for a terminal. [`timeline`] draws the course of one shutdown,
-//! [`diagram`] boxes and arrows for the documentation.
+//! [`shares`] bars of what was used, [`diagram`] boxes and arrows for the documentation.
 //!
 //! There is no clock, no input and no output here, and no function fails. Each kind of span has a
 //! colour that remains distinct for colour-blind readers and a pattern that remains distinct in
@@ -48,6 +48,7 @@ pub mod html;
 mod kind;
 mod markup;
 pub mod planned;
+pub mod shares;
 pub mod style;
 pub mod svg;
 pub mod terminal;

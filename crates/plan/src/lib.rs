@@ -67,6 +67,7 @@ pub use observed::state::{
 };
 pub use overrides::{Matched, OverridePlan, plan_override};
 pub use status::event::{Event, EventType};
+pub use status::usage::usage_until;
 
 use act::from_cache::{self, Confirmation};
 use act::{backoff, memory, write};

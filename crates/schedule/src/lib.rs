@@ -299,6 +299,13 @@ impl Schedule {
         Self { overrides, ..self }
     }
 
+    /// The schedule with one override more.
+    #[must_use]
+    pub fn and_override(mut self, more: Override) -> Self {
+        self.overrides.push(more);
+        self
+    }
+
     /// The schedule with a machine needed that long before it is wanted; see [`Schedule::needed`].
     #[must_use]
     pub fn with_lead_time(self, lead_time: Duration) -> Self {

@@ -67,14 +67,15 @@ pub(super) fn usage() -> Value {
         ],
     );
     object(
-        "How the machine was used, by months. Written when the phase changes; the time since \
-         accountedTime is not included.",
+        "How the machine was used, by months. Written when the phase or what the schedule says \
+         changes; the time since accountedTime is not included.",
         &[],
         [
             (
                 "months",
                 list_map("The newest months.", MOST_MONTHS, &["month"], month),
             ),
+            ("startTime", instant("From when on the account is kept.")),
             (
                 "accountedTime",
                 instant("Until when the account is complete."),

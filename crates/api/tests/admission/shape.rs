@@ -71,7 +71,7 @@ fn full() -> Value {
                     "month": "2026-03", "activeSeconds": 1, "wantedSeconds": 2,
                     "provisioningSeconds": 3, "lateSeconds": 4, "reclaims": 5,
                 }],
-                "accountedTime": instant, "accountedState": "Active",
+                "startTime": instant, "accountedTime": instant, "accountedState": "Active",
             },
         },
     })

@@ -50,5 +50,6 @@ async fn open(
         reader: Reader::new(looking, None),
         now: Arc::new(move || std::future::ready(clock.now()).boxed()),
         title: "5spot dev".to_owned(),
+        rates: None,
     })
 }

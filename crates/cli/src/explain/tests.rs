@@ -4,6 +4,7 @@ use fivespot_controller::Inspection;
 use fivespot_plan::{
     Access, Fact, Freshness, Locations, Lookup, Node, Observed, Specs, Workload,
 };
+use fivespot_schedule::{Override, OverrideMode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -140,6 +141,42 @@ fn a_closed_window_without_a_machine_is_the_last_check() {
 fn a_machine_that_still_exists_when_the_window_has_closed_is_shut_down() {
     let found = inspection(&json!({}), Some(running()));
     insta::assert_snapshot!(report(&found, found.now, Format::Text));
+}
+
+#[test]
+fn what_stands_above_the_windows_is_named_where_it_decides() {
+    let observed = |found: &Inspection| {
+        let report = report::report(found, found.now);
+        let value = serde_json::to_value(&report).unwrap();
+        let checks = value["checks"].as_array().unwrap();
+        let decides = checks.iter().find(|check| check["decides"] == true);
+        decides.unwrap()["observed"].as_str().unwrap().to_owned()
+    };
+    let of_mode = |mode: OverrideMode, now: &str| {
+        let mut found = inspection(&json!({}), Some(running()));
+        found.now = at(now);
+        found.observed.schedule.overrides = vec![Override {
+            name: "inc-1".to_owned(),
+            mode,
+            start: None,
+            end: at("2026-03-06T23:30:00Z"),
+        }];
+        observed(&found)
+    };
+    // The window is open by then, and the override takes the machine away.
+    let noon = "2026-03-06T17:00:00Z";
+    assert_eq!(
+        of_mode(OverrideMode::Stop, noon),
+        "override inc-1 decides: the machine is not wanted until 2026-03-09T13:00:00Z"
+    );
+    assert_eq!(
+        of_mode(OverrideMode::Run, FRIDAY_EVENING),
+        "override inc-1 decides: the machine is wanted until 2026-03-06T23:30:00Z"
+    );
+    assert_eq!(
+        of_mode(OverrideMode::Hold, noon),
+        "the override inc-1 holds until 2026-03-06T23:30:00Z"
+    );
 }
 
 #[test]

@@ -11,25 +11,37 @@ use crate::cluster::{self, Access};
 use crate::document::Document;
 
 /// Those of `documents` that are ScheduledMachines, of whatever version.
-pub(super) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
+pub(crate) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
     documents.retain(|document| document.text("/kind") == name::KIND);
     documents
 }
 
-/// The ScheduledMachine of that name, or all of the cluster's, and the present instant there.
+/// Which ScheduledMachines of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which<'n> {
+    /// All of them.
+    All,
+    /// Those of the selected namespace.
+    Namespace,
+    /// The one of that name, in the selected namespace.
+    Named(&'n str),
+}
+
+/// ScheduledMachines of the cluster with the overrides and calendars of their namespaces, and the
+/// present instant there.
 ///
 /// # Errors
 /// The cluster is unreachable or returns an error.
-pub(super) fn from_cluster(
+pub(crate) fn from_cluster(
     access: &Access,
-    name: Option<&str>,
+    which: Which<'_>,
 ) -> Result<(Vec<Document>, Timestamp), Failure> {
-    cluster::block_on(read(access, name))
+    cluster::block_on(read(access, which))
 }
 
 async fn read(
     access: &Access,
-    name: Option<&str>,
+    which: Which<'_>,
 ) -> Result<(Vec<Document>, Timestamp), Failure> {
     let client = access.client().await?;
     let now = cluster::now(&client).await;
@@ -38,23 +50,22 @@ async fn read(
         Failure::new("reading ScheduledMachines", cluster::error_message(error))
             .remedy("check the cluster and your access to it, or give files with -f")
     };
-    let found: Vec<DynamicObject> = match name {
-        None => {
-            let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-            api.list(&ListParams::default())
-                .await
-                .map_err(failed)?
-                .items
+    let api: Api<DynamicObject> = match which {
+        Which::All => Api::all_with(client.clone(), &resource),
+        Which::Namespace | Which::Named(_) => {
+            Api::default_namespaced_with(client.clone(), &resource)
         }
-        Some(name) => {
-            let api: Api<DynamicObject> =
-                Api::default_namespaced_with(client.clone(), &resource);
-            vec![api.get(name).await.map_err(failed)?]
+    };
+    let found: Vec<DynamicObject> = match which {
+        Which::All | Which::Namespace => {
+            let listed = api.list(&ListParams::default()).await;
+            listed.map_err(failed)?.items
         }
+        Which::Named(name) => vec![api.get(name).await.map_err(failed)?],
     };
     let mut documents = Vec::new();
     let found = found.into_iter().map(|object| of_kind(object, &resource));
-    for object in found.chain(others(client, name.is_none()).await) {
+    for object in found.chain(others(client, which).await) {
         documents.push(document(object)?);
     }
     Ok((documents, now))
@@ -62,14 +73,14 @@ async fn read(
 
 /// Overrides and calendars, of all namespaces or of the selected one. Those that cannot be read,
 /// for one because an older installation has none, change nothing.
-async fn others(client: Client, everywhere: bool) -> Vec<DynamicObject> {
+async fn others(client: Client, which: Which<'_>) -> Vec<DynamicObject> {
     let mut all = Vec::new();
     let kinds = [
         ApiResource::erase::<ScheduleOverride>(&()),
         ApiResource::erase::<ScheduleCalendar>(&()),
     ];
     for resource in kinds {
-        let api: Api<DynamicObject> = if everywhere {
+        let api: Api<DynamicObject> = if which == Which::All {
             Api::all_with(client.clone(), &resource)
         } else {
             Api::default_namespaced_with(client.clone(), &resource)

@@ -108,13 +108,13 @@ pub(crate) const PRECEDENCE: [Entry; 9] = [
     },
     Entry {
         name: "wanted",
-        reason: "the window is open: the machine is provisioned and kept in service",
+        reason: "the machine is wanted: it is provisioned and kept in service",
         matches: wanted,
         describe: describe::window,
     },
     Entry {
         name: "notWanted",
-        reason: "the window is closed: the machine is shut down with grace and drain",
+        reason: "the machine is not wanted: it is shut down with grace and drain",
         matches: not_wanted,
         describe: describe::window,
     },

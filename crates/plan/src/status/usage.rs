@@ -1,51 +1,111 @@
 //! The account in `status.usage`: seconds by month of what the machine was used for.
 //!
-//! A status write that changes the phase adds the span since the last one, in the state of that
-//! span, split at the ends of months in UTC. Nothing is decided from it.
+//! A status write that changes the phase, or what the schedule says, adds the span since the last
+//! one, in the state of that span, split at the ends of months in UTC. Nothing is decided from it.
+
+use std::ops::Range;
 
 use fivespot_api::status::MOST_MONTHS;
 use fivespot_api::{AccountedState, Phase, ScheduledMachineStatus, Usage, UsageMonth};
-use fivespot_schedule::Schedule;
+use fivespot_schedule::{Override, Schedule};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 use crate::decide::case::Case;
 use crate::status::whole_seconds;
 
-/// How many parts of a schedule are looked at in one month: more than any schedule has.
+/// How many parts of a schedule are looked at in one span: more than any schedule has.
 const MAX_PARTS: usize = 100_000;
 
-/// Brings the account up to now, if the phase changes with `after`.
+/// Brings the account up to now, if the phase or what the schedule says changes with `after`.
 pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let before = &case.subject.status;
-    let now = whole_seconds(case.now);
-    let state = after.phase.map_or(AccountedState::None, state_of);
-    let mut usage = before.usage.clone().unwrap_or_default();
-    if usage.accounted_time.is_some() && before.phase == after.phase {
+    let is_begun = before
+        .usage
+        .as_ref()
+        .is_some_and(|it| it.accounted_time.is_some());
+    let is_same = before.phase == after.phase
+        && before.in_schedule == after.in_schedule
+        && before.in_force == after.in_force
+        && before.observed_generation == after.observed_generation;
+    if is_begun && is_same {
         return;
     }
-    let since = usage.accounted_time.filter(|since| *since < now);
-    if let (Some(since), Some(spent_as)) = (since, usage.accounted_state) {
-        let schedule = case.desired.schedule.as_ref().ok();
-        let schedule = schedule.filter(|_| case.desired.is_enabled);
-        let span = Span {
-            schedule,
-            spent_as,
-            since,
-            until: now,
-        };
-        span.add_to(&mut usage);
-    }
-    let is_reclaim = after.phase == Some(Phase::EmergencyRemove);
-    if is_reclaim && before.phase != after.phase {
+    let now = whole_seconds(case.now);
+    let schedule = case.desired.schedule.as_ref().ok();
+    let schedule = schedule.filter(|_| case.desired.is_enabled);
+    let mut usage = usage_until(before, schedule, now);
+    if after.phase == Some(Phase::EmergencyRemove) && before.phase != after.phase {
         month_of(&mut usage, now).reclaims += 1;
     }
-    // A clock that was ahead has accounted for this time already.
-    usage.accounted_time = usage.accounted_time.max(Some(now));
-    usage.accounted_state = Some(state);
+    usage.start_time = usage.start_time.or(Some(now));
+    usage.accounted_state = Some(after.phase.map_or(AccountedState::None, state_of));
     let surplus = usage.months.len().saturating_sub(MOST_MONTHS);
     usage.months.drain(..surplus);
     after.usage = Some(usage);
+}
+
+/// The account of a status, with the time from its `accountedTime` to `until` added in the state
+/// that the machine was in.
+///
+/// Whether the machine was wanted is as `inSchedule` says up to the first time at which the answer
+/// of the schedule changes, and as the schedule says after that, with the override that the status
+/// names: what was changed since, as an override that is deleted, is of no effect on the time before.
+/// `schedule` is none where it is disabled or invalid.
+pub fn usage_until(
+    status: &ScheduledMachineStatus,
+    schedule: Option<&Schedule>,
+    until: Timestamp,
+) -> Usage {
+    let mut usage = status.usage.clone().unwrap_or_default();
+    let since = usage.accounted_time.filter(|since| *since < until);
+    if let (Some(since), Some(spent_as)) = (since, usage.accounted_state) {
+        for (since, until, wanted) in wanted_spans(status, schedule, since..until) {
+            let span = Span {
+                spent_as,
+                wanted,
+                since,
+                until,
+            };
+            span.add_to(&mut usage);
+        }
+    }
+    // A clock that was ahead has accounted for this time already.
+    usage.accounted_time = usage.accounted_time.max(Some(until));
+    usage
+}
+
+/// When the machine was wanted, from the time of the status on.
+fn wanted_spans(
+    status: &ScheduledMachineStatus,
+    schedule: Option<&Schedule>,
+    time: Range<Timestamp>,
+) -> Vec<(Timestamp, Timestamp, bool)> {
+    let in_force = status.in_force.as_ref().map(|it| Override {
+        name: it.name.clone(),
+        mode: it.mode.into(),
+        start: None,
+        end: it.end_time,
+    });
+    let schedule = schedule.map(|schedule| match in_force {
+        Some(in_force) => schedule.clone().and_override(in_force),
+        None => schedule.clone(),
+    });
+    let parts = schedule
+        .iter()
+        .flat_map(|schedule| schedule.parts(time.start, time.end));
+    let mut spans: Vec<(Timestamp, Timestamp, bool)> = Vec::new();
+    for part in parts.take(MAX_PARTS) {
+        match spans.last_mut() {
+            Some((_, until, wanted)) if *wanted == part.wanted => *until = part.until,
+            _ => spans.push((part.since, part.until, part.wanted)),
+        }
+    }
+    match spans.first_mut() {
+        Some((_, _, wanted)) => *wanted = status.in_schedule,
+        None => spans.push((time.start, time.end, status.in_schedule)),
+    }
+    spans
 }
 
 /// What a phase is accounted as.
@@ -64,32 +124,26 @@ fn state_of(phase: Phase) -> AccountedState {
 
 /// A span of time in one state.
 #[derive(Clone, Copy)]
-struct Span<'a> {
-    /// What was wanted in it; none if nothing was.
-    schedule: Option<&'a Schedule>,
+struct Span {
     spent_as: AccountedState,
+    wanted: bool,
     since: Timestamp,
     until: Timestamp,
 }
 
-impl Span<'_> {
+impl Span {
     fn add_to(self, usage: &mut Usage) {
         let mut since = self.since;
         while since < self.until {
             let until = end_of_month(since).min(self.until);
-            let part = Self {
-                since,
-                until,
-                ..self
-            };
-            part.add_to_month(month_of(usage, since));
+            let seconds = until.duration_since(since).as_secs();
+            self.add_to_month(month_of(usage, since), seconds);
             since = until;
         }
     }
 
-    fn add_to_month(self, month: &mut UsageMonth) {
-        let seconds = self.until.duration_since(self.since).as_secs();
-        let wanted = self.wanted_seconds();
+    fn add_to_month(self, month: &mut UsageMonth, seconds: i64) {
+        let wanted = if self.wanted { seconds } else { 0 };
         month.wanted_seconds += wanted;
         match self.spent_as {
             AccountedState::Active => month.active_seconds += seconds,
@@ -99,17 +153,6 @@ impl Span<'_> {
             }
             AccountedState::None => month.late_seconds += wanted,
         }
-    }
-
-    fn wanted_seconds(self) -> i64 {
-        let Some(schedule) = self.schedule else {
-            return 0;
-        };
-        let parts = schedule.parts(self.since, self.until).take(MAX_PARTS);
-        let wanted = parts.filter(|part| part.wanted);
-        wanted
-            .map(|part| part.until.duration_since(part.since).as_secs())
-            .sum()
     }
 }
 

@@ -3,7 +3,7 @@
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{EndPolicy, OverrideMode, Phase, ScheduleException};
 use fivespot_capi::Contract;
-use fivespot_plan::{Memory, Step};
+use fivespot_plan::{Memory, Step, usage_until};
 use fivespot_schedule::{DateEntry, Override};
 
 use crate::world::{
@@ -289,4 +289,40 @@ fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
     let wanted: Vec<_> = months.iter().map(|of| of.wanted_seconds).collect();
     assert_eq!(wanted[0], 4 * 3_600, "the end of March");
     assert!(wanted[1] >= 2 * 3_600, "{wanted:?}");
+}
+
+/// The account of March with the time to the world's present.
+fn march(world: &World) -> fivespot_api::UsageMonth {
+    let usage = usage_until(&world.status(), None, world.now);
+    usage.months.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_window_that_an_override_stopped_is_not_accounted_as_wanted_once_the_override_is_gone()
+ {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    let stop = overriding(OverrideMode::Stop, Some("2026-03-06T07:30:00Z"), EVENING);
+    world.schedule.overrides = vec![stop];
+    world.run_until(&mut memory, "2026-03-06T17:00:00Z");
+    // It is ended early, so that an hour of the window is left.
+    world.schedule.overrides.clear();
+    world.run_until(&mut memory, "2026-03-08T00:00:00Z");
+    let march = march(&world);
+    assert_eq!(march.wanted_seconds, 3_600);
+    assert_eq!(march.active_seconds + march.late_seconds, 3_600);
+}
+
+#[test]
+fn what_was_wanted_before_the_schedule_was_disabled_is_accounted_as_wanted() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let disabled_at = world.now;
+    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.run_until(&mut memory, EVENING);
+    let since = world.status().usage.unwrap().start_time.unwrap();
+    let opened = at(OPENS).max(since);
+    let wanted = disabled_at.duration_since(opened).as_secs();
+    assert!(wanted > 0);
+    assert_eq!(march(&world).wanted_seconds, wanted);
 }

@@ -1,5 +1,7 @@
 //! What was observed of the condition of each entry, in one sentence for people.
 
+use fivespot_schedule::DecidedBy;
+
 use super::paused_kind;
 use crate::decide::case::Case;
 use crate::decide::reclaim;
@@ -93,10 +95,15 @@ pub(super) fn window(case: &Case<'_>) -> String {
     let Some(window) = case.window else {
         return "the schedule is invalid".to_owned();
     };
-    let state = if window.is_open() { "open" } else { "closed" };
+    let is_open = window.is_open();
+    let state = match (decider(case, is_open), is_open) {
+        (Some(decider), _) => decider,
+        (None, true) => "the window is open".to_owned(),
+        (None, false) => "the window is closed".to_owned(),
+    };
     let window_state = match window.until() {
-        Some(until) => format!("the window is {state} until {until}"),
-        None => format!("the window is {state} for the next ten years"),
+        Some(until) => format!("{state} until {until}"),
+        None => format!("{state} for the next ten years"),
     };
     match case.need {
         Some(need) if need.is_needed() != window.is_open() => {
@@ -112,4 +119,15 @@ pub(super) fn window(case: &Case<'_>) -> String {
         }
         Some(_) | None => window_state,
     }
+}
+
+/// What stands above the windows, and what follows from it: an override or an exception.
+fn decider(case: &Case<'_>, is_wanted: bool) -> Option<String> {
+    let (kind, name) = match case.decided_by()? {
+        DecidedBy::Base => return None,
+        DecidedBy::Exception(it) => ("exception", &it.name),
+        DecidedBy::Override(it) => ("override", &it.name),
+    };
+    let wanted = if is_wanted { "wanted" } else { "not wanted" };
+    Some(format!("{kind} {name} decides: the machine is {wanted}"))
 }

@@ -1,0 +1,196 @@
+//! `5spot report`: what the machines were used for in a month, and what that saved.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use fivespot_api::ScheduledMachine;
+use fivespot_api::manifest::GeneratedFile;
+use fivespot_usage::{Machine, Month, Query, Rates, Report, csv, html, schema, text};
+use jiff::Timestamp;
+
+use crate::cluster::Access;
+use crate::document::Document;
+use crate::preview::Context;
+use crate::preview::source::{self, Which};
+use crate::{Failure, Outcome, output, plain};
+
+/// The largest file of rates that is read.
+const LARGEST_RATES: u64 = 1024 * 1024;
+
+/// Report what machines were used for in a month, and what that saved against always-on machines
+///
+/// Adds up status.usage, the account that the operator keeps of each ScheduledMachine for 14 months,
+/// with the time since it was written. Months are those of UTC. Machines that have been deleted are
+/// not in it: run it before you delete them, or at the end of each month.
+///
+/// With --rates also in money, energy and CO2. The file of rates is YAML or JSON; of the rates, the
+/// first that a machine matches by the kind of its infrastructure object and by a label is its rate:
+///
+///     currency: CHF
+///     pricePerKilowattHour: 0.27       # optional
+///     co2GramsPerKilowattHour: 112     # optional
+///     rates:
+///     - name: desks
+///       infrastructureKind: RemoteMachine
+///       label: tier=desk               # or only the key
+///       pricePerHour: 0.05
+///       watts: 180
+///     - name: others
+///       pricePerHour: 0.40
+///       watts: 350
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:
+  5spot report
+  5spot report -A --month 2026-10 --rates rates.yaml --by team
+  5spot report -A --month 2026-10 -o csv > october.csv
+  5spot report -A --month 2026-10 --rates rates.yaml -o html > october.html"
+)]
+pub(crate) struct Args {
+    /// The month, as 2026-10 [default: the present one, as far as it has passed]
+    #[arg(long, value_name = "MONTH")]
+    month: Option<Month>,
+    /// A file of rates
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
+    /// The key of a label by whose values the figures are added up too
+    #[arg(long, value_name = "LABEL")]
+    by: Option<String>,
+    /// All ScheduledMachines in the cluster
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+    #[command(flatten)]
+    access: Access,
+}
+
+/// The forms of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Tables
+    #[default]
+    Text,
+    /// One JSON document; docs/reference/report.schema.json describes it
+    Json,
+    /// The same as YAML
+    Yaml,
+    /// A line for each machine, for a spreadsheet
+    Csv,
+    /// A page with pictures and tables, in one file
+    Html,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let rates = args.rates.as_deref().map(read_rates).transpose()?;
+    let which = if args.all_namespaces {
+        Which::All
+    } else {
+        Which::Namespace
+    };
+    let (documents, now) = source::from_cluster(&args.access, which)?;
+    let query = Query {
+        month: args.month.unwrap_or_else(|| Month::at(now)),
+        now,
+        label: args.by.as_deref(),
+        rates: rates.as_ref(),
+    };
+    print(out, args.output, &report(documents, &query)?)?;
+    Ok(Outcome::Yes)
+}
+
+/// The report about the ScheduledMachines among `documents`.
+fn report(documents: Vec<Document>, query: &Query<'_>) -> Result<Report, Failure> {
+    let (month, now) = (query.month, query.now);
+    if month.start() > now {
+        let why = format!("it begins at {}, and now is {now}", month.start());
+        return Err(Failure::new(format!("--month {month}"), why)
+            .remedy("give a month that has begun"));
+    }
+    let context = Context::of(&documents, None)?;
+    let machines = source::machines(documents);
+    let machines = machines
+        .iter()
+        .map(|document| machine(document, &context, now))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Report::of(machines, query))
+}
+
+/// The account of one ScheduledMachine, up to `now`.
+fn machine(
+    document: &Document,
+    context: &Context,
+    now: Timestamp,
+) -> Result<Machine, Failure> {
+    let object: ScheduledMachine = serde_json::from_value(document.object.clone())
+        .map_err(|error| {
+            Failure::new(document.origin.as_str(), error).remedy(
+                "correct it; `5spot validate` reports everything that a server would reject",
+            )
+        })?;
+    let metadata = &object.metadata;
+    let namespace = metadata.namespace.clone().unwrap_or_default();
+    let schedule = object.spec.schedule(&context.calendars(&namespace)).ok();
+    let schedule = schedule
+        .filter(|_| object.spec.schedule.enabled)
+        .map(|it| it.with_overrides(context.overrides(&object, &namespace)));
+    let status = object.status.clone().unwrap_or_default();
+    Ok(Machine {
+        usage: Machine::account(&status, schedule.as_ref(), now),
+        name: metadata.name.clone().unwrap_or_default(),
+        labels: metadata.labels.clone().unwrap_or_default(),
+        infrastructure_kind: object.spec.infrastructure_spec.kind.clone(),
+        created: metadata.creation_timestamp.as_ref().map(|at| at.0),
+        namespace,
+    })
+}
+
+/// Reads a file of rates.
+///
+/// # Errors
+/// It cannot be read, or is none; names the field and what to do.
+pub(crate) fn read_rates(path: &Path) -> Result<Rates, Failure> {
+    let place = path.display();
+    let failed = |error: std::io::Error| {
+        Failure::new(format!("reading the rates {place}"), error)
+            .remedy("give a file that can be read with --rates")
+    };
+    if fs::metadata(path).map_err(failed)?.len() > LARGEST_RATES {
+        let why = format!("it is larger than {LARGEST_RATES} bytes");
+        return Err(Failure::new(format!("reading the rates {place}"), why)
+            .remedy("give a file of rates"));
+    }
+    let text = fs::read_to_string(path).map_err(failed)?;
+    Rates::parse(&text).map_err(|error| {
+        Failure::new(format!("the rates in {place}"), error)
+            .remedy("correct the file; `5spot report --help` shows one")
+    })
+}
+
+fn print(out: &mut dyn Write, form: Form, report: &Report) -> Result<(), Failure> {
+    let text = match form {
+        Form::Text => plain::lines(&text::document(report)).into_owned(),
+        Form::Json => return output::json(out, report),
+        Form::Yaml => return output::yaml(out, report),
+        Form::Csv => csv::document(report),
+        Form::Html => html::document(report),
+    };
+    Ok(out.write_all(text.as_bytes())?)
+}
+
+/// The schema of the JSON output, as a file of the reference.
+pub(crate) fn schema() -> Result<GeneratedFile, Failure> {
+    let text = serde_json::to_string_pretty(&schema::json())
+        .map_err(|error| Failure::new("printing JSON", error))?;
+    Ok(GeneratedFile {
+        path: schema::FILE.to_owned(),
+        text: text + "\n",
+    })
+}

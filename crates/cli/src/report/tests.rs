@@ -1,0 +1,135 @@
+use std::fs;
+use std::path::Path;
+
+use super::{Form, print, read_rates, report, schema};
+use crate::document;
+use fivespot_usage::Query;
+
+const DESK: &str = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata:
+  {name: desk, namespace: team-a, labels: {team: a}, creationTimestamp: 2026-10-01T00:00:00Z}
+spec:
+  schedule: {daysOfWeek: [mon-sun], hoursOfDay: [8-17], timezone: UTC, enabled: ENABLED}
+  clusterName: production
+  bootstrapSpec: {apiVersion: b/v1, kind: B, spec: {}}
+  infrastructureSpec: {apiVersion: i/v1, kind: RemoteMachine, spec: {}}
+status:
+  phase: Active
+  inSchedule: true
+  usage:
+    startTime: 2026-10-10T00:00:00Z
+    months: [{month: 2026-10, activeSeconds: 36000, wantedSeconds: 36000}]
+    accountedTime: 2026-10-11T08:00:00Z
+    accountedState: Active
+";
+
+const STOP: &str = "\
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleOverride
+metadata: {name: stop, namespace: team-a, creationTimestamp: 2026-10-11T00:00:00Z}
+spec:
+  targetRef: {name: desk}
+  mode: Stop
+  startTime: 2026-10-11T11:00:00Z
+  endTime: 2026-10-11T20:00:00Z
+";
+
+/// The report in JSON at noon of 11 October, or what is said instead.
+fn reported(manifests: &str, month: &str) -> String {
+    let documents = document::parse("desk.yaml", manifests).unwrap();
+    let query = Query {
+        month: month.parse().unwrap(),
+        now: "2026-10-11T12:00:00Z".parse().unwrap(),
+        label: None,
+        rates: None,
+    };
+    match report(documents, &query) {
+        Err(failure) => failure.to_string(),
+        Ok(report) => {
+            let mut out = Vec::new();
+            print(&mut out, Form::Json, &report).unwrap();
+            String::from_utf8(out).unwrap()
+        }
+    }
+}
+
+fn total(text: &str) -> [i64; 3] {
+    let report: serde_json::Value = serde_json::from_str(text).unwrap();
+    let total = &report["total"];
+    ["wantedSeconds", "activeSeconds", "alwaysOnSeconds"]
+        .map(|name| total[name].as_i64().unwrap())
+}
+
+#[test]
+fn the_time_since_the_account_was_written_is_counted_with_overrides_and_enabled() {
+    let hour = 3_600;
+    let desk = DESK.replace("ENABLED", "true");
+    assert_eq!(
+        total(&reported(&desk, "2026-10")),
+        [14 * hour, 14 * hour, 36 * hour]
+    );
+    // An hour of the four is not wanted.
+    let stopped = format!("{desk}{STOP}");
+    assert_eq!(
+        total(&reported(&stopped, "2026-10")),
+        [13 * hour, 14 * hour, 36 * hour]
+    );
+}
+
+#[test]
+fn a_month_that_has_not_begun_is_refused() {
+    let desk = DESK.replace("ENABLED", "true");
+    assert_eq!(
+        reported(&desk, "2026-11"),
+        "--month 2026-11: it begins at 2026-11-01T00:00:00Z, and now is 2026-10-11T12:00:00Z; \
+         give a month that has begun"
+    );
+    let earlier: serde_json::Value =
+        serde_json::from_str(&reported(&desk, "2026-09")).unwrap();
+    assert_eq!(
+        earlier["withoutAccount"],
+        serde_json::json!(["team-a/desk"])
+    );
+}
+
+#[test]
+fn a_file_of_rates_that_cannot_be_used_is_named_with_what_to_do() {
+    let failure = read_rates(Path::new("nowhere.yaml"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        failure.starts_with("reading the rates nowhere.yaml: "),
+        "{failure}"
+    );
+    let name = format!("5spot-rates-{}.yaml", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    fs::write(&path, "currency: CHF\nrates: []\n").unwrap();
+    let failure = read_rates(&path).unwrap_err().to_string();
+    fs::remove_file(&path).unwrap();
+    let wanted = "rates: 0 rates; from 1 to 256 are possible; correct the file; \
+                  `5spot report --help` shows one";
+    assert!(failure.ends_with(wanted), "{failure}");
+}
+
+#[test]
+fn the_example_of_the_help_is_a_file_of_rates() {
+    let help = crate::command();
+    let about = help.find_subcommand("report").unwrap().get_long_about();
+    let about = about.unwrap().to_string();
+    let (_, example) = about.split_once("currency:").unwrap();
+    let example = format!("    currency:{example}").replace("\n    ", "\n");
+    fivespot_usage::Rates::parse(example.trim_start()).unwrap();
+}
+
+#[test]
+fn the_schema_in_the_source_tree_is_that_of_the_report() {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let schema = schema().unwrap();
+    let found = fs::read_to_string(tree.join(&schema.path)).ok();
+    let remedy =
+        "cargo run -p fivespot-cli --bin 5spot -- generate docs -o docs/reference";
+    assert_eq!(schema.difference(found.as_deref()), None, "run `{remedy}`");
+}

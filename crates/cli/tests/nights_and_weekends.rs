@@ -1,0 +1,151 @@
+//! The example of nights and weekends on `5spot dev`: each instant of a Christmas, and what
+//! `5spot hold` and `5spot run` do to it while it runs.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use jiff::{SignedDuration, Timestamp};
+
+const EXAMPLE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/nights-and-weekends.yaml"
+);
+
+/// A running `5spot dev` in a directory of its own; both end when it is dropped.
+struct Dev {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    directory: PathBuf,
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Dev {
+    fn start(name: &str, start: &str, speed: &str) -> Self {
+        let directory =
+            std::env::temp_dir().join(format!("5spot-{name}-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_5spot"))
+            .current_dir(&directory)
+            .args([
+                "dev", "--start", start, "--speed", speed, "--apply", EXAMPLE,
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self {
+            child,
+            lines,
+            directory,
+        }
+    }
+
+    /// The next change of the phase: when, and from what to what.
+    fn transition(&mut self) -> (Timestamp, String) {
+        let lines = self.lines.by_ref().map(Result::unwrap);
+        let mut changes = lines.filter_map(|line| {
+            let (at, rest) = line.split_once("  default/desk-042  ")?;
+            let (change, _) = rest.split_once("  ").unwrap_or((rest, ""));
+            let change = change.contains("->").then(|| change.to_owned())?;
+            Some((at.parse().unwrap(), change))
+        });
+        changes.next().unwrap()
+    }
+
+    /// When the phase next changes like that.
+    fn next(&mut self, change: &str) -> Timestamp {
+        loop {
+            let (at, seen) = self.transition();
+            if seen == change {
+                return at;
+            }
+        }
+    }
+
+    /// What a person types in a second terminal, and what is printed.
+    fn type_in(&self, command: &str) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
+            .current_dir(&self.directory)
+            .args(command.split_whitespace())
+            .args(["--kubeconfig", ".5spot/kubeconfig"])
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_machine_comes_ten_minutes_before_each_window_and_stays_away_at_christmas() {
+    let mut dev = Dev::start("christmas", "2026-12-18T16:00:00Z", "100000");
+    // Lead time and the time for the shutdown are part of it: Ready at 19:00, gone by 07:30.
+    for (comes, leaves) in [
+        // Friday evening to Monday morning.
+        ("2026-12-18T17:50:00Z", "2026-12-21T06:25:00Z"),
+        ("2026-12-21T17:50:00Z", "2026-12-22T06:25:00Z"),
+        ("2026-12-22T17:50:00Z", "2026-12-23T06:25:00Z"),
+        ("2026-12-23T17:50:00Z", "2026-12-24T06:25:00Z"),
+        // Christmas begins at midnight and ends with St. Stephen's Day.
+        ("2026-12-24T17:50:00Z", "2026-12-24T22:55:00Z"),
+        ("2026-12-26T22:50:00Z", "2026-12-28T06:25:00Z"),
+    ] {
+        assert_eq!(dev.next("Inactive -> Pending"), at(comes));
+        let opens = at(comes) + SignedDuration::from_mins(10);
+        assert!(dev.next("Pending -> Active") <= opens, "{comes}");
+        assert_eq!(dev.next("Active -> ShuttingDown"), at(leaves));
+        let closes = at(leaves) + SignedDuration::from_mins(5);
+        assert!(dev.next("ShuttingDown -> Inactive") <= closes, "{leaves}");
+    }
+}
+
+#[test]
+fn a_hold_and_a_run_that_are_typed_while_it_runs_are_kept_to_the_second() {
+    let mut dev = Dev::start("typed", "2026-12-24T18:30:00Z", "1000");
+    dev.next("Pending -> Active");
+    // Christmas would take the machine away at 22:55.
+    let held = dev.type_in("hold desk-042 --until 2026-12-25T01:00:00Z --reason racks");
+    let begin = "desk-042 is held as it is until 2026-12-25T01:00:00Z (ScheduleOverride ";
+    assert!(held.starts_with(begin), "{held}");
+    assert_eq!(
+        dev.transition(),
+        (
+            at("2026-12-25T01:00:00Z"),
+            "Active -> ShuttingDown".to_owned()
+        )
+    );
+    dev.next("ShuttingDown -> Inactive");
+    let run = dev.type_in("run desk-042 --for 2h");
+    let (_, rest) = run.split_once("desk-042 runs until ").unwrap();
+    let (end, _) = rest.split_once(" (").unwrap();
+    let end = at(end);
+    let (came, change) = dev.transition();
+    assert_eq!(change, "Inactive -> Pending");
+    let asked = end - SignedDuration::from_hours(2);
+    // It was asked for an instant before the operator saw it.
+    let late = came.duration_since(asked);
+    assert!((0..=900).contains(&late.as_secs()), "{asked} and {came}");
+    dev.next("Pending -> Active");
+    // It is to be gone by the end.
+    assert_eq!(
+        dev.next("Active -> ShuttingDown"),
+        end - SignedDuration::from_mins(5)
+    );
+    assert!(dev.next("ShuttingDown -> Inactive") <= end);
+}

@@ -1,0 +1,266 @@
+//! `5spot report` against a month that was counted second by second beside the operator.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+use serde_json::{Value, json};
+
+const OVERRIDES: &str =
+    "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides";
+
+/// What was seen of a machine: its phase from an instant on.
+type Phases = Vec<(i64, String)>;
+
+/// When a machine is wanted, by the wall clock and by overrides; not by our engine.
+struct Rule {
+    zone: TimeZone,
+    /// By weekday (Monday is 1) and minute of the day.
+    window: fn(i8, i16) -> bool,
+    /// From, to, and whether it runs.
+    overrides: Vec<(Timestamp, Timestamp, bool)>,
+}
+
+impl Rule {
+    fn wants(&self, at: Timestamp) -> bool {
+        let mut overrides = self.overrides.iter();
+        if let Some((_, _, runs)) =
+            overrides.find(|(from, to, _)| *from <= at && at < *to)
+        {
+            return *runs;
+        }
+        let local = self.zone.to_datetime(at);
+        let minute = i16::from(local.hour()) * 60 + i16::from(local.minute());
+        (self.window)(local.weekday().to_monday_one_offset(), minute)
+    }
+}
+
+fn office(day: i8, minute: i16) -> bool {
+    day <= 5 && (9 * 60..18 * 60).contains(&minute)
+}
+
+/// From 19:00 on weekdays to 07:30 on the next day.
+fn night(day: i8, minute: i16) -> bool {
+    (day <= 5 && minute >= 19 * 60) || ((2..=6).contains(&day) && minute < 7 * 60 + 30)
+}
+
+/// Seconds wanted, active, provisioning and late in a month, counted one by one.
+fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i64; 4] {
+    let mut counts = [0; 4];
+    let mut place = 0;
+    let mut minute = from;
+    while minute < to {
+        let is_wanted = rule.wants(minute);
+        for second in minute.as_second()..minute.as_second() + 60 {
+            if second >= to.as_second() {
+                break;
+            }
+            while phases.get(place + 1).is_some_and(|(at, _)| *at <= second) {
+                place += 1;
+            }
+            // Before the first one there is no account.
+            let Some((_, phase)) = phases.get(place).filter(|(at, _)| *at <= second)
+            else {
+                continue;
+            };
+            let (is_active, is_pending) = (phase == "Active", phase == "Pending");
+            counts[0] += i64::from(is_wanted);
+            counts[1] += i64::from(is_active);
+            counts[2] += i64::from(is_pending);
+            counts[3] += i64::from(is_wanted && !is_active);
+        }
+        minute += 1.minute();
+    }
+    counts
+}
+
+/// Two machines and what was seen of them.
+struct Watched {
+    cluster: Cluster,
+    phases: [Phases; 2],
+}
+
+const NAMES: [&str; 2] = ["desk", "night"];
+
+impl Watched {
+    /// Lets time pass to `to`, and looks at each instant at which something happens.
+    async fn pass_to(&mut self, to: &str) {
+        let to = instant(to);
+        loop {
+            self.cluster.settle().await;
+            self.look().await;
+            if self.cluster.clock().advance_to_next(to).await.is_none() {
+                break;
+            }
+        }
+        self.cluster.clock().advance_to(to).await;
+        self.cluster.settle().await;
+        self.look().await;
+    }
+
+    async fn look(&mut self) {
+        let now = self.cluster.clock().now().as_second();
+        for (phases, name) in self.phases.iter_mut().zip(NAMES) {
+            let found = self
+                .cluster
+                .get(&machine_path(name))
+                .await
+                .unwrap_or_default();
+            let Some(phase) = found["status"]["phase"].as_str() else {
+                continue;
+            };
+            match phases.last_mut() {
+                Some((_, last)) if *last == phase => {}
+                Some((at, last)) if *at == now => phase.clone_into(last),
+                _ => phases.push((now, phase.to_owned())),
+            }
+        }
+    }
+}
+
+fn overriding(name: &str, machine: &str, spec: &Value) -> Value {
+    let mut object = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduleOverride",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    });
+    object["spec"]["targetRef"] = json!({"name": machine});
+    object
+}
+
+/// What `5spot report` prints, as JSON.
+async fn report(kubeconfig: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_5spot"));
+    command
+        .args(["report", "-n", "default", "-o", "json", "--kubeconfig"])
+        .arg(kubeconfig)
+        .args(arguments)
+        .stdin(Stdio::null());
+    // The server answers on this thread meanwhile.
+    let output = tokio::task::spawn_blocking(move || command.output());
+    let output = output.await.unwrap().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn figures(report: &Value, place: usize) -> [i64; 4] {
+    let item = &report["items"][place];
+    [
+        "wantedSeconds",
+        "activeSeconds",
+        "provisioningSeconds",
+        "lateSeconds",
+    ]
+    .map(|name| item[name].as_i64().unwrap())
+}
+
+/// Where the kubeconfig is; removed at the end.
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn the_figures_of_a_month_equal_what_was_counted_second_by_second() {
+    let cluster = Cluster::start(instant("2026-02-26T12:00:00Z")).await;
+    let listening = cluster.listen().await;
+    let place = std::env::temp_dir().join(format!("5spot-report-{}", std::process::id()));
+    fs::create_dir_all(&place).unwrap();
+    let place = Place(place);
+    let kubeconfig = place.0.join("kubeconfig");
+    fs::write(&kubeconfig, listening.kubeconfig()).unwrap();
+    let _operator = cluster.operator();
+    cluster.add_cluster().await;
+    let desk = scheduled_machine("desk");
+    let mut night_machine = scheduled_machine("night");
+    night_machine["metadata"]["labels"] = json!({"team": "b"});
+    night_machine["spec"]["schedule"] = json!({
+        "windows": [{"name": "night", "days": ["mon-fri"], "start": "19:00", "end": "07:30"}],
+        "timezone": "Europe/Zurich",
+    });
+    night_machine["spec"]["provisioning"] = json!({"leadTime": "10m"});
+    night_machine["spec"]["shutdown"] = json!({"endPolicy": "CompleteByWindowEnd"});
+    for machine in [&desk, &night_machine] {
+        cluster.apply(machine).await;
+    }
+    let mut seen = Watched {
+        cluster,
+        phases: [Vec::new(), Vec::new()],
+    };
+    let mut rules = [
+        Rule {
+            zone: TimeZone::get("America/New_York").unwrap(),
+            window: office,
+            overrides: Vec::new(),
+        },
+        Rule {
+            zone: TimeZone::get("Europe/Zurich").unwrap(),
+            window: night,
+            overrides: Vec::new(),
+        },
+    ];
+
+    // A whole window is stopped, and the override is gone long before the next change of phase.
+    seen.pass_to("2026-03-09T22:00:00Z").await;
+    let stop = json!({
+        "mode": "Stop",
+        "startTime": "2026-03-10T12:00:00Z", "endTime": "2026-03-10T23:00:00Z",
+    });
+    seen.cluster.apply(&overriding("stop", "desk", &stop)).await;
+    rules[0].overrides.push((
+        instant("2026-03-10T12:00:00Z"),
+        instant("2026-03-10T23:00:00Z"),
+        false,
+    ));
+    // One that is ended early, by its deletion.
+    seen.pass_to("2026-03-14T12:00:00Z").await;
+    let run = json!({
+        "mode": "Run",
+        "startTime": "2026-03-14T13:00:00Z", "endTime": "2026-03-15T13:00:00Z",
+    });
+    seen.cluster.apply(&overriding("run", "night", &run)).await;
+    seen.pass_to("2026-03-14T16:30:00Z").await;
+    seen.cluster.delete(&format!("{OVERRIDES}/run")).await;
+    rules[1].overrides.push((
+        instant("2026-03-14T13:00:00Z"),
+        instant("2026-03-14T16:30:00Z"),
+        true,
+    ));
+
+    // In the middle of a window, the open span included.
+    seen.pass_to("2026-03-18T17:20:30Z").await;
+    let (march, now) = (
+        instant("2026-03-01T00:00:00Z"),
+        instant("2026-03-18T17:20:30Z"),
+    );
+    let printed = report(&kubeconfig, &[]).await;
+    assert_eq!(printed["month"], "2026-03");
+    for (place, rule) in rules.iter().enumerate() {
+        let counted = count(&seen.phases[place], rule, (march, now));
+        assert_eq!(figures(&printed, place), counted, "{}", NAMES[place]);
+    }
+
+    seen.pass_to("2026-04-02T10:00:00Z").await;
+    let printed = report(&kubeconfig, &["--month", "2026-03", "--by", "team"]).await;
+    let april = instant("2026-04-01T00:00:00Z");
+    for (place, rule) in rules.iter().enumerate() {
+        let counted = count(&seen.phases[place], rule, (march, april));
+        assert_eq!(figures(&printed, place), counted, "{}", NAMES[place]);
+        assert!(counted.iter().all(|it| *it > 0), "{counted:?}");
+        let always_on = &printed["items"][place]["alwaysOnSeconds"];
+        assert_eq!(always_on, april.as_second() - march.as_second());
+    }
+    assert_eq!(printed["byLabel"][0]["value"], "b");
+    assert_eq!(printed["byLabel"][1]["machines"], 1);
+    assert_eq!(printed["items"][0].get("rate"), None);
+}

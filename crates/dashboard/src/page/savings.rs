@@ -1,0 +1,89 @@
+//! What the machines were used for in a month, and what that saved.
+
+use fivespot_usage::{Month, Query, Rates, Report, html as drawing};
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use crate::filter::Filter;
+use crate::page::{self, Body};
+use crate::state::Held;
+
+/// The report about the machines that a filter admits, of its month; a month that has not begun is
+/// the present one.
+pub(crate) fn report(
+    held: &Held,
+    filter: &Filter,
+    rates: Option<&Rates>,
+    now: Timestamp,
+) -> Report {
+    let present = Month::at(now);
+    let month = filter.month().filter(|month| *month <= present);
+    let machines = page::admitted(held, filter);
+    let query = Query {
+        month: month.unwrap_or(present),
+        now,
+        label: filter.by(),
+        rates,
+    };
+    Report::of(machines.iter().map(|machine| machine.usage(now)), &query)
+}
+
+/// The page.
+pub(crate) fn body(
+    held: &Held,
+    filter: &Filter,
+    report: &Report,
+    now: Timestamp,
+) -> Body {
+    let csv = format!("/savings.csv{}", filter.with_month(report.month).query());
+    Body {
+        fixed: html! {
+            h1 { (drawing::title(report)) }
+            (form(filter))
+        },
+        live: html! {
+            (page::notices(held))
+            (months(filter, report, now))
+            (drawing::part(report))
+            @if !report.items.is_empty() {
+                p { a href=(csv) download { "These figures as a CSV file" } }
+            }
+            @if report.currency.is_none() {
+                p.soft {
+                    "In money, energy and CO2 with a file of rates: " code { "5spot dashboard --rates FILE" }
+                }
+            }
+        },
+    }
+}
+
+/// The ways to other months.
+fn months(filter: &Filter, report: &Report, now: Timestamp) -> Markup {
+    let link = |month: Month| format!("/savings{}", filter.with_month(month).query());
+    let present = Month::at(now);
+    let next = report.month.next().filter(|month| *month <= present);
+    html! {
+        nav.pages aria-label="Months" {
+            @if let Some(previous) = report.month.previous() {
+                a href=(link(previous)) rel="prev" { (previous.in_words()) }
+            }
+            @if let Some(next) = next { a href=(link(next)) rel="next" { (next.in_words()) } }
+        }
+    }
+}
+
+/// By which label, and of which machines.
+fn form(filter: &Filter) -> Markup {
+    html! {
+        form.filter method="get" action="/savings" role="search" aria-label="Choose machines" {
+            label {
+                "Add up by label"
+                input type="text" name="by" value=(filter.by) placeholder="team" maxlength="256";
+            }
+            label { "Only label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }
+            label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
+            @if !filter.month.is_empty() { input type="hidden" name="month" value=(filter.month); }
+            button type="submit" { "Show" }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Shares of a whole as bars, for savings: what was used of what is there all the time.
+
+use std::fmt::Write as _;
+
+use crate::markup::{escape, px, shortened};
+
+/// Bars below each other, each a share of its own whole.
+#[derive(Clone, Debug)]
+pub struct Shares {
+    /// What the picture is called.
+    pub title: String,
+    /// Begins the ids of the picture, so that two in one page keep apart.
+    pub prefix: &'static str,
+    /// What the whole is: `always on`.
+    pub whole: &'static str,
+    /// What the bar is: `used`.
+    pub part: &'static str,
+    /// What the line is: `wanted`.
+    pub line: &'static str,
+    /// From top to bottom.
+    pub rows: Vec<Share>,
+}
+
+/// One bar.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// What it is about.
+    pub name: String,
+    /// How much of the whole the bar is, from 0 to 1.
+    pub part: f64,
+    /// Where the line is, from 0 to 1; none where there is none.
+    pub line: Option<f64>,
+    /// The same in words.
+    pub text: String,
+}
+
+/// The most characters of a name.
+const NAME: usize = 28;
+
+/// The most characters of a text.
+const TEXT: usize = 34;
+
+/// The height of a row.
+const ROW: u32 = 26;
+
+/// How wide the whole is.
+const WHOLE: f64 = 300.0;
+
+/// The picture for a page that has [`style::sheet`](crate::style::sheet).
+pub fn svg_part(shares: &Shares) -> String {
+    let names = width(&shares.rows, NAME, |row| &row.name);
+    let texts = width(&shares.rows, TEXT, |row| &row.text);
+    let rows = u32::try_from(shares.rows.len()).unwrap_or(u32::MAX / (2 * ROW));
+    let height = rows.saturating_mul(ROW) + ROW + 8;
+    let prefix = shares.prefix;
+    let mut out = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{w}" height="{height}" viewBox="0 0 {w} {height}" role="img" aria-labelledby="{prefix}title {prefix}desc"><title id="{prefix}title">{}</title><desc id="{prefix}desc">{}</desc>"#,
+        escape(&shares.title),
+        escape(&words(shares)),
+        w = px(names + WHOLE + texts + 20.0),
+    );
+    for (place, row) in (0..).zip(&shares.rows) {
+        bar(&mut out, row, names, place * ROW);
+    }
+    legend(&mut out, shares, rows.saturating_mul(ROW) + 12);
+    out.push_str("</svg>");
+    out
+}
+
+/// How much room the longest of some texts takes.
+#[expect(clippy::cast_precision_loss, reason = "at most 34 characters")]
+fn width(rows: &[Share], most: usize, text: impl Fn(&Share) -> &str) -> f64 {
+    let longest = rows.iter().map(|row| text(row).chars().count().min(most));
+    longest.max().unwrap_or(0) as f64 * 7.0 + 8.0
+}
+
+fn bar(out: &mut String, row: &Share, left: f64, top: u32) {
+    let share = |part: f64| WHOLE * part.clamp(0.0, 1.0);
+    let (middle, inner) = (top + 17, top + 5);
+    let _ = write!(
+        out,
+        r#"<text class="ink" x="0" y="{middle}">{}</text><rect class="weekend" x="{x}" y="{inner}" width="{w}" height="16"/><rect class="k-window" x="{x}" y="{inner}" width="{}" height="16"/><rect class="box-line" fill="none" x="{x}" y="{inner}" width="{w}" height="16"/>"#,
+        escape(&shortened(&row.name, NAME)),
+        px(share(row.part)),
+        x = px(left),
+        w = px(WHOLE),
+    );
+    if let Some(line) = row.line {
+        let _ = write!(
+            out,
+            r#"<rect class="k-running" x="{}" y="{}" width="2" height="20"/>"#,
+            px(left + share(line) - 1.0),
+            top + 3,
+        );
+    }
+    let _ = write!(
+        out,
+        r#"<text class="ink" x="{}" y="{middle}">{}</text>"#,
+        px(left + WHOLE + 10.0),
+        escape(&shortened(&row.text, TEXT)),
+    );
+}
+
+fn legend(out: &mut String, shares: &Shares, top: u32) {
+    let (middle, y) = (top + 12, top + 2);
+    let _ = write!(
+        out,
+        r#"<g aria-hidden="true"><rect class="k-window" x="0" y="{y}" width="14" height="12"/><text class="soft" x="20" y="{middle}">{}</text>"#,
+        escape(shares.part),
+    );
+    let _ = write!(
+        out,
+        r#"<rect class="weekend box-line" x="90" y="{y}" width="14" height="12"/><text class="soft" x="110" y="{middle}">{}</text>"#,
+        escape(shares.whole),
+    );
+    if shares.rows.iter().any(|row| row.line.is_some()) {
+        let _ = write!(
+            out,
+            r#"<rect class="k-running" x="200" y="{top}" width="2" height="16"/><text class="soft" x="210" y="{middle}">{}</text>"#,
+            escape(shares.line),
+        );
+    }
+    out.push_str("</g>");
+}
+
+/// All bars in words.
+fn words(shares: &Shares) -> String {
+    let rows = shares.rows.iter().take(LISTED);
+    let rows: Vec<String> = rows
+        .map(|row| format!("{}: {}", row.name, row.text))
+        .collect();
+    rows.join("; ")
+}
+
+/// How many bars are listed in words; a table says the rest.
+const LISTED: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares() -> Shares {
+        let row = |name: &str, part, line| Share {
+            name: name.to_owned(),
+            part,
+            line,
+            text: "100.0 of 744.0 h".to_owned(),
+        };
+        Shares {
+            title: "Hours by team".to_owned(),
+            prefix: "team-",
+            whole: "always on",
+            part: "used",
+            line: "wanted",
+            rows: vec![row("a <b>", 0.5, Some(0.25)), row("c", 1.5, None)],
+        }
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share_and_never_longer_than_the_whole() {
+        let svg = svg_part(&shares());
+        assert!(svg.contains(r#"width="150" height="16""#), "{svg}");
+        assert_eq!(svg.matches(r#"class="k-window" x="#).count(), 3, "{svg}");
+        assert!(!svg.contains(r#"width="450""#), "{svg}");
+    }
+
+    #[test]
+    fn the_bars_are_said_in_words_and_text_of_strangers_stays_text() {
+        let svg = svg_part(&shares());
+        assert!(
+            svg.contains("a &lt;b&gt;: 100.0 of 744.0 h; c: 100.0"),
+            "{svg}"
+        );
+        assert!(!svg.contains("style="), "{svg}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Figures of a month: of one machine, or of several together.
+
+use serde::Serialize;
+
+use crate::Rates;
+use crate::rates::Rate;
+
+/// What was counted in a month, in seconds but for the reclaims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Figures {
+    /// In which the schedule wanted the machine.
+    pub wanted_seconds: i64,
+    /// With a Ready Node.
+    pub active_seconds: i64,
+    /// With a machine on its way.
+    pub provisioning_seconds: i64,
+    /// In which the machine was wanted without a Ready Node.
+    pub late_seconds: i64,
+    /// In which there was a machine: active and provisioning.
+    pub used_seconds: i64,
+    /// Of a machine that is never switched off, over the same time.
+    pub always_on_seconds: i64,
+    /// How often the owner of the host reclaimed it.
+    pub reclaims: i64,
+}
+
+/// An amount of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Amounts {
+    /// In the currency of the rates.
+    pub money: f64,
+    /// Energy.
+    pub kilowatt_hours: f64,
+    /// Carbon dioxide.
+    pub co2_kilograms: f64,
+}
+
+/// What the use costs, against machines that are never switched off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Costs {
+    /// Of the time in which there was a machine.
+    pub used: Amounts,
+    /// Of a machine that is never switched off.
+    pub always_on: Amounts,
+    /// The difference.
+    pub saved: Amounts,
+}
+
+impl Figures {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.wanted_seconds += other.wanted_seconds;
+        self.active_seconds += other.active_seconds;
+        self.provisioning_seconds += other.provisioning_seconds;
+        self.late_seconds += other.late_seconds;
+        self.used_seconds += other.used_seconds;
+        self.always_on_seconds += other.always_on_seconds;
+        self.reclaims += other.reclaims;
+    }
+
+    /// What it costs at a rate. Not rounded.
+    pub(crate) fn costs(&self, rates: &Rates, rate: &Rate) -> Costs {
+        let used = amounts(self.used_seconds, rates, rate);
+        let always_on = amounts(self.always_on_seconds, rates, rate);
+        Costs {
+            used,
+            always_on,
+            saved: Amounts {
+                money: always_on.money - used.money,
+                kilowatt_hours: always_on.kilowatt_hours - used.kilowatt_hours,
+                co2_kilograms: always_on.co2_kilograms - used.co2_kilograms,
+            },
+        }
+    }
+}
+
+/// Seconds in hours.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a month of a million machines is below 2^53 seconds"
+)]
+pub(crate) fn hours(seconds: i64) -> f64 {
+    seconds as f64 / 3_600.0
+}
+
+fn amounts(seconds: i64, rates: &Rates, rate: &Rate) -> Amounts {
+    let hours = hours(seconds);
+    let kilowatt_hours = hours * rate.watts / 1_000.0;
+    Amounts {
+        money: hours * rate.price_per_hour
+            + kilowatt_hours * rates.price_per_kilowatt_hour,
+        kilowatt_hours,
+        co2_kilograms: kilowatt_hours * rates.co2_grams_per_kilowatt_hour / 1_000.0,
+    }
+}
+
+/// An amount of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnitCosts<'c> {
+    pub(crate) unit: &'c str,
+    pub(crate) used: f64,
+    pub(crate) always_on: f64,
+    pub(crate) saved: f64,
+}
+
+impl Costs {
+    /// Each kind of amounts, with its unit.
+    pub(crate) fn by_unit<'c>(&self, currency: &'c str) -> [UnitCosts<'c>; 3] {
+        let of = |unit, kind: fn(&Amounts) -> f64| UnitCosts {
+            unit,
+            used: kind(&self.used),
+            always_on: kind(&self.always_on),
+            saved: kind(&self.saved),
+        };
+        [
+            of(currency, |amounts| amounts.money),
+            of("kWh", |amounts| amounts.kilowatt_hours),
+            of("kg CO2", |amounts| amounts.co2_kilograms),
+        ]
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.used.add(&other.used);
+        self.always_on.add(&other.always_on);
+        self.saved.add(&other.saved);
+    }
+
+    /// Rounded to cents, watt-hours and grams.
+    pub(crate) fn rounded(self) -> Self {
+        Self {
+            used: self.used.rounded(),
+            always_on: self.always_on.rounded(),
+            saved: self.saved.rounded(),
+        }
+    }
+}
+
+impl Amounts {
+    fn add(&mut self, other: &Self) {
+        self.money += other.money;
+        self.kilowatt_hours += other.kilowatt_hours;
+        self.co2_kilograms += other.co2_kilograms;
+    }
+
+    fn rounded(self) -> Self {
+        Self {
+            money: (self.money * 100.0).round() / 100.0,
+            kilowatt_hours: (self.kilowatt_hours * 1_000.0).round() / 1_000.0,
+            co2_kilograms: (self.co2_kilograms * 1_000.0).round() / 1_000.0,
+        }
+    }
+}

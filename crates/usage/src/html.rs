@@ -1,0 +1,262 @@
+//! The report as HTML: one self-contained file, or the part of a page.
+
+use fivespot_drawing::html::SHEET;
+use fivespot_drawing::shares::{self, Share, Shares};
+use fivespot_drawing::style;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::figures::hours;
+use crate::{Costs, Figures, Report, Total};
+
+/// How many bars are drawn; the table has all.
+const MOST_BARS: usize = 40;
+
+/// How many machines the table has.
+const MOST_ROWS: usize = 500;
+
+/// The whole report as one file. Cannot fail.
+pub fn document(report: &Report) -> String {
+    let title = title(report);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(SHEET)) (PreEscaped(style::sheet())) }
+            }
+            body { main { h1 { (title) } (part(report)) } }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+/// What the page is called: `Savings in October 2026`.
+pub fn title(report: &Report) -> String {
+    format!("Savings in {}", report.month.in_words())
+}
+
+/// The report without its title, for a page that has the style sheets of the drawings.
+pub fn part(report: &Report) -> Markup {
+    html! {
+        p {
+            (count(report.total.machines)) ", counted to "
+            time datetime=(report.end_time) { (report.end_time.strftime("%-d %b %Y %H:%M")) }
+            " UTC. Used is the time in which there was a machine, starting included; always on is a \
+             machine that is never switched off."
+        }
+        @if report.items.is_empty() {
+            p { "No machine has an account of this month." }
+        } @else {
+            (figure(&together(report)))
+            (figure(&apart(report)))
+            @if let Some(key) = &report.label { (labels(report, key)) }
+            (machines(report))
+        }
+        (remarks(report))
+    }
+}
+
+fn count(machines: usize) -> String {
+    match machines {
+        1 => "1 machine".to_owned(),
+        several => format!("{several} machines"),
+    }
+}
+
+/// A picture that is moved where it is wider than the page.
+fn figure(drawn: &Shares) -> Markup {
+    html! {
+        h2 { (drawn.title) }
+        figure {
+            div.scroll role="region" tabindex="0" aria-label=(drawn.title) {
+                (PreEscaped(shares::svg_part(drawn)))
+            }
+        }
+    }
+}
+
+/// All machines: hours, money, energy, CO2.
+fn together(report: &Report) -> Shares {
+    let total = &report.total;
+    let mut rows = vec![Share {
+        name: "hours".to_owned(),
+        ..of_hours(&total.figures)
+    }];
+    if let (Some(costs), Some(currency)) = (&total.costs, &report.currency) {
+        let kinds = costs.by_unit(currency).into_iter();
+        rows.extend(kinds.filter(|of| of.always_on > 0.0).map(|of| Share {
+            name: of.unit.to_owned(),
+            part: of.used / of.always_on,
+            line: None,
+            text: format!(
+                "{:.2} of {:.2}, saved {:.2}",
+                of.used, of.always_on, of.saved
+            ),
+        }));
+    }
+    shares(
+        format!("All machines in {}", report.month.in_words()),
+        "all-",
+        rows,
+    )
+}
+
+/// By label, or by machine.
+fn apart(report: &Report) -> Shares {
+    let by_label = report.by_label.iter().map(|of| Share {
+        name: of.value.clone().unwrap_or_else(|| "(none)".to_owned()),
+        ..of_hours(&of.total.figures)
+    });
+    let by_machine = report.items.iter().map(|item| Share {
+        name: format!("{}/{}", item.namespace, item.name),
+        ..of_hours(&item.figures)
+    });
+    let (title, rows) = if let Some(key) = &report.label {
+        (
+            format!("Hours by {key}"),
+            by_label.take(MOST_BARS).collect(),
+        )
+    } else {
+        let rows = by_machine.take(MOST_BARS).collect();
+        ("Hours by machine".to_owned(), rows)
+    };
+    shares(title, "apart-", rows)
+}
+
+fn shares(title: String, prefix: &'static str, rows: Vec<Share>) -> Shares {
+    Shares {
+        title,
+        prefix,
+        whole: "always on",
+        part: "used",
+        line: "wanted",
+        rows,
+    }
+}
+
+fn of_hours(figures: &Figures) -> Share {
+    let whole = hours(figures.always_on_seconds);
+    let share = |seconds| {
+        if whole > 0.0 {
+            hours(seconds) / whole
+        } else {
+            0.0
+        }
+    };
+    Share {
+        name: String::new(),
+        part: share(figures.used_seconds),
+        line: Some(share(figures.wanted_seconds)),
+        text: format!("{:.1} of {whole:.1} h", hours(figures.used_seconds)),
+    }
+}
+
+fn labels(report: &Report, key: &str) -> Markup {
+    html! {
+        h2 { "By " (key) }
+        (table(report, key, report.by_label.iter().map(|of| {
+            let value = of.value.clone().unwrap_or_else(|| "(none)".to_owned());
+            (format!("{value}, {}", count(of.total.machines)), of.total)
+        })))
+    }
+}
+
+fn machines(report: &Report) -> Markup {
+    let rows = report.items.iter().take(MOST_ROWS).map(|item| {
+        let total = Total {
+            machines: 1,
+            without_rate: 0,
+            figures: item.figures,
+            costs: item.costs,
+        };
+        (format!("{}/{}", item.namespace, item.name), total)
+    });
+    let more = report.items.len().saturating_sub(MOST_ROWS);
+    html! {
+        h2 { "By machine" }
+        (table(report, "Machine", rows.chain([("total".to_owned(), report.total)])))
+        @if more > 0 { p { (more) " more machines are only in the CSV file and in the total." } }
+    }
+}
+
+fn table(
+    report: &Report,
+    head: &str,
+    rows: impl Iterator<Item = (String, Total)>,
+) -> Markup {
+    let currency = report
+        .currency
+        .as_deref()
+        .filter(|_| report.total.costs.is_some());
+    let number = |number: f64| html! { td.number { (format!("{number:.2}")) } };
+    html! {
+        div.scroll role="region" tabindex="0" aria-label=(format!("Figures by {head}")) {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { (head) }
+                        @for column in ["Hours wanted", "Active", "Starting", "Late", "Reclaims", "Always on", "Saved"] {
+                            th.number scope="col" { (column) }
+                        }
+                        @if let Some(currency) = currency {
+                            @for column in [currency, "saved", "kWh saved", "kg CO2 saved"] {
+                                th.number scope="col" { (column) }
+                            }
+                        }
+                    }
+                }
+                tbody {
+                    @for (name, Total { figures, costs, .. }) in rows {
+                        tr {
+                            th scope="row" { (name) }
+                            (number(hours(figures.wanted_seconds)))
+                            (number(hours(figures.active_seconds)))
+                            (number(hours(figures.provisioning_seconds)))
+                            (number(hours(figures.late_seconds)))
+                            td.number { (figures.reclaims) }
+                            (number(hours(figures.always_on_seconds)))
+                            (number(hours(figures.always_on_seconds - figures.used_seconds)))
+                            @if currency.is_some() { (cost_cells(costs)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cost_cells(costs: Option<Costs>) -> Markup {
+    let cells = costs.map(|costs| {
+        let saved = costs.saved;
+        [
+            costs.used.money,
+            saved.money,
+            saved.kilowatt_hours,
+            saved.co2_kilograms,
+        ]
+    });
+    html! {
+        @match cells {
+            Some(cells) => @for cell in cells { td.number { (format!("{cell:.2}")) } },
+            None => td.number colspan="4" { "no rate" },
+        }
+    }
+}
+
+fn remarks(report: &Report) -> Markup {
+    let begun_late = report
+        .items
+        .iter()
+        .filter(|item| item.start_time > report.start_time)
+        .count();
+    let (unrated, missing) = (report.total.without_rate, report.without_account.len());
+    html! {
+        @if begun_late > 0 {
+            p { (count(begun_late)) " of these are counted from a later time than the beginning of the month." }
+        }
+        @if unrated > 0 { p { (count(unrated)) " without a rate: not in the costs." } }
+        @if missing > 0 { p { (count(missing)) " more without an account of this month." } }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known of one machine.
+
+use std::collections::BTreeMap;
+
+use fivespot_api::{ScheduledMachineStatus, Usage};
+use fivespot_plan::usage_until;
+use fivespot_schedule::Schedule;
+use jiff::Timestamp;
+
+use crate::{Figures, Month};
+
+/// A ScheduledMachine with its account.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// The kind of its infrastructure object.
+    pub infrastructure_kind: String,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Its account, as far as it is looked at.
+    pub usage: Usage,
+}
+
+impl Machine {
+    /// Brings the account of a status up to `now`; `schedule` is what is in force, with calendars
+    /// and overrides, and none where it is disabled or invalid.
+    pub fn account(
+        status: &ScheduledMachineStatus,
+        schedule: Option<&Schedule>,
+        now: Timestamp,
+    ) -> Usage {
+        match status.usage {
+            Some(_) => usage_until(status, schedule, now),
+            None => Usage::default(),
+        }
+    }
+
+    /// From when on there is an account.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.usage.start_time.or(self.created)
+    }
+
+    /// The figures of a month, as far as it has passed at `now`; none without an account of it.
+    pub(crate) fn figures(&self, month: Month, now: Timestamp) -> Option<Figures> {
+        let name = month.to_string();
+        let counted = self.usage.months.iter().find(|of| of.month == name)?;
+        let since = self.since().unwrap_or(Timestamp::MIN).max(month.start());
+        let until = month.end().min(now);
+        Some(Figures {
+            wanted_seconds: counted.wanted_seconds,
+            active_seconds: counted.active_seconds,
+            provisioning_seconds: counted.provisioning_seconds,
+            late_seconds: counted.late_seconds,
+            used_seconds: counted.active_seconds + counted.provisioning_seconds,
+            always_on_seconds: until.duration_since(since).as_secs().max(0),
+            reclaims: counted.reclaims,
+        })
+    }
+}

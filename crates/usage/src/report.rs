@@ -1,0 +1,194 @@
+//! The report: machines, labels, and all together.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{Costs, Figures, Machine, Month, Rates};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'q> {
+    /// Which month.
+    pub month: Month,
+    /// The present: what lies after it has not been counted.
+    pub now: Timestamp,
+    /// The key of the label by whose values the figures are added up too.
+    pub label: Option<&'q str>,
+    /// What machines cost.
+    pub rates: Option<&'q Rates>,
+}
+
+/// The figures of a month. Serialized it is the JSON output, see [`schema`](crate::schema).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The month, of UTC.
+    pub month: Month,
+    /// Its first instant.
+    pub start_time: Timestamp,
+    /// Until when it is counted: its end, or the present.
+    pub end_time: Timestamp,
+    /// In what money is; absent without rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// The key of the label of [`by_label`](Self::by_label).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The figures by values of the label, in their order; machines without it come last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_label: Vec<LabelTotal>,
+    /// The machines, by namespace and name.
+    pub items: Vec<Item>,
+    /// All of them together.
+    pub total: Total,
+    /// Machines that have no account of the month, as `namespace/name`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_account: Vec<String>,
+}
+
+/// One machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The value of its label; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_value: Option<String>,
+    /// From when on it is counted: the beginning of the month, or of its account.
+    pub start_time: Timestamp,
+    /// What was counted.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// The name of its rate; absent where no rate matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// What that costs; absent without a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
+}
+
+/// Machines with the same value of a label.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelTotal {
+    /// The value; absent for machines without the label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Their figures.
+    #[serde(flatten)]
+    pub total: Total,
+}
+
+/// Several machines together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Total {
+    /// How many.
+    pub machines: usize,
+    /// How many of them have no rate, so that [`costs`](Self::costs) are without them.
+    pub without_rate: usize,
+    /// What was counted.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// What that costs; absent where no machine has a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
+}
+
+impl Report {
+    /// The figures of `machines`. Costs are rounded, sums after they were added up.
+    pub fn of(machines: impl IntoIterator<Item = Machine>, query: &Query<'_>) -> Self {
+        let mut machines: Vec<Machine> = machines.into_iter().collect();
+        machines.sort_by(|one, other| {
+            (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
+        });
+        let mut items = Vec::new();
+        let mut without_account = Vec::new();
+        for machine in machines {
+            if let Some(item) = item(&machine, query) {
+                items.push(item);
+            } else {
+                let Machine {
+                    namespace, name, ..
+                } = machine;
+                without_account.push(format!("{namespace}/{name}"));
+            }
+        }
+        let total = total(&items, query);
+        let by_label = match query.label {
+            Some(_) => by_label(&items, query),
+            None => Vec::new(),
+        };
+        for item in &mut items {
+            item.costs = item.costs.map(Costs::rounded);
+        }
+        Self {
+            month: query.month,
+            start_time: query.month.start(),
+            end_time: query.month.end().min(query.now).max(query.month.start()),
+            currency: query.rates.map(|rates| rates.currency.clone()),
+            label: query.label.map(ToOwned::to_owned),
+            by_label,
+            items,
+            total,
+            without_account,
+        }
+    }
+}
+
+/// The figures of one machine, with costs that are not rounded; none without an account.
+fn item(machine: &Machine, query: &Query<'_>) -> Option<Item> {
+    let figures = machine.figures(query.month, query.now)?;
+    let rated = query.rates.and_then(|rates| {
+        let rate = rates.of(&machine.infrastructure_kind, &machine.labels)?;
+        Some((rate.name.clone(), figures.costs(rates, rate)))
+    });
+    let (rate, costs) = rated.unzip();
+    let start = query.month.start();
+    Some(Item {
+        namespace: machine.namespace.clone(),
+        name: machine.name.clone(),
+        label_value: query.label.and_then(|key| machine.labels.get(key).cloned()),
+        start_time: machine.since().map_or(start, |since| since.max(start)),
+        figures,
+        rate,
+        costs,
+    })
+}
+
+fn total<'i>(items: impl IntoIterator<Item = &'i Item>, query: &Query<'_>) -> Total {
+    let mut total = Total::default();
+    for item in items {
+        total.machines += 1;
+        total.figures.add(&item.figures);
+        match &item.costs {
+            Some(costs) => total.costs.get_or_insert_default().add(costs),
+            None => total.without_rate += usize::from(query.rates.is_some()),
+        }
+    }
+    total.costs = total.costs.map(Costs::rounded);
+    total
+}
+
+fn by_label(items: &[Item], query: &Query<'_>) -> Vec<LabelTotal> {
+    let mut of_value: BTreeMap<(bool, Option<&str>), Vec<&Item>> = BTreeMap::new();
+    for item in items {
+        let value = item.label_value.as_deref();
+        of_value
+            .entry((value.is_none(), value))
+            .or_default()
+            .push(item);
+    }
+    let totals = of_value.into_iter();
+    totals
+        .map(|((_, value), items)| LabelTotal {
+            value: value.map(ToOwned::to_owned),
+            total: total(items, query),
+        })
+        .collect()
+}

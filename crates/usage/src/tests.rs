@@ -1,0 +1,284 @@
+use std::collections::BTreeMap;
+
+use fivespot_api::{Usage, UsageMonth};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{Machine, Month, Query, Rates, Report, csv, html, schema, text};
+
+const RATES: &str = "\
+currency: CHF
+pricePerKilowattHour: 0.25
+co2GramsPerKilowattHour: 100
+rates:
+- {name: gpu, label: tier=gpu, pricePerHour: 2, watts: 1000}
+- {name: desks, infrastructureKind: RemoteMachine, pricePerHour: 0.1, watts: 200}
+";
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn october() -> Month {
+    "2026-10".parse().unwrap()
+}
+
+/// A machine that was wanted for `hours`, was late for half an hour of them, and began in September.
+fn machine(name: &str, hours: i64, labels: &[(&str, &str)]) -> Machine {
+    let labels = labels.iter();
+    Machine {
+        namespace: "team-a".to_owned(),
+        name: name.to_owned(),
+        labels: labels
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        infrastructure_kind: "RemoteMachine".to_owned(),
+        created: Some(at("2026-09-01T00:00:00Z")),
+        usage: Usage {
+            months: vec![UsageMonth {
+                month: "2026-10".to_owned(),
+                active_seconds: hours * 3_600 - 1_800,
+                wanted_seconds: hours * 3_600,
+                provisioning_seconds: 1_800,
+                late_seconds: 1_800,
+                reclaims: 1,
+            }],
+            start_time: Some(at("2026-09-02T00:00:00Z")),
+            ..Usage::default()
+        },
+    }
+}
+
+fn fleet() -> Vec<Machine> {
+    let mut young = machine("young", 24, &[("team", "b")]);
+    young.usage.start_time = Some(at("2026-10-30T00:00:00Z"));
+    young.infrastructure_kind = "Metal3Machine".to_owned();
+    let mut idle = machine("idle", 0, &[]);
+    idle.usage.months.clear();
+    vec![
+        young,
+        machine("trainer", 100, &[("team", "a"), ("tier", "gpu")]),
+        machine("desk", 200, &[("team", "a")]),
+        idle,
+    ]
+}
+
+fn report(rates: Option<&Rates>) -> Report {
+    let query = Query {
+        month: october(),
+        now: at("2026-11-20T00:00:00Z"),
+        label: Some("team"),
+        rates,
+    };
+    Report::of(fleet(), &query)
+}
+
+#[test]
+fn a_month_is_read_as_it_is_written() {
+    assert_eq!(october().to_string(), "2026-10");
+    assert_eq!(october().in_words(), "October 2026");
+    assert_eq!(october().end(), at("2026-11-01T00:00:00Z"));
+    assert_eq!(Month::at(at("2026-10-31T23:59:59Z")), october());
+    for other in [
+        "2026-13",
+        "2026",
+        "2026-1",
+        "26-10",
+        "2026-10-01",
+        "",
+        "2026/10",
+    ] {
+        assert!(other.parse::<Month>().is_err(), "{other}");
+    }
+}
+
+#[test]
+fn a_machine_is_compared_with_one_that_is_always_on_since_its_account_began() {
+    let report = report(None);
+    let always_on = |place: usize| report.items[place].figures.always_on_seconds;
+    assert_eq!(report.items[0].name, "desk");
+    assert_eq!(always_on(0), 744 * 3_600);
+    assert_eq!(report.items[2].name, "young");
+    assert_eq!(always_on(2), 48 * 3_600);
+    assert_eq!(report.without_account, ["team-a/idle"]);
+    assert_eq!(report.total.costs, None);
+}
+
+#[test]
+fn a_month_that_has_not_passed_is_compared_up_to_now() {
+    let query = Query {
+        month: october(),
+        now: at("2026-10-11T00:00:00Z"),
+        label: None,
+        rates: None,
+    };
+    let report = Report::of(vec![machine("desk", 20, &[])], &query);
+    assert_eq!(report.items[0].figures.always_on_seconds, 240 * 3_600);
+    assert_eq!(report.end_time, query.now);
+}
+
+#[test]
+fn the_first_rate_that_matches_is_the_rate_of_a_machine() {
+    let rates = Rates::parse(RATES).unwrap();
+    let report = report(Some(&rates));
+    let named: Vec<_> = report
+        .items
+        .iter()
+        .map(|item| item.rate.as_deref())
+        .collect();
+    assert_eq!(named, [Some("desks"), Some("gpu"), None]);
+    // 200 hours at 0.10, and 40 kWh at 0.25.
+    let desk = report.items[0].costs.unwrap();
+    let of = |amounts: crate::Amounts| {
+        let cents = [amounts.money, amounts.kilowatt_hours, amounts.co2_kilograms];
+        cents.map(|it| format!("{it:.2}"))
+    };
+    assert_eq!(of(desk.used), ["30.00", "40.00", "4.00"]);
+    assert_eq!(of(desk.always_on), ["111.60", "148.80", "14.88"]);
+    assert_eq!(of(desk.saved), ["81.60", "108.80", "10.88"]);
+    assert_eq!(report.total.without_rate, 1);
+    let all = report.total.costs.unwrap();
+    assert_eq!(of(all.used), ["255.00", "140.00", "14.00"]);
+    let labels: Vec<_> = report.by_label.iter().map(|of| of.total.machines).collect();
+    assert_eq!(labels, [2, 1]);
+}
+
+#[test]
+fn a_file_of_rates_that_makes_no_sense_is_refused_with_the_place() {
+    for (text, wanted) in [
+        (
+            RATES.replace("0.1,", "-0.1,"),
+            "rates[1].pricePerHour: -0.1 is not a number from 0",
+        ),
+        (
+            RATES.replace("watts: 200", "watts: .nan"),
+            "rates[1].watts: NaN is not a number",
+        ),
+        (RATES.replace("watts: 200", "watt: 200"), "watt"),
+        (
+            RATES.replace("name: desks", "name: gpu"),
+            "rates[1].name: 'gpu' is listed twice",
+        ),
+        (
+            RATES.replace("label: tier=gpu, ", ""),
+            "rates[1]: 'desks' is never used, because 'gpu'",
+        ),
+        (
+            RATES.replace("currency: CHF", "currency: ''"),
+            "currency: expected a name",
+        ),
+        (
+            RATES.replace("currency: CHF", "currency: '=1+1'"),
+            "currency: must not begin with",
+        ),
+        (RATES.replace("currency: CHF\n", ""), "currency"),
+        (
+            RATES.replace("label: tier=gpu", "label: ''"),
+            "rates[0].label: is empty",
+        ),
+        (
+            "currency: CHF\nrates: []\n".to_owned(),
+            "rates: 0 rates; from 1 to 256",
+        ),
+        ("[".to_owned(), "line 1"),
+    ] {
+        let error = Rates::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
+}
+
+#[test]
+fn the_report_reads_well_in_a_terminal() {
+    let rates = Rates::parse(RATES).unwrap();
+    insta::assert_snapshot!(text::document(&report(Some(&rates))));
+}
+
+#[test]
+fn the_csv_file_has_a_line_for_each_machine_and_a_cell_for_each_column() {
+    let rates =
+        Rates::parse(&RATES.replace("name: gpu", "name: 'gpu, \"big\"'")).unwrap();
+    let text = csv::document(&report(Some(&rates)));
+    insta::assert_snapshot!(text.replace("\r\n", "\n"));
+    assert_eq!(text.matches("\r\n").count(), 4);
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_text_of_strangers_stays_text() {
+    let mut machines = fleet();
+    machines[1].labels = BTreeMap::from([("team".to_owned(), "<script>".to_owned())]);
+    let query = Query {
+        month: october(),
+        now: at("2026-11-20T00:00:00Z"),
+        label: Some("team"),
+        rates: None,
+    };
+    let page = html::document(&Report::of(machines, &query));
+    for asset in ["http:", "https:", "<script", "<link", "@import", "src="] {
+        let page = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!page.contains(asset), "{asset}");
+    }
+    assert!(page.contains("&lt;script&gt;"));
+}
+
+/// Whether a value is as a schema says, as far as our schema says it.
+fn check(value: &Value, schema: &Value, place: &str) {
+    let kind = schema["type"].as_str().unwrap();
+    let is_right = match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.as_u64().is_some(),
+        "number" => value.is_number(),
+        other => panic!("{other}"),
+    };
+    assert!(is_right, "{place} is {value}, not {kind}");
+    for required in schema["required"].as_array().into_iter().flatten() {
+        let name = required.as_str().unwrap();
+        assert!(value.get(name).is_some(), "{place}.{name} is missing");
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        let of = schema["properties"].get(name);
+        let of = of.unwrap_or_else(|| panic!("{place}.{name} is not in the schema"));
+        check(member, of, &format!("{place}.{name}"));
+    }
+    for member in value.as_array().into_iter().flatten() {
+        check(member, &schema["items"], &format!("{place}[]"));
+    }
+}
+
+#[test]
+fn the_json_output_is_as_its_schema_says_and_shows_each_of_its_properties() {
+    let rates = Rates::parse(RATES).unwrap();
+    let report = serde_json::to_value(report(Some(&rates))).unwrap();
+    check(&report, &schema::json(), "report");
+    let plain = Report::of(
+        Vec::new(),
+        &Query {
+            month: october(),
+            now: at("2026-11-20T00:00:00Z"),
+            label: None,
+            rates: None,
+        },
+    );
+    check(
+        &serde_json::to_value(plain).unwrap(),
+        &schema::json(),
+        "report",
+    );
+    let shown = report.to_string();
+    let described = schema::json().to_string();
+    for name in [
+        "currency",
+        "byLabel",
+        "withoutAccount",
+        "labelValue",
+        "costs",
+        "value",
+    ] {
+        let quoted = format!("\"{name}\"");
+        assert!(
+            shown.contains(&quoted) && described.contains(&quoted),
+            "{name}"
+        );
+    }
+}

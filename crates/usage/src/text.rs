@@ -1,0 +1,139 @@
+//! The report as text for a terminal.
+
+use std::fmt::Write as _;
+
+use crate::figures::hours;
+use crate::{Costs, Figures, Report, Total};
+
+/// How many machines a sentence names.
+const NAMED: usize = 5;
+
+/// The whole report. Cannot fail.
+pub fn document(report: &Report) -> String {
+    let mut out = format!(
+        "{} (UTC), counted to {}\n\n",
+        report.month.in_words(),
+        report.end_time
+    );
+    if let Some(key) = &report.label {
+        let rows = report.by_label.iter().map(|of| {
+            let value = of.value.as_deref().unwrap_or("(none)");
+            (format!("{key}={value}"), of.total)
+        });
+        table(&mut out, "LABEL", rows.collect(), None);
+        out.push('\n');
+    }
+    let rows = report.items.iter().map(|item| {
+        let total = Total {
+            machines: 1,
+            without_rate: 0,
+            figures: item.figures,
+            costs: item.costs,
+        };
+        (format!("{}/{}", item.namespace, item.name), total)
+    });
+    table(&mut out, "MACHINE", rows.collect(), Some(report.total));
+    if let (Some(costs), Some(currency)) = (&report.total.costs, &report.currency) {
+        out.push('\n');
+        amounts(&mut out, costs, currency);
+    }
+    remarks(&mut out, report);
+    out
+}
+
+/// Hours with two digits.
+fn cell(seconds: i64) -> String {
+    format!("{:.2}", hours(seconds))
+}
+
+fn table(out: &mut String, head: &str, rows: Vec<(String, Total)>, sum: Option<Total>) {
+    let widest = rows.iter().map(|(name, _)| name.chars().count());
+    let width = widest.max().unwrap_or(0).max(head.len());
+    let _ = writeln!(
+        out,
+        "{head:width$}  {:>9}  {:>9}  {:>8}  {:>8}  {:>8}  {:>9}  {:>5}",
+        "WANTED h", "ACTIVE h", "START h", "LATE h", "RECLAIMS", "ALWAYS h", "USED"
+    );
+    let sum = sum.map(|total| ("total".to_owned(), total));
+    for (name, total) in rows.into_iter().chain(sum) {
+        let of = &total.figures;
+        let _ = writeln!(
+            out,
+            "{name:width$}  {:>9}  {:>9}  {:>8}  {:>8}  {:>8}  {:>9}  {:>5}",
+            cell(of.wanted_seconds),
+            cell(of.active_seconds),
+            cell(of.provisioning_seconds),
+            cell(of.late_seconds),
+            of.reclaims,
+            cell(of.always_on_seconds),
+            percent(of),
+        );
+    }
+}
+
+/// Which part of the time there was a machine.
+fn percent(figures: &Figures) -> String {
+    if figures.always_on_seconds == 0 {
+        return "-".to_owned();
+    }
+    let share = 100.0 * hours(figures.used_seconds) / hours(figures.always_on_seconds);
+    format!("{share:.0} %")
+}
+
+fn amounts(out: &mut String, costs: &Costs, currency: &str) {
+    let width = currency.chars().count().max("kg CO2".len());
+    let _ = writeln!(
+        out,
+        "{:width$}  {:>12}  {:>12}  {:>12}",
+        "", "USED", "ALWAYS ON", "SAVED"
+    );
+    for of in costs.by_unit(currency) {
+        let _ = writeln!(
+            out,
+            "{:width$}  {:>12.2}  {:>12.2}  {:>12.2}",
+            of.unit, of.used, of.always_on, of.saved
+        );
+    }
+}
+
+/// What a reader has to know of the figures.
+fn remarks(out: &mut String, report: &Report) {
+    let late: Vec<String> = report
+        .items
+        .iter()
+        .filter(|item| item.start_time > report.start_time)
+        .map(|item| format!("{}/{} from {}", item.namespace, item.name, item.start_time))
+        .collect();
+    if !late.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nNot counted from the beginning of the month: {}",
+            some(&late)
+        );
+    }
+    if report.total.without_rate > 0 {
+        let without = report.items.iter().filter(|item| item.rate.is_none());
+        let names: Vec<String> = without
+            .map(|item| format!("{}/{}", item.namespace, item.name))
+            .collect();
+        let _ = writeln!(
+            out,
+            "\nWithout a rate, so not in the costs: {}",
+            some(&names)
+        );
+    }
+    if !report.without_account.is_empty() {
+        let names = some(&report.without_account);
+        let _ = writeln!(out, "\nWithout an account of this month: {names}");
+    }
+}
+
+/// The first of some names, and how many others there are.
+fn some(names: &[String]) -> String {
+    let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let first = first.join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
