@@ -148,6 +148,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
+    [+]definition ok
     [-]lease failed: the Lease could not be renewed in time
     [+]api-server ok
     not ready
@@ -160,6 +161,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
+    [+]definition ok
     [+]lease ok: a leads
     [+]api-server ok
     ready

@@ -167,6 +167,9 @@ reasons! {
     EmergencyReclaim,
     /// An object could not be read.
     ReadFailed,
+    /// The CustomResourceDefinition in the cluster lacks fields that the operator needs. It creates
+    /// no machine.
+    CustomResourceDefinitionOutdated,
     /// The Node was not ready within `provisioning.timeout` (in `Stalled`).
     ProvisioningTimeout,
     /// The bootstrap object could not be created.

@@ -75,6 +75,53 @@ fn definition(resource: &Resource, root: Value) -> Value {
     })
 }
 
+/// The fields without which the operator creates no machine: those of the status that it reads, and
+/// the newest of the spec. What a stored definition lacks is dropped from every object.
+const NEEDED: [&str; 13] = [
+    "spec.schedule.windows",
+    "status.appliedNodeTaints",
+    "status.bootstrapRef",
+    "status.conditions",
+    "status.infrastructureRef",
+    "status.lastProvisioning",
+    "status.lastScheduledTime",
+    "status.machineRef",
+    "status.nodeRef",
+    "status.shutdown",
+    "status.shutdown.windowEnd",
+    "status.specHash",
+    "status.usage",
+];
+
+/// Which fields that the operator needs the stored definition of ScheduledMachine lacks.
+///
+/// # Example
+/// ```
+/// use fivespot_api::crd;
+/// let mut stored = crd::render(30);
+/// assert!(crd::missing_fields(&stored).is_empty());
+/// let schema = &mut stored["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+/// let status = schema["properties"]["status"]["properties"].as_object_mut();
+/// status.unwrap().remove("usage");
+/// assert_eq!(crd::missing_fields(&stored), ["status.usage"]);
+/// ```
+pub fn missing_fields(stored: &Value) -> Vec<&'static str> {
+    let versions = stored["spec"]["versions"].as_array();
+    let mut versions = versions.into_iter().flatten();
+    let version = versions.find(|version| version["name"] == name::VERSION);
+    let root = version.map(|version| &version["schema"]["openAPIV3Schema"]);
+    let has = |path: &&str| {
+        let node = path
+            .split('.')
+            .try_fold(root?, |node, member| node.get("properties")?.get(member));
+        node.map(|_| ())
+    };
+    NEEDED
+        .into_iter()
+        .filter(|path| has(path).is_none())
+        .collect()
+}
+
 /// What `kubectl get` prints; with priority 1 only under `-o wide`.
 fn columns(resource: &Resource) -> Value {
     let columns = resource.columns.iter().map(|column| {

@@ -254,6 +254,23 @@ pub fn reclaim_config_map(node: &str) -> String {
     format!("reclaim-agent-{node}")
 }
 
+/// The ScheduleOverride that stops a machine after a reclaim, named after the Machine of that uid. It
+/// is a DNS label if the name of the ScheduledMachine is one.
+///
+/// # Example
+/// ```
+/// use fivespot_api::name;
+/// let uid = "5d1f1a52-0a6f-4f5e-9d2c-7d2f3c3a1b11";
+/// assert_eq!(name::reclaim_override("worker", uid), "worker-5d1f1a52");
+/// assert_eq!(name::reclaim_override(&"x".repeat(63), uid).len(), 63);
+/// ```
+pub fn reclaim_override(scheduled_machine: &str, machine_uid: &str) -> String {
+    let uid: String = machine_uid.chars().take(8).collect();
+    let uid = uid.trim_end_matches('-');
+    let kept: String = scheduled_machine.chars().take(62 - uid.len()).collect();
+    format!("{kept}-{uid}")
+}
+
 /// The labels of such a ConfigMap.
 pub fn agent_labels() -> BTreeMap<String, String> {
     [

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::signals::Signals;
 use crate::{Failure, Outcome, cluster, log};
-pub(crate) use flag::Args;
+pub(crate) use flag::{Args, reclaim_override};
 use flag::{Pod, Settings};
 
 /// How long reconciles in progress may take to finish, and the Lease to be released: less than

@@ -277,6 +277,7 @@ mod tests {
             rights: fivespot_install::role::Rights {
                 reach: fivespot_install::role::Reach::Only(["a".to_owned()].into()),
                 is_workload_cluster: true,
+                reclaim_override: Some("4h".to_owned()),
                 ..fivespot_install::role::Rights::default()
             },
             ..fivespot_install::controller::Settings::default()

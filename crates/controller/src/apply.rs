@@ -1,32 +1,30 @@
 //! Sending the planner's actions.
 
+mod route;
+
 use std::sync::Arc;
 
-use fivespot_api::name;
-use fivespot_plan::{Action, Call, Cause, Plan, Request, Side, Step, Target};
+use fivespot_plan::{Action, Call, Cause, Plan, Side, Step};
 use futures::StreamExt as _;
 use futures::stream;
 use jiff::SignedDuration;
-use kube::api::ApiResource;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure;
 use crate::interrupt::superseded;
-use crate::kind::{cache_name, config_map, node, pod, scheduled_machine};
 use crate::listener::StepTaken;
 use crate::observe::live_reads::LiveReads;
-use crate::observe::projection::CachedKind;
-use crate::observe::workload::{Link, pods_of};
 use crate::observe::{Reading, Snapshot};
 use crate::provider_specs::{self, LargeObject};
 use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Expectation, Version};
-use fivespot_runtime::http::{Address, ApiClient};
+use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fenced;
+use route::{Route, is_scheduled_machine, route};
 
-/// How long the answer to switching a schedule off is awaited.
+/// How long the answer to switching a schedule off, or to stopping it, is awaited.
 const SWITCH_OFF: SignedDuration = SignedDuration::from_secs(2);
 
 /// How a list of actions ended.
@@ -155,7 +153,7 @@ impl Sender<'_> {
             give_back(context, key, action);
             return Err(Applied::Fenced);
         };
-        let error = match sent {
+        let error = match sent.or_else(|error| created_before(action, error)) {
             Ok(answer) => {
                 tracing::info!(step = ?action.step, "step done");
                 self.observe(action, None);
@@ -201,6 +199,17 @@ impl Sender<'_> {
 /// An answer, or that the request may not be sent.
 type Sent = Result<kube::Result<Value>, Fenced>;
 
+/// An override that a reclaim creates is named after its Machine: one that is there is the same.
+fn created_before(action: &Action, error: kube::Error) -> kube::Result<Value> {
+    let is_there =
+        action.step == Step::CreateOverride && failure::code(&error) == Some(409);
+    if is_there {
+        Ok(Value::Null)
+    } else {
+        Err(error)
+    }
+}
+
 /// A machine whose first object was not made has not started, whatever the reason: its place among
 /// those that start within a minute is another's.
 fn give_back(context: &Context, key: &Key, action: &Action) {
@@ -216,7 +225,7 @@ async fn answered(
     action: &Action,
     sent: impl Future<Output = kube::Result<Value>>,
 ) -> kube::Result<Value> {
-    if action.step != Step::DisableSchedule {
+    if !matches!(action.step, Step::DisableSchedule | Step::CreateOverride) {
         return sent.await;
     }
     tokio::select! {
@@ -282,76 +291,6 @@ fn stopped(context: &Context, action: &Action, error: &kube::Error) -> Applied {
         cause: failure::cause(error),
         message,
     })
-}
-
-/// Where a request goes, and which cache will show what it does.
-struct Route {
-    api: ApiClient,
-    resource: ApiResource,
-    cache: String,
-    projection: CachedKind,
-}
-
-async fn route(
-    context: &Arc<Context>,
-    key: &Key,
-    request: &Request,
-) -> kube::Result<Route> {
-    let object = &request.target.object;
-    match request.side {
-        Side::Management => {
-            let (resource, projection) = if is_scheduled_machine(&request.target) {
-                (scheduled_machine(), CachedKind::ScheduledMachine)
-            } else {
-                let discovery = context.discovery.resource(object).await?;
-                let discovery = discovery.ok_or_else(|| missing(&object.kind))?;
-                let is_machine = object.group == fivespot_capi::version::GROUP;
-                let projection = if is_machine {
-                    CachedKind::Machine
-                } else {
-                    CachedKind::Provider
-                };
-                (discovery, projection)
-            };
-            Ok(Route {
-                api: context.api.clone(),
-                cache: cache_name(&resource),
-                resource,
-                projection,
-            })
-        }
-        Side::Workload => {
-            let workload = context
-                .used_by(key)
-                .ok_or_else(|| missing("workload cluster"))?;
-            let Link::Up(api) = workload.link() else {
-                return Err(missing("workload cluster"));
-            };
-            let cluster = workload.cluster().clone();
-            let (resource, cache, projection) = match object.kind.as_str() {
-                "Pod" => (pod(), pods_of(key), CachedKind::Pod(key.clone())),
-                "ConfigMap" => {
-                    let cache = workload.agent_configs();
-                    (config_map(), cache, CachedKind::AgentConfig(cluster))
-                }
-                _ => (node(), workload.nodes(), CachedKind::Node(cluster)),
-            };
-            Ok(Route {
-                api,
-                resource,
-                cache,
-                projection,
-            })
-        }
-    }
-}
-
-/// What is not there any more, as an API server would say it.
-fn missing(what: &str) -> kube::Error {
-    kube::Error::Api(Box::new(
-        kube::core::Status::failure(&format!("{what} not found"), "NotFound")
-            .with_code(404),
-    ))
 }
 
 async fn send(
@@ -457,10 +396,6 @@ fn written(call: &Call, answer: &Value, lists_begun: u64) -> Expectation {
             }
         }
     }
-}
-
-fn is_scheduled_machine(target: &Target) -> bool {
-    target.object.group == name::GROUP && target.object.kind == name::KIND
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -23,6 +23,7 @@ use crate::observe::Answer;
 use crate::observe::definitions::follow_definitions;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
+use crate::observe::own_definition::OwnDefinition;
 use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
 use crate::observe::watch::{WatchScope, fill};
@@ -57,6 +58,7 @@ pub(crate) struct Context {
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
+    pub(crate) own_definition: OwnDefinition,
     /// Creates of objects that are large take turns.
     pub(crate) large_creates: Semaphore,
     /// Live reads of what many ScheduledMachines have in common.
@@ -115,6 +117,7 @@ impl Context {
             queue: WorkQueue::new(options.clock.clone(), backoff),
             fence: Arc::new(Fence::new(options.clock.steady(), ownership)),
             discovery: Discovery::new(api.clone()),
+            own_definition: OwnDefinition::default(),
             large_creates: Semaphore::new(2),
             shared: Shared::default(),
             api,
@@ -340,11 +343,27 @@ impl Context {
             (failing, tables.unserved.remove(group).unwrap_or_default())
         };
         for name in failing {
+            let waiting = self.cache(&name).map(|informer| informer.recover());
             self.drop_cache(&name);
+            self.wake_keys(waiting.into_iter().flatten());
         }
         let is_awaited = !keys.is_empty();
         self.wake_keys(keys);
         is_awaited
+    }
+
+    /// A definition of 5-Spot's own has changed: tries again at once to watch what was not served,
+    /// and looks at every ScheduledMachine again if the one of that kind has other fields now.
+    pub(crate) async fn own_group_changed(self: &Arc<Self>) {
+        let informer = self.scheduled_machines.clone();
+        if informer.is_failing() {
+            informer.stop();
+            self.watch(&informer, None);
+        }
+        schedule_override::informer(self);
+        if self.own_definition.read(&self.api).await {
+            self.wake_own();
+        }
     }
 
     /// The kind of `informer` is not served under that version any more, or for a moment: whoever

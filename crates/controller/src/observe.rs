@@ -11,6 +11,7 @@ pub(crate) mod live_reads;
 mod management;
 pub(crate) mod name_conflict;
 mod node;
+pub(crate) mod own_definition;
 pub(crate) mod projection;
 mod schedule_inputs;
 pub(crate) mod watch;
@@ -146,6 +147,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     };
     let lookups = bootstrap.iter().chain(&infrastructure);
     let conflicts = conflicts(source, &contract, &machine, lookups).await;
+    let context = source.context;
     let observed = Observed {
         freshness: source.freshness,
         specs,
@@ -156,7 +158,9 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         bootstrap,
         infrastructure,
         workload: workload?,
-        releases_stuck: source.context.options.force_finalizer_on_timeout,
+        releases_stuck: context.options.force_finalizer_on_timeout,
+        reclaim_override: context.options.reclaim_override,
+        outdated_definition: context.own_definition.outdated(&context.api).await,
     };
     Ok(Observation::Snapshot(Box::new(Snapshot {
         now: not_before(source.context.queue.now(), on_record(&object)),

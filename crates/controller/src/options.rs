@@ -6,6 +6,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use fivespot_clock::Clock;
+use jiff::SignedDuration;
 use kube::Client;
 
 use crate::connect::{Connect, Dial};
@@ -88,6 +89,9 @@ pub struct Options {
     /// Whether the finalizer is taken off a day after a removal began that has not ended,
     /// whatever is left behind then.
     pub force_finalizer_on_timeout: bool,
+    /// For how long a reclaim stops the machine with a ScheduleOverride, at most two weeks; none if
+    /// it sets `spec.schedule.enabled` to false.
+    pub reclaim_override: Option<SignedDuration>,
     /// Who is told of each transition.
     pub listener: Arc<dyn Listener>,
     /// This instance's name in events and Leases, unique among replicas.
@@ -113,6 +117,7 @@ impl Options {
             max_starts_per_minute: None,
             instruments: Instruments::default(),
             force_finalizer_on_timeout: false,
+            reclaim_override: None,
             listener: Arc::new(NoListener),
             identity: fivespot_api::name::FIELD_MANAGER.to_owned(),
             seed: 0,

@@ -349,6 +349,8 @@ impl Attempt<'_> {
                 context.state(key, |state| state.memory.status_written(plan, now));
                 None
             }
+            // Writing it again would change nothing either. Whatever the actions have changed wakes.
+            StatusWrite::Dropped => Some(Next::End(rest(context, key, snapshot, plan))),
             StatusWrite::Conflict => Some(Next::ReadAgain),
             StatusWrite::Fenced => Some(FENCED),
             StatusWrite::Failed(error) => {

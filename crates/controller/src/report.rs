@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, name};
 use fivespot_plan::Event;
+use fivespot_schedule::Window;
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1 as events;
 use kube::api::ApiResource;
@@ -26,6 +27,8 @@ use fivespot_runtime::queue::ReconcileResult;
 pub(crate) enum StatusWrite {
     /// It is written, or there was nothing to write.
     Written,
+    /// The server has dropped what differs: its definition lacks these fields.
+    Dropped,
     /// The ScheduledMachine has changed meanwhile, or is gone.
     Conflict,
     /// This instance may not act on the ScheduledMachine any more.
@@ -89,7 +92,11 @@ pub(crate) async fn status(
         state.expectations.expect(cache, key.clone(), written);
     });
     transition(context, key, snapshot, status);
-    StatusWrite::Written
+    if left == Some(version) {
+        StatusWrite::Dropped
+    } else {
+        StatusWrite::Written
+    }
 }
 
 /// Tells that nothing is done about an object that makes no sense, as it is stored. It is looked
@@ -171,8 +178,10 @@ fn transition(
     let is_new = matches!(from, Some(Phase::Pending | Phase::Error));
     if let (Phase::Active, true, Some(created)) = (to, is_new, status.last_scheduled_time)
     {
-        let took = context.clock.now().duration_since(created);
-        context.metrics.became_ready(took);
+        let due = wanted_from(snapshot, created);
+        context
+            .metrics
+            .became_ready(context.clock.now().duration_since(due));
     }
     tracing::info!(
         from = from.map(Phase::as_str),
@@ -186,6 +195,18 @@ fn transition(
         to,
         message: status.message.clone().unwrap_or_default(),
     });
+}
+
+/// From when on the machine that was created then was wanted: at once, or from the next opening of
+/// its window where a lead time has created it before.
+fn wanted_from(snapshot: &Snapshot, created: Timestamp) -> Timestamp {
+    let inputs = &snapshot.observed.schedule;
+    let schedule = snapshot.object.spec.schedule(&inputs.calendars);
+    let schedule = schedule.map(|found| found.with_overrides(inputs.overrides.clone()));
+    match schedule.map(|schedule| schedule.at(created)) {
+        Ok(Window::Closed { until: Some(opens) }) => opens,
+        Ok(Window::Open { .. } | Window::Closed { until: None }) | Err(_) => created,
+    }
 }
 
 /// What makes `status` of the `stored` one, if the ScheduledMachine is still of `version`; none

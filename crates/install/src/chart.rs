@@ -34,6 +34,9 @@ const ARGUMENTS: &str = r#"- --log-level={{ $.Values.log.level }}
 {{- end }}
 {{- if eq $.Values.nodeAccess "management" }}
 - --node-access=management
+{{- end }}
+{{- with $.Values.reclaimByOverride }}
+- --reclaim-by-override={{ . }}
 {{- end }}"#;
 
 /// One port for each that is allowed.
@@ -345,13 +348,22 @@ fn roles(rights: &Rights) -> Vec<Block> {
     definitions.extend(rights.bindings(&role::definitions_name(), &Reach::Everywhere));
     blocks.push(Block::always(definitions));
     blocks.push(Block::when(
-        "if $.Values.userRoles.aggregate",
-        user::roles(user::Aggregation::On),
+        "if and $.Values.userRoles.aggregate $.Values.userRoles.aggregateEdit",
+        user::roles(user::Aggregation::Both),
+    ));
+    blocks.push(Block::when(
+        "if and $.Values.userRoles.aggregate (not $.Values.userRoles.aggregateEdit)",
+        user::roles(user::Aggregation::View),
     ));
     blocks.push(Block::when(
         "if not $.Values.userRoles.aggregate",
-        user::roles(user::Aggregation::Off),
+        user::roles(user::Aggregation::None),
     ));
+    let is_reclaiming = "if $.Values.reclaimByOverride";
+    blocks.push(Block::when(is_reclaiming, vec![role::reclaim_role()]));
+    for block in bound(rights, &role::reclaim_name()) {
+        blocks.push(block.within(is_reclaiming));
+    }
     blocks.push(system_namespace());
     blocks.push(Block::when(
         "if eq $.Values.nodeAccess \"management\"",

@@ -160,6 +160,9 @@ impl Settings {
         if self.rights.is_workload_cluster {
             words.push("--node-access=management".to_owned());
         }
+        if let Some(span) = &self.rights.reclaim_override {
+            words.push(format!("--reclaim-by-override={span}"));
+        }
         words
     }
 

@@ -73,7 +73,7 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());
-    documents.extend(user::roles(Aggregation::On));
+    documents.extend(user::roles(Aggregation::View));
     documents.extend(settings.workload());
     GeneratedFile::manifest("install.yaml", "manifests", &documents)
 }
@@ -96,7 +96,10 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
         roles(&settings.rights)?
     };
     files.extend(below(ROLES, roles));
-    files.push(roles_in("rbac/users.yaml", &user::roles(Aggregation::On))?);
+    files.push(roles_in(
+        "rbac/users.yaml",
+        &user::roles(Aggregation::View),
+    )?);
     let namespace = [settings.namespace()];
     for (path, documents) in [
         ("controller/namespace.yaml", namespace.as_slice()),

@@ -10,6 +10,9 @@ use fivespot_api::name;
 pub enum Scope {
     /// In the management cluster, in each namespace with ScheduledMachines.
     Management,
+    /// In the management cluster, in each namespace with ScheduledMachines, where a reclaim stops
+    /// machines with overrides.
+    ReclaimOverride,
     /// In the management cluster, cluster-wide.
     ManagementWide,
     /// In the management cluster, in the operator's own namespace.
@@ -94,6 +97,12 @@ pub const PERMISSIONS: &[Permission] = &[
         ("5spot.finos.org", "scheduleoverrides"),
         &["get", "list", "watch", "delete"],
         "apply overrides of schedules; delete those that ended an hour ago",
+    ),
+    permission(
+        Scope::ReclaimOverride,
+        ("5spot.finos.org", "scheduleoverrides"),
+        &["create"],
+        "stop a machine whose host is reclaimed",
     ),
     permission(
         Scope::Management,
@@ -198,6 +207,10 @@ const TITLES: &[(Scope, &str)] = &[
     (
         Scope::Management,
         "In the management cluster, in each namespace with ScheduledMachines",
+    ),
+    (
+        Scope::ReclaimOverride,
+        "With `--reclaim-by-override`, in each namespace with ScheduledMachines",
     ),
     (
         Scope::ManagementWide,

@@ -28,6 +28,9 @@ pub struct Rights {
     pub clusters: BTreeSet<(String, String)>,
     /// Whether the nodes of the management cluster itself are the ones that join and leave.
     pub is_workload_cluster: bool,
+    /// For how long a reclaim stops a machine with an override, a duration such as `4h`; none if it
+    /// disables the schedule.
+    pub reclaim_override: Option<String>,
 }
 
 /// Where a right holds.
@@ -48,6 +51,7 @@ impl Default for Rights {
             kubeconfigs: Reach::Only(BTreeSet::new()),
             clusters: BTreeSet::new(),
             is_workload_cluster: false,
+            reclaim_override: None,
         }
     }
 }
@@ -66,6 +70,10 @@ impl Rights {
         all.extend(self.bindings(&others_name(), &self.reach));
         all.push(definitions_role());
         all.extend(self.bindings(&definitions_name(), &Reach::Everywhere));
+        if self.reclaim_override.is_some() {
+            all.push(reclaim_role());
+            all.extend(self.bindings(&reclaim_name(), &self.reach));
+        }
         if self.is_workload_cluster {
             if self.home != name::SYSTEM_NAMESPACE {
                 all.push(controller::system_namespace());
@@ -248,6 +256,15 @@ pub(crate) fn others_role() -> Value {
 
 pub(crate) fn definitions_role() -> Value {
     cluster_role(&definitions_name(), &rules(Scope::ManagementWide))
+}
+
+/// What the operator does to overrides where a reclaim creates one.
+pub(crate) fn reclaim_role() -> Value {
+    cluster_role(&reclaim_name(), &rules(Scope::ReclaimOverride))
+}
+
+pub(crate) fn reclaim_name() -> String {
+    format!("{}-reclaim", name::CONTROLLER)
 }
 
 pub(crate) fn provider_name(provider: &Provider) -> String {

@@ -1,7 +1,5 @@
 //! ClusterRoles for the people who use ScheduledMachines.
 
-use std::collections::BTreeMap;
-
 use fivespot_api::name;
 use fivespot_api::resource::RESOURCES;
 use serde_json::{Value, json};
@@ -9,41 +7,49 @@ use serde_json::{Value, json};
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
-/// Whether Kubernetes adds the roles to its own roles `view`, `edit` and `admin`.
+/// Which of the roles Kubernetes adds to its own roles `view`, `edit` and `admin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregation {
-    /// It does: who may edit a namespace may edit ScheduledMachines in it.
-    On,
-    /// It does not: the roles have to be bound.
-    Off,
+    /// Both: who may edit a namespace may create ScheduledMachines in it, and so decides what is run
+    /// on their machines.
+    Both,
+    /// The one that only reads.
+    View,
+    /// None: they have to be bound.
+    None,
 }
 
-/// The roles `5spot-view` and `5spot-edit`. Kubernetes adds `view` to `edit`, and `edit` to
-/// `admin`. Cannot fail.
+/// The roles `5spot-view` and `5spot-edit`. What Kubernetes adds to `view` is in `edit` too, and what
+/// it adds to `edit` in `admin`. Cannot fail.
 pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     let resources: Vec<&str> = RESOURCES.iter().map(|it| it.plural).collect();
     let read = json!({"apiGroups": [name::GROUP], "resources": resources, "verbs": READ});
     let write =
         json!({"apiGroups": [name::GROUP], "resources": resources, "verbs": WRITE});
-    vec![
-        role("view", aggregation, json!([read])),
-        role("edit", aggregation, json!([read, write])),
-    ]
+    let (mut view, mut edit) = (
+        role("view", json!([read])),
+        role("edit", json!([read, write])),
+    );
+    if aggregation != Aggregation::None {
+        aggregate(&mut view, "view");
+    }
+    if aggregation == Aggregation::Both {
+        aggregate(&mut edit, "edit");
+    }
+    vec![view, edit]
 }
 
-fn role(level: &str, aggregation: Aggregation, rules: Value) -> Value {
-    let mut labels =
-        BTreeMap::from([("app.kubernetes.io/name".to_owned(), "5spot".to_owned())]);
-    if aggregation == Aggregation::On {
-        labels.insert(
-            format!("rbac.authorization.k8s.io/aggregate-to-{level}"),
-            "true".to_owned(),
-        );
-    }
+/// Adds a role to Kubernetes' own of that level.
+fn aggregate(role: &mut Value, level: &str) {
+    let label = format!("rbac.authorization.k8s.io/aggregate-to-{level}");
+    role["metadata"]["labels"][label] = json!("true");
+}
+
+fn role(level: &str, rules: Value) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": format!("5spot-{level}"), "labels": labels},
+        "metadata": {"name": format!("5spot-{level}"), "labels": {"app.kubernetes.io/name": "5spot"}},
         "rules": rules,
     })
 }

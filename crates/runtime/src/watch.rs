@@ -8,13 +8,13 @@ use kube::api::ApiResource;
 use serde_json::Value;
 
 use crate::cache::Projection;
-use crate::http::{Address, ApiClient, Change};
+use crate::http::{Address, ApiClient, Change, error};
 use crate::queue::Backoff;
 
 /// How many objects a server sends at a time.
 const PAGE: &str = "100";
 
-/// After so many failures in a row the waits grow no more.
+/// After so many failures in a row the waits grow no more, of a kind that is served.
 const MOST_DOUBLINGS: u32 = 6;
 
 /// Which objects of a kind.
@@ -118,12 +118,14 @@ pub async fn follow(watch: Watch, retry: Retry, sink: impl Sink) {
     loop {
         // All is listed again: a watch that goes on where it broke off shows nothing of a cache
         // that was emptied, nor that it goes well.
-        let Err(error) = follower.session().await;
-        follower.failures += 1;
-        follower.sink.failed(&error);
+        let Err(failure) = follower.session().await;
+        follower.failures = follower.failures.saturating_add(1);
+        follower.sink.failed(&failure);
         follower.loading = None;
-        let failures = follower.failures.min(MOST_DOUBLINGS);
-        let wait = retry.backoff.wait(&retry.name, failures);
+        // A kind that is not served is noticed by its definition.
+        let is_served = error::code(&failure) != Some(404);
+        let most = if is_served { MOST_DOUBLINGS } else { u32::MAX };
+        let wait = retry.backoff.wait(&retry.name, follower.failures.min(most));
         retry.clock.sleep(wait).await;
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn everywhere() -> Vec<Value> {
     all(&Rights {
         kubeconfigs: Reach::Everywhere,
         is_workload_cluster: true,
+        reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     })
 }

@@ -340,7 +340,6 @@ impl World {
             freshness: question.freshness,
             specs: Specs::Included,
             schedule: fivespot_plan::ScheduleInputs::default(),
-            releases_stuck: false,
             contract: Fact::Known(Contract::V1Beta2),
             cluster: Fact::Known(
                 object(Kind::Cluster).and_then(|found| Cluster::read(&found).ok()),
@@ -349,6 +348,7 @@ impl World {
             infrastructure: look(&locations.infrastructure),
             workload: self.workload(question, &locations),
             machine: Fact::Known(machine),
+            ..Observed::default()
         }
     }
 

@@ -69,10 +69,6 @@ pub(super) fn is_at_most_a_day(node: &Value, _: &Value) -> bool {
     })
 }
 
-pub(super) fn is_no_time(node: &Value, _: &Value) -> bool {
-    text(node, |text| is_within(text, Duration::ZERO, Duration::ZERO))
-}
-
 pub(super) fn is_at_most_two_hours(node: &Value, _: &Value) -> bool {
     text(node, |text| {
         is_within(text, Duration::ZERO, Duration::hours(2))

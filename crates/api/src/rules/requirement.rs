@@ -89,12 +89,6 @@ pub(super) const A_FIRING: Requirement = Requirement::new(
     "must be from 1m to 168h",
 );
 
-pub(super) const NO_LAST_CALL: Requirement = Requirement::new(
-    "!self.matches('^[0-9]+[smh]$') || self.matches('^0+[smh]$')",
-    predicate::is_no_time,
-    "must be 0s; a last call is not supported yet",
-);
-
 pub(super) const AT_MOST_TWO_HOURS: Requirement = Requirement::new(
     "!self.matches('^[0-9]+[smh]$') \
     || self.matches('^0*[0-9]{1,4}[smh]$') && duration(self) <= duration('2h')",

@@ -10,7 +10,7 @@ use super::requirement::{
     CRON_DAYS_OF_MONTH, CRON_DAYS_OF_WEEK, CRON_HOURS, CRON_MINUTES, CRON_MONTHS,
     CRON_OR_LISTS, DATES_IN_ORDER, DAYS, DURATION, DURATION_ONLY_WITH_CRON, FIVE_FIELDS,
     GROUP, HOURS, HOURS_OF_A_DAY, INFRASTRUCTURE_GROUP, KIND, KIND_OF_ONE_MACHINE,
-    KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_LAST_CALL, NO_OTHER_FORM,
+    KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_OTHER_FORM,
     NO_RESERVED_KEYS, NO_RESERVED_TAINT, NOT_BLANK, OBJECT_NAME, ONE_END, OWN_NAMESPACE,
     QUALIFIED_KEYS, QUALIFIED_NAME, SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS, VERSION,
     WINDOW_DAYS, ZONE_NAME, not_empty,
@@ -908,7 +908,7 @@ pub const RULES: &[Rule] = &[
         path: "spec.shutdown.lastCall",
         requirement: DURATION,
         examples: Examples::Text {
-            accepts: &["0s", "0m"],
+            accepts: &["0s", "30m"],
             rejects: &["", "30", "-5m"],
         },
         why: "A last call that cannot be read would be none.",
@@ -916,11 +916,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "SM072",
         path: "spec.shutdown.lastCall",
-        requirement: NO_LAST_CALL,
+        requirement: AT_MOST_A_DAY,
         examples: Examples::Text {
-            accepts: &["0s", "0m"],
-            rejects: &["1s", "30m", "25h"],
+            accepts: &["0s", "24h"],
+            rejects: &["25h", "99999999999999999999h"],
         },
-        why: "The operator does not apply it yet, and nothing is accepted and then ignored.",
+        why: "A Node that is always about to leave says nothing.",
     },
 ];

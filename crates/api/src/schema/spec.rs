@@ -163,7 +163,7 @@ fn shutdown() -> Value {
                 duration(
                     "How long before the shutdown the Node gets the taint \
                      5spot.finos.org/last-call:PreferNoSchedule and the annotation \
-                     5spot.finos.org/leaves-at. Not supported yet: only 0s is accepted.",
+                     5spot.finos.org/leaves-at; 0s for never.",
                     NO_TIME,
                 ),
             ),

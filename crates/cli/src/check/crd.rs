@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_api::manifest;
+use fivespot_api::condition::Reason;
+use fivespot_api::{crd, manifest};
 use serde_json::Value;
 
 use super::finding::Finding;
@@ -48,6 +49,11 @@ fn compared(name: &str, ours: &Value, stored: &Value) -> Finding {
             format!("look at the conditions of `kubectl get crd {name} -o yaml`"),
         );
     }
+    let lacking = if name == fivespot_api::name::crd() {
+        crd::missing_fields(stored)
+    } else {
+        Vec::new()
+    };
     let (ours, stored) = (fields(ours), fields(stored));
     let named = |these: &BTreeSet<String>, those: &BTreeSet<String>| {
         let missing: Vec<&String> = these.difference(those).collect();
@@ -59,6 +65,16 @@ fn compared(name: &str, ours: &Value, stored: &Value) -> Finding {
     };
     match (named(&ours, &stored), named(&stored, &ours)) {
         (None, None) => Finding::ok(CHECK, format!("{name} is of this version")),
+        (Some(_), _) if !lacking.is_empty() => Finding::error(
+            CHECK,
+            format!(
+                "{}: {name} is older than this 5spot and lacks {}: an operator of this version \
+                 creates no machine",
+                Reason::CustomResourceDefinitionOutdated,
+                lacking.join(", "),
+            ),
+        )
+        .remedy(REMEDY),
         (Some(missing), _) => Finding::error(
             CHECK,
             format!("{name} is older than this 5spot: it lacks {missing}"),

@@ -7,6 +7,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Allowed;
 use fivespot_controller::{Coordination, Lease, Namespaces, Options, Terms, TermsError};
+use fivespot_schedule::Duration;
 use jiff::SignedDuration;
 use kube::Client;
 
@@ -64,6 +65,11 @@ pub(crate) struct Args {
         action = clap::ArgAction::Set
     )]
     force_finalizer_on_timeout: bool,
+    /// Stop a reclaimed machine with a ScheduleOverride for this long, from 1m to 336h, instead of
+    /// setting spec.schedule.enabled to false, which GitOps tools undo. Needs the permission to
+    /// create ScheduleOverrides
+    #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
+    reclaim_by_override: Option<Duration>,
     /// Act only while holding the Lease, so that several replicas can run. A replica that is
     /// started with false writes nothing while another replica holds the Lease
     #[arg(
@@ -168,6 +174,7 @@ pub(crate) struct Settings {
     identity: String,
     max_starts_per_minute: Option<NonZeroU32>,
     force_finalizer_on_timeout: bool,
+    reclaim_by_override: Option<Duration>,
     ports: Ports,
 }
 
@@ -194,6 +201,7 @@ impl Args {
             identity,
             max_starts_per_minute: self.max_starts_per_minute,
             force_finalizer_on_timeout: self.force_finalizer_on_timeout,
+            reclaim_by_override: self.reclaim_by_override,
             ports: self.ports,
         })
     }
@@ -286,6 +294,7 @@ impl Settings {
         options.coordination = self.coordination;
         options.max_starts_per_minute = self.max_starts_per_minute;
         options.force_finalizer_on_timeout = self.force_finalizer_on_timeout;
+        options.reclaim_override = self.reclaim_by_override.map(Into::into);
         // Replicas that fail at the same time must not retry at the same time.
         let mut seed = DefaultHasher::new();
         (&self.identity, std::process::id()).hash(&mut seed);
@@ -293,6 +302,21 @@ impl Settings {
         options.identity = self.identity;
         options
     }
+}
+
+/// For how long a reclaim stops a machine with an override.
+///
+/// # Errors
+/// It is no duration, or none that an override can have.
+pub(crate) fn reclaim_override(text: &str) -> Result<Duration, String> {
+    let span: Duration = text
+        .parse()
+        .map_err(|_| "must be a duration such as 90m or 4h".to_owned())?;
+    let longest = Duration::hours(14 * 24);
+    if span < Duration::minutes(1) || span > longest {
+        return Err("must be from 1m to 336h".to_owned());
+    }
+    Ok(span)
 }
 
 fn checked_namespaces(names: &[String]) -> Result<BTreeSet<String>, Failure> {

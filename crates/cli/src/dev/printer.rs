@@ -74,6 +74,7 @@ fn step_line(taken: &StepTaken) -> String {
         Step::CreateBootstrap
         | Step::CreateInfrastructure
         | Step::CreateMachine
+        | Step::CreateOverride
         | Step::CreateAgentConfig => ("created", "creating"),
         Step::RelabelMachine | Step::UpdateMachine | Step::UpdateAgentConfig => {
             ("updated", "updating")

@@ -97,7 +97,7 @@ fn inspection(status: &Value, found: Option<Value>) -> Inspection {
             infrastructure: nothing_at(&locations.infrastructure),
             machine: Fact::Known(machine),
             workload,
-            releases_stuck: false,
+            ..Observed::default()
         },
     }
 }

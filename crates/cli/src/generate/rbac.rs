@@ -10,9 +10,11 @@ use fivespot_api::name;
 use fivespot_install::file;
 use fivespot_install::provider::{self, PROVIDERS, Provider};
 use fivespot_install::role::{Reach, Rights};
+use fivespot_schedule::Duration;
 
 use super::{Output, failed};
 use crate::Failure;
+use crate::controller::reclaim_override;
 
 /// The roles of the operator, and their bindings
 ///
@@ -37,7 +39,8 @@ pub(super) struct Args {
 
     /// Print the role for a workload cluster instead, for the user of its kubeconfig
     #[arg(long, conflicts_with_all =
-        ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access"])]
+        ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access",
+         "reclaim_by_override"])]
     workload: bool,
 
     /// User in the kubeconfig of a workload cluster
@@ -80,6 +83,11 @@ pub(super) struct Chosen {
     /// How the operator reaches nodes; the same value as for `5spot controller --node-access`
     #[arg(long, value_enum, default_value_t)]
     node_access: Access,
+
+    /// Grant the permission to create ScheduleOverrides; the same value as for
+    /// `5spot controller --reclaim-by-override`
+    #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
+    reclaim_by_override: Option<Duration>,
 
     /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
@@ -173,6 +181,7 @@ impl Chosen {
             },
             clusters,
             is_workload_cluster: self.node_access == Access::Management,
+            reclaim_override: self.reclaim_by_override.map(|span| span.to_string()),
         })
     }
 }

@@ -9,6 +9,9 @@ use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 use tower::{BoxError, service_fn};
 
+use fivespot_api::name;
+use fivespot_plan::{Request, Target};
+
 use super::*;
 use crate::Options;
 use crate::observe::watch::KindInformer;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fivespot_api::name;
 use fivespot_runtime::cache::MetadataOnly;
 use fivespot_runtime::watch::{Sink, Watch, follow};
 use jiff::SignedDuration;
@@ -91,7 +92,12 @@ impl Sink for Definitions {
 }
 
 fn change(context: &Arc<Context>, group: &str) {
-    if !context.group_changed(group) {
+    let is_awaited = context.group_changed(group);
+    if group == name::GROUP {
+        let own = context.clone();
+        context.spawn_detached(async move { own.own_group_changed().await });
+    }
+    if !is_awaited {
         return;
     }
     let (own, group) = (context.clone(), group.to_owned());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use fivespot_api::Phase;
+use fivespot_api::condition::Reason;
 use fivespot_plan::Unknown;
 use jiff::SignedDuration;
 use serde_json::json;
@@ -185,6 +186,11 @@ fn readiness(context: &Context) -> Health {
         };
         checks.push(Check::new(format!("cache {}", informer.name), problem));
     }
+    let outdated = context.own_definition.problem();
+    let outdated = outdated.map(|problem| {
+        format!("{}: {problem}", Reason::CustomResourceDefinitionOutdated)
+    });
+    checks.push(Check::new("definition", outdated));
     checks.push(lease(context));
     checks.push(Check::new(API, unreachable));
     Health { checks }

@@ -230,7 +230,7 @@ impl Metrics {
         self.lateness.observe(by.as_secs_f64().max(0.0));
     }
 
-    /// A machine came into service so long after it was created.
+    /// A machine came into service so long after it was wanted; before that with a lead time.
     pub(crate) fn became_ready(&self, after: SignedDuration) {
         self.ready_lateness.observe(after.as_secs_f64().max(0.0));
     }

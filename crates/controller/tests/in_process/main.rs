@@ -2,6 +2,7 @@
 
 mod bounds;
 mod faults;
+mod outdated;
 mod timing;
 mod world;
 
@@ -80,6 +81,36 @@ async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
     assert_eq!(status["phase"], "Active", "{status:#}");
     assert_eq!(status["nodeRef"]["name"], "worker");
     assert_eq!(world.clock.now(), instant("2026-03-06T15:01:00Z"));
+}
+
+#[tokio::test]
+async fn a_machine_that_a_lead_time_has_made_is_late_from_the_opening_on() {
+    for (ready, late) in [
+        ("2026-03-06T13:58:00Z", "0.0"),
+        ("2026-03-06T14:00:30Z", "30.0"),
+    ] {
+        let world = World::with_cluster_api("2026-03-06T13:00:00Z").await;
+        world.wanted(&json!({"token": "abc"})).await;
+        let lead = json!({"spec": {"provisioning": {"leadTime": "10m"}}});
+        world.merge(&format!("{SCHEDULED}/worker"), lead).await;
+        let instruments = Arc::new(Mutex::new(None));
+        let kept = instruments.clone();
+        let _controller = world.run(|client, clock| {
+            let options = world.options(client, clock);
+            *kept.lock().unwrap() = Some(options.instruments.clone());
+            options
+        });
+        world.until("2026-03-06T13:50:00Z").await;
+        assert_eq!(world.names(MACHINES).await, ["worker"]);
+        world.join("worker").await;
+        world.until(ready).await;
+        world.ready("worker", true).await;
+        world.until("2026-03-06T14:01:00Z").await;
+        let instruments = instruments.lock().unwrap().clone().unwrap();
+        let metrics = instruments.metrics();
+        let sum = format!("fivespot_ready_lateness_seconds_sum {late}\n");
+        assert!(metrics.contains(&sum), "{metrics}");
+    }
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ fn table(
     for row in PERMISSIONS.iter().filter(|row| scopes.contains(&row.scope)) {
         let namespace = match row.scope {
             Scope::Management
+            | Scope::ReclaimOverride
             | Scope::ManagementWide
             | Scope::Workload
             | Scope::WebhookWide => "",
@@ -104,12 +105,14 @@ fn the_roles_allow_the_table_and_nothing_else() {
         providers: PROVIDERS.iter().collect(),
         kubeconfigs: Reach::Everywhere,
         is_workload_cluster: true,
+        reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     };
     let mut documents = rights.management();
     documents.extend(rights.kubeconfigs());
     let scopes = [
         Scope::Management,
+        Scope::ReclaimOverride,
         Scope::ManagementWide,
         Scope::Home,
         Scope::Workload,
@@ -117,6 +120,23 @@ fn the_roles_allow_the_table_and_nothing_else() {
     ];
     let providers: Vec<_> = PROVIDERS.iter().collect();
     assert_eq!(allowed(&documents), table("elsewhere", &scopes, &providers));
+}
+
+#[test]
+fn overrides_are_created_by_no_operator_whose_reclaims_disable_schedules() {
+    let creates = |rights: &Rights| {
+        let all = allowed(&rights.management());
+        all.into_iter().any(|[_, _, resource, verb]| {
+            resource == "scheduleoverrides" && verb == "create"
+        })
+    };
+    let rights = Rights::default();
+    assert!(!creates(&rights));
+    let reclaim_override = Some("4h".to_owned());
+    assert!(creates(&Rights {
+        reclaim_override,
+        ..rights
+    }));
 }
 
 #[test]

@@ -48,7 +48,10 @@ pub enum Step {
     CommitReclaim,
     /// Switch the schedule off, because the host is reclaimed.
     DisableSchedule,
-    /// Note on the Machine that the schedule has been switched off.
+    /// Create an override that stops the machine, because the host is reclaimed. 409 means that it
+    /// is there already.
+    CreateOverride,
+    /// Note on the Machine that the schedule has been switched off, or the override created.
     RecordDisabled,
     /// Evict one pod from the Node.
     EvictPod,
@@ -93,6 +96,7 @@ impl Step {
             | Self::DeleteAgentConfig
             | Self::CommitReclaim
             | Self::DisableSchedule
+            | Self::CreateOverride
             | Self::RecordDisabled
             | Self::ClearRequest
             | Self::UncordonNode => false,

@@ -82,6 +82,7 @@ fn is_independent(step: Step) -> bool {
         | Step::ClearRequest
         | Step::RelabelMachine
         | Step::DisableSchedule
+        | Step::CreateOverride
         | Step::RecordDisabled => true,
         Step::AddFinalizer
         | Step::CreateBootstrap
@@ -105,7 +106,10 @@ fn is_independent(step: Step) -> bool {
 fn has_own_condition(step: Step) -> bool {
     let is_reported_by_ready = matches!(
         step,
-        Step::RelabelMachine | Step::DisableSchedule | Step::RecordDisabled
+        Step::RelabelMachine
+            | Step::DisableSchedule
+            | Step::CreateOverride
+            | Step::RecordDisabled
     );
     is_independent(step) && !is_reported_by_ready
 }

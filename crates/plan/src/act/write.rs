@@ -1,9 +1,12 @@
 //! The requests, each with the guard that makes it safe to send twice.
 
-use fivespot_api::{MachineTemplate, name};
+mod agent_config;
+
+use fivespot_api::{MachineTemplate, OverrideMode, name};
 use fivespot_capi::{
-    Machine, MachineDraft, MachinePatch, Owner, Provider, Reference, key,
+    Machine, MachineDraft, MachinePatch, Owner, Provider, Reference, key, one_line,
 };
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::decide::case::Case;
@@ -11,7 +14,11 @@ use crate::decide::resolve::ProviderDraft;
 use crate::decide::taint::Change;
 use crate::observed::owned::ProviderRole;
 use crate::observed::subject::Subject;
-use crate::{Action, AgentConfig, Call, Node, Pod, Request, Side, Step, Taint, Target};
+use crate::{Action, Call, Node, Pod, Request, Side, Step, Taint, Target};
+
+pub(crate) use agent_config::{
+    create_agent_config, delete_agent_config, update_agent_config,
+};
 
 /// The value that distinguishes our exclude annotations from those of others.
 pub(crate) const OUR_MARK: &str = name::FIELD_MANAGER;
@@ -225,19 +232,24 @@ pub(crate) fn uncordon(node: &Node) -> Action {
     )
 }
 
-/// Writes the taints and the record of them together: the list is atomic, so that everything in
-/// it is written back as it was read, and the version guards against whoever writes meanwhile.
-pub(crate) fn taint(node: &Node, change: &Change) -> Action {
+/// Writes the taints, the record of them and when the machine leaves together: the list is atomic,
+/// so that everything in it is written back as it was read, and the version guards against whoever
+/// writes meanwhile.
+pub(crate) fn taint(node: &Node, change: &Change, leaves_at: Option<&str>) -> Action {
     let taints: Vec<Value> = change.taints.iter().map(taint_json).collect();
     let record = if change.record.is_empty() {
         Value::Null
     } else {
         json!(json!(change.record).to_string())
     };
+    let mut annotations = json!({ name::APPLIED_TAINTS_ANNOTATION: record });
+    if node.leaves_at.as_deref() != leaves_at {
+        annotations[name::LEAVES_AT_ANNOTATION] = json!(leaves_at);
+    }
     patch_node(
         node,
         Step::TaintNode,
-        &json!({ name::APPLIED_TAINTS_ANNOTATION: record }),
+        &annotations,
         &json!({ "taints": taints }),
     )
 }
@@ -314,6 +326,36 @@ pub(crate) fn disable_schedule(subject: &Subject) -> Action {
     management(step, object, &subject.namespace, Call::Patch(patch))
 }
 
+/// What an override is to do that stops a machine whose host is reclaimed.
+#[derive(Clone, Debug)]
+pub(crate) struct StopOverride {
+    pub(crate) end: Timestamp,
+    pub(crate) reason: String,
+}
+
+/// Creates an override of mode Stop for the machine, named after the Machine of that uid.
+pub(crate) fn stop_with_override(
+    subject: &Subject,
+    machine_uid: &str,
+    stop: StopOverride,
+) -> Action {
+    let name = name::reclaim_override(&subject.name, machine_uid);
+    let object = json!({
+        "apiVersion": name::API_VERSION,
+        "kind": name::OVERRIDE_KIND,
+        "metadata": { "name": name, "namespace": subject.namespace },
+        "spec": {
+            "targetRef": { "name": subject.name },
+            "mode": OverrideMode::Stop.as_str(),
+            "endTime": stop.end.to_string(),
+            "reason": one_line(&stop.reason),
+        },
+    });
+    let place = Reference::new(name::API_VERSION, name::OVERRIDE_KIND, &name);
+    let step = Step::CreateOverride;
+    management(step, place, &subject.namespace, Call::Create(object))
+}
+
 /// Takes the request for reclaim off the Node.
 pub(crate) fn clear_request(node: &Node) -> Action {
     let cleared: serde_json::Map<String, Value> = name::RECLAIM_REQUEST
@@ -356,60 +398,6 @@ fn of_node(node: &Node) -> Target {
         object: Reference::new("v1", "Node", &node.name),
         namespace: None,
     }
-}
-
-/// Creates the agent's configuration. It goes with its Node, whoever deletes that.
-pub(crate) fn create_agent_config(node: &Node, text: &str) -> Action {
-    let object = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": name::reclaim_config_map(&node.name),
-            "namespace": name::SYSTEM_NAMESPACE,
-            "labels": name::agent_labels(),
-            "ownerReferences": [owning_node(node)],
-        },
-        "data": { name::RECLAIM_CONFIG_KEY: text },
-    });
-    on_agent_config(node, Step::CreateAgentConfig, Call::Create(object))
-}
-
-/// Changes the agent's configuration.
-pub(crate) fn update_agent_config(
-    node: &Node,
-    config: &AgentConfig,
-    text: &str,
-) -> Action {
-    let patch = json!({
-        "metadata": {
-            "uid": config.uid,
-            "resourceVersion": config.resource_version,
-            "ownerReferences": [owning_node(node)],
-        },
-        "data": { name::RECLAIM_CONFIG_KEY: text },
-    });
-    on_agent_config(node, Step::UpdateAgentConfig, Call::Patch(patch))
-}
-
-/// Deletes the agent's configuration.
-pub(crate) fn delete_agent_config(node: &Node, config: &AgentConfig) -> Action {
-    let call = Call::Delete {
-        uid: config.uid.clone(),
-    };
-    on_agent_config(node, Step::DeleteAgentConfig, call)
-}
-
-fn owning_node(node: &Node) -> Value {
-    json!({ "apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid })
-}
-
-fn on_agent_config(node: &Node, step: Step, call: Call) -> Action {
-    let name = name::reclaim_config_map(&node.name);
-    let target = Target {
-        object: Reference::new("v1", "ConfigMap", &name),
-        namespace: Some(name::SYSTEM_NAMESPACE.to_owned()),
-    };
-    workload(step, target, call)
 }
 
 /// The ScheduledMachine as an owner.

@@ -135,6 +135,8 @@ impl<'a> Case<'a> {
         let edges = overrides.flat_map(|of| of.start.into_iter().chain([of.end]));
         let window = self.window.and_then(Window::until);
         let mut all: Vec<_> = self.next_flip().into_iter().chain(window).collect();
+        let last_call = self.end_of_need().map(|end| self.last_call_before(end));
+        all.extend(last_call.filter(|due| *due > self.now));
         all.extend(edges.filter(|edge| *edge > self.now));
         if self.desired.has_exceptions {
             let horizon = after(self.now, EXCEPTION_HORIZON);
@@ -142,6 +144,27 @@ impl<'a> Case<'a> {
             all.extend(part.map(|part| part.until).filter(|until| *until < horizon));
         }
         all
+    }
+
+    /// When the machine is needed no longer, from the last call on; none before it, and where the
+    /// spec asks for no last call.
+    pub(crate) fn leaves_at(&self) -> Option<Timestamp> {
+        self.end_of_need()
+            .filter(|end| self.last_call_before(*end) <= self.now)
+    }
+
+    /// The next end of the need for a machine, where the spec asks for a last call before it and
+    /// nothing but the schedule decides.
+    fn end_of_need(&self) -> Option<Timestamp> {
+        let is_served =
+            self.is_wanted() && !self.desired.is_killed && self.hold().is_none();
+        let is_announced = is_served && !self.desired.last_call.is_zero();
+        self.next_flip().filter(|_| is_announced)
+    }
+
+    fn last_call_before(&self, end: Timestamp) -> Timestamp {
+        let before = end.checked_sub(self.desired.last_call);
+        before.unwrap_or(Timestamp::MIN)
     }
 
     /// By when the Machine is to be deleted, whatever time its shutdown has: the end of the window

@@ -11,7 +11,7 @@ use fivespot_capi::Machine;
 use jiff::SignedDuration;
 
 use crate::act::memory::after;
-use crate::act::write;
+use crate::act::write::{self, StopOverride};
 use crate::decide::case::Case;
 use crate::decide::{drain, machine};
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
@@ -83,7 +83,11 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     };
     let switching = switch_off(case, machine);
     if !switching.is_empty() && !has_failed_to_switch_off(case) {
-        let message = "switching the schedule off, because the host is reclaimed";
+        let message = if case.observed.reclaim_override.is_some() {
+            "creating an override that stops the machine, because the host is reclaimed"
+        } else {
+            "switching the schedule off, because the host is reclaimed"
+        };
         return Some(Outcome::of(State::Terminating(message.to_owned())).with(switching));
     }
     let until = after(shutdown.started_at, PODS);
@@ -140,8 +144,9 @@ fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
     }
 }
 
-/// Switches the schedule off, once for each commitment: whoever switches it on later means it.
-/// That it was done is recorded after it, and not in the same list as a step that may fail again.
+/// Switches the schedule off or stops it with an override, once for each commitment: whoever
+/// switches it on or ends the override later means it. That it was done is recorded after it, and not
+/// in the same list as a step that may fail again.
 fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     let annotations = &machine.meta.annotations;
     if case.subject.is_deleting
@@ -149,18 +154,40 @@ fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     {
         return Vec::new();
     }
-    let is_enabled = case.desired.is_enabled;
-    let disable = is_enabled.then(|| write::disable_schedule(case.subject));
-    let is_alone = is_enabled && has_failed_to_switch_off(case);
+    let stop = match case.observed.reclaim_override {
+        Some(span) => Some(stop_with_override(case, machine, span)),
+        None if case.desired.is_enabled => Some(write::disable_schedule(case.subject)),
+        None => None,
+    };
+    let is_alone = stop.is_some() && has_failed_to_switch_off(case);
     let record = (!is_alone).then(|| write::record_disabled(machine));
-    disable.into_iter().chain(record).collect()
+    stop.into_iter().chain(record).collect()
 }
 
-/// Whether the schedule could not be switched off, for whatever reason, or that not be recorded.
+/// Creates an override that stops the machine for `span`. It is named after the Machine, so that
+/// each commitment has one.
+fn stop_with_override(
+    case: &Case<'_>,
+    machine: &Machine,
+    span: SignedDuration,
+) -> Action {
+    let end = whole_seconds(after(case.now, span));
+    let reason = requested(case, machine).unwrap_or_default();
+    let reason = format!("the host is reclaimed: {reason}");
+    let uid = &machine.meta.uid;
+    write::stop_with_override(case.subject, uid, StopOverride { end, reason })
+}
+
+/// Whether the schedule could not be switched off or stopped, for whatever reason, or that not be
+/// recorded.
 fn has_failed_to_switch_off(case: &Case<'_>) -> bool {
-    [Step::DisableSchedule, Step::RecordDisabled]
-        .into_iter()
-        .any(|step| case.memory.failure(step).is_some())
+    [
+        Step::DisableSchedule,
+        Step::CreateOverride,
+        Step::RecordDisabled,
+    ]
+    .into_iter()
+    .any(|step| case.memory.failure(step).is_some())
 }
 
 /// Tries again to switch the schedule off where that has failed, after everything else that is to
@@ -195,8 +222,10 @@ pub(crate) fn insist(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
 }
 
 fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
-    let failed = case.memory.failure(Step::DisableSchedule);
-    if failed.is_none() || !case.desired.is_enabled || case.subject.is_deleting {
+    let missed = [Step::DisableSchedule, Step::CreateOverride]
+        .into_iter()
+        .any(|step| case.memory.failure(step).is_some());
+    if !missed || !case.desired.is_enabled || case.subject.is_deleting {
         return outcome;
     }
     if matches!(outcome.state, State::Provisioning(_)) {
@@ -210,14 +239,27 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         outcome.shutdown = Commitment::Keep;
         outcome.state = State::Blocked {
             reason: Reason::EmergencyReclaim,
-            message:
-                "the host was reclaimed; no other machine is made before the schedule is \
-                      switched off"
-                    .to_owned(),
+            message: "the host was reclaimed; no other machine is created before the schedule is \
+                      switched off or stopped by an override"
+                .to_owned(),
         };
     }
-    outcome.actions.push(write::disable_schedule(case.subject));
+    outcome.actions.push(match case.observed.reclaim_override {
+        Some(span) => stop_without_machine(case, span),
+        None => write::disable_schedule(case.subject),
+    });
     outcome
+}
+
+/// The same override once the Machine is gone, and with it what the override would be named after.
+fn stop_without_machine(case: &Case<'_>, span: SignedDuration) -> Action {
+    let shutdown = case.subject.status.shutdown.as_ref();
+    let uid = shutdown.map_or(&case.subject.uid, |of| &of.machine_uid);
+    let stop = StopOverride {
+        end: whole_seconds(after(case.now, span)),
+        reason: "the host is reclaimed".to_owned(),
+    };
+    write::stop_with_override(case.subject, uid, stop)
 }
 
 /// Deletes the pods, if there is a way to; none when there is none left to delete.

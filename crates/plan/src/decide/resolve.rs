@@ -37,6 +37,8 @@ pub(crate) struct Desired {
     pub(crate) provisioning_timeout: SignedDuration,
     /// No machine is created for less than that.
     pub(crate) minimum_run: SignedDuration,
+    /// How long before the end of the need for a machine its Node says so; zero for never.
+    pub(crate) last_call: SignedDuration,
     /// Whether the schedule is in force.
     pub(crate) is_enabled: bool,
     /// Whether the kill switch is set.
@@ -114,6 +116,7 @@ impl Desired {
                 DEFAULT_PROVISIONING,
             ),
             minimum_run: length_or(&spec.provisioning.minimum_run, Duration::ZERO),
+            last_call: length_or(&spec.shutdown.last_call, Duration::ZERO),
             is_enabled: spec.schedule.enabled,
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),

@@ -102,6 +102,8 @@ fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
         shutdown: Commitment::Clear,
         ..Outcome::of(readiness(case, machine)).with(actions)
     };
+    let conflict = taint::last_call_conflict(case, machine, &outcome.actions);
+    outcome.events.extend(conflict);
     outcome.wakes.extend(agent::due(case));
     if case.wants_replacement(machine) {
         outcome.wakes.extend(case.replaceable_from(machine));
@@ -137,7 +139,7 @@ fn on_node(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
 
 /// Creates what a live Machine refers to, never had ready, and does not find.
 fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
-    if conditions::obstacle(case).is_some() {
+    if conditions::outdated(case).is_some() || conditions::obstacle(case).is_some() {
         return Vec::new();
     }
     let lacks =
@@ -244,7 +246,8 @@ fn complete(case: &Case<'_>) -> Outcome {
     if !case.owned.is_gone() && !record::fits(&Record::due(case), case) {
         return provisioning(shutdown::delete(case, &case.owned.providers()));
     }
-    if let Some((reason, message)) = conditions::obstacle(case) {
+    let obstacle = conditions::outdated(case).or_else(|| conditions::obstacle(case));
+    if let Some((reason, message)) = obstacle {
         let retry = after(case.now, SignedDuration::from_mins(1));
         let outcome = Outcome::of(State::Blocked {
             reason: reason.clone(),

@@ -2,6 +2,7 @@
 
 use fivespot_api::{Shutdown, ShutdownReason, name};
 use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
+use fivespot_schedule::DecidedBy;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
@@ -14,7 +15,7 @@ use crate::decide::{machine, reclaim};
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderRole};
-use crate::status::undrained;
+use crate::status::{conditions, undrained};
 use crate::{Cause, Step};
 use crate::{status::next_whole_second, status::whole_seconds};
 
@@ -236,7 +237,7 @@ fn commit(
         reason: removal.reason,
         window_end,
     };
-    let message = announcement(&machine.meta.name, shutdown.reason, shutdown.deadline);
+    let message = announcement(case, machine, &shutdown);
     Outcome {
         shutdown: Commitment::Make(shutdown),
         ..Outcome::of(State::Terminating(message))
@@ -251,7 +252,7 @@ fn progress_message(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> 
     let name = &machine.meta.name;
     if machine.meta.is_deleting {
         let removed = being_removed(case, machine);
-        return format!("{}; {removed}", cause(shutdown.reason));
+        return format!("{}; {removed}", cause(case, shutdown.reason));
     }
     let deadline = case.deadline(shutdown);
     let is_announced = match shutdown.reason {
@@ -262,7 +263,7 @@ fn progress_message(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> 
         ShutdownReason::Reclaim => false,
     };
     if is_announced {
-        announcement(name, shutdown.reason, deadline)
+        announcement(case, machine, shutdown)
     } else {
         waiting_message(name)
     }
@@ -280,20 +281,36 @@ pub(crate) fn being_removed(case: &Case<'_>, machine: &Machine) -> String {
 }
 
 /// Why the Machine leaves.
-fn cause(reason: ShutdownReason) -> &'static str {
-    match reason {
-        ShutdownReason::ScheduleEnded => "the window has closed",
+fn cause(case: &Case<'_>, reason: ShutdownReason) -> String {
+    let cause = match reason {
+        ShutdownReason::ScheduleEnded => return why_not_needed(case),
         ShutdownReason::Deleted => "the object is being deleted",
         ShutdownReason::Remediation => "the machine is to be replaced",
         ShutdownReason::KillSwitch => "the kill switch is set",
         ShutdownReason::Reclaim => "the host is reclaimed",
+    };
+    cause.to_owned()
+}
+
+/// Why no machine is needed: what decides about the schedule now.
+fn why_not_needed(case: &Case<'_>) -> String {
+    if let Some(end) = case.window_end() {
+        return format!("the window closes at {end}");
+    }
+    match case.decided_by() {
+        Some(DecidedBy::Override(of)) => {
+            format!("override {} stops the machine", of.name)
+        }
+        Some(DecidedBy::Exception(of)) => format!("exception {} applies today", of.name),
+        Some(DecidedBy::Base) | None => "the window has closed".to_owned(),
     }
 }
 
 /// Why the Machine leaves, and by when.
-fn announcement(name: &str, reason: ShutdownReason, by: Timestamp) -> String {
-    let why = cause(reason);
-    match reason {
+fn announcement(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> String {
+    let (name, by) = (&machine.meta.name, case.deadline(shutdown));
+    let why = cause(case, shutdown.reason);
+    match shutdown.reason {
         ShutdownReason::ScheduleEnded
         | ShutdownReason::Deleted
         | ShutdownReason::Remediation => {
@@ -377,6 +394,7 @@ fn may_get_a_machine(case: &Case<'_>) -> bool {
             .cluster()
             .is_some_and(|cluster| !cluster.meta.is_deleting)
         && case.observed.contract.known().is_some()
+        && conditions::outdated(case).is_none()
         && !is_refused
 }
 

@@ -7,11 +7,16 @@
 //! the status first, and what is removed is dropped from it last: the status may name more than the
 //! Node has, never less. Every other taint is somebody else's, also where it looks exactly like
 //! one that is asked for.
+//!
+//! The taint of the last call, `shutdown.lastCall` before the machine is needed no longer, is one of
+//! ours like those of `nodeTaints`. `NodeTainted` is about the latter only.
 
 use std::fmt::Write as _;
 
 use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
-use fivespot_api::{MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, rules};
+use fivespot_api::{
+    MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, TaintEffect, name, rules,
+};
 use fivespot_capi::Machine;
 
 use crate::act::write;
@@ -19,7 +24,10 @@ use crate::decide::case::Case;
 use crate::decide::machine;
 use crate::decide::precedence::Decision;
 use crate::status::ConditionChange;
-use crate::{Access, Action, Fact, Node, Step, Taint};
+use crate::{Access, Action, Event, Fact, Node, Step, Taint};
+
+/// How many taints may be asked for: those of the spec, and that of the last call.
+const MOST_WANTED: usize = MOST_TAINTS + 1;
 
 /// What becomes of a Node's taints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,13 +69,13 @@ pub(crate) fn change(
         before: ours.clone(),
         ..Change::default()
     };
-    for desired in wanted.iter().take(MOST_TAINTS) {
+    for desired in wanted.iter().take(MOST_WANTED) {
         next.set(desired, ours.iter().find(|of| is_same(of, desired)));
     }
     let dropped = ours
         .iter()
         .filter(|of| !wanted.iter().any(|desired| is_same(desired, of)));
-    for of in dropped.take(MOST_APPLIED_TAINTS - MOST_TAINTS) {
+    for of in dropped.take(MOST_APPLIED_TAINTS - MOST_WANTED) {
         next.drop(of);
     }
     next.record = next.ours.clone();
@@ -126,8 +134,8 @@ impl Change {
     }
 
     /// Whether the Node is as it should be.
-    fn is_settled(&self, node: &Node) -> bool {
-        self.taints == node.taints && self.ours == self.before
+    fn is_settled(&self, node: &[Taint]) -> bool {
+        self.taints == node && self.ours == self.before
     }
 
     /// Whether the status names all that is to be added or changed.
@@ -161,22 +169,78 @@ fn is_at(there: &Taint, taint: &NodeTaint) -> bool {
 pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
     let text = node.applied_taints.as_deref().unwrap_or_default();
     let mut all: Vec<NodeTaint> = serde_json::from_str(text).unwrap_or_default();
-    all.retain(rules::is_acceptable_taint);
+    all.retain(|taint| rules::is_acceptable_taint(taint) || *taint == last_call());
     all.sort_by(|one, other| (&one.key, one.effect).cmp(&(&other.key, other.effect)));
     all.dedup_by(|one, other| is_same(one, other));
     all.sort();
     all
 }
 
-/// What is to become of the taints of our Machine's Node.
+/// The taint of a Node that is needed no longer soon: what can go elsewhere does.
+fn last_call() -> NodeTaint {
+    NodeTaint {
+        key: name::LAST_CALL_TAINT.to_owned(),
+        value: String::new(),
+        effect: TaintEffect::PreferNoSchedule,
+    }
+}
+
+/// What is to become of the taints of our Machine's Node, of which `wanted` are those of the spec.
 fn change_of(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> Change {
-    let applied = &case.subject.status.applied_node_taints;
+    let mut wanted: Vec<_> = wanted.iter().take(MOST_TAINTS).cloned().collect();
+    wanted.extend(case.leaves_at().map(|_| last_call()));
     let record = recorded(node);
     let ownership = Ownership {
         record: &record,
-        applied,
+        applied: &case.subject.status.applied_node_taints,
     };
-    change(wanted, ownership, &node.taints)
+    change(&wanted, ownership, &node.taints)
+}
+
+/// The same, and whether it is so already, as if there were no last call.
+fn change_of_spec(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> (Change, bool) {
+    let mut record = recorded(node);
+    record.retain(|taint| taint.key != name::LAST_CALL_TAINT);
+    let mut taints = node.taints.clone();
+    taints.retain(|taint| taint.key != name::LAST_CALL_TAINT);
+    let ownership = Ownership {
+        record: &record,
+        applied: &case.subject.status.applied_node_taints,
+    };
+    let next = change(wanted, ownership, &taints);
+    let is_settled = next.is_settled(&taints);
+    (next, is_settled)
+}
+
+/// When the machine leaves, as it stands on the Node.
+fn leaves_at(case: &Case<'_>) -> Option<String> {
+    case.leaves_at().map(|end| end.to_string())
+}
+
+/// That the Node announces the last call without its taint, because somebody else has set that:
+/// an event of the write that announces it.
+pub(crate) fn last_call_conflict(
+    case: &Case<'_>,
+    machine: &Machine,
+    actions: &[Action],
+) -> Option<Event> {
+    let mut steps = actions.iter().map(|action| action.step);
+    if !steps.any(|step| step == Step::TaintNode) {
+        return None;
+    }
+    let node = machine::node(case, machine)?;
+    let end = case.leaves_at()?;
+    let next = change_of(case, node, case.desired.taints.as_ref().ok()?);
+    let taint = last_call();
+    let is_conflict = next.conflicts.iter().any(|of| is_same(of, &taint));
+    let note = format!(
+        "the machine is needed until {end}, and Node {} does not get the taint {}:{} of the last \
+         call, because somebody else has set it; remove it from the Node",
+        node.name,
+        taint.key,
+        taint.effect.as_str(),
+    );
+    is_conflict.then(|| Event::warning("LastCallConflict", "TaintNode", &note))
 }
 
 /// What is to be done about the taints of the Node of our Machine; none if they are as they
@@ -185,9 +249,10 @@ pub(crate) fn action(case: &Case<'_>, machine: &Machine) -> Option<Action> {
     let node = machine::node(case, machine).filter(|node| node.is_ready)?;
     let wanted = case.desired.taints.as_ref().ok()?;
     let next = change_of(case, node, wanted);
-    let is_due = !next.is_settled(node)
-        && next.is_claimed(&case.subject.status.applied_node_taints);
-    is_due.then(|| write::taint(node, &next))
+    let leaves_at = leaves_at(case);
+    let is_settled = next.is_settled(&node.taints) && node.leaves_at == leaves_at;
+    let is_due = !is_settled && next.is_claimed(&case.subject.status.applied_node_taints);
+    is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))
 }
 
 /// What the status reports of the taints.
@@ -241,12 +306,13 @@ fn status_of(
     done: Done<'_>,
 ) -> TaintStatus {
     let Done { decision, actions } = done;
-    let next = change_of(case, node, wanted);
     let is_taken = actions.iter().any(|action| action.step == Step::TaintNode);
-    let is_settled = is_taken || next.is_settled(node);
+    let (of_spec, is_settled) = change_of_spec(case, node, wanted);
+    let is_settled = is_taken || is_settled;
+    let conflicts = &of_spec.conflicts;
     let failure = case.memory.failure(Step::TaintNode);
     let name = &node.name;
-    let condition = if wanted.is_empty() && next.conflicts.is_empty() && is_settled {
+    let condition = if wanted.is_empty() && conflicts.is_empty() && is_settled {
         ConditionChange::Remove
     } else if !node.is_ready {
         let message = format!("Node {name} is not ready; it is tainted when it is");
@@ -256,11 +322,11 @@ fn status_of(
         set(ConditionStatus::False, Reason::PatchFailed, message)
     } else if !is_settled {
         ConditionChange::Keep
-    } else if next.conflicts.is_empty() {
+    } else if conflicts.is_empty() {
         let message = format!("Node {name} has {}", count(wanted.len()));
         set(ConditionStatus::True, Reason::Applied, message)
     } else {
-        let message = conflict(name, &next.conflicts);
+        let message = conflict(name, conflicts);
         set(
             ConditionStatus::False,
             Reason::TaintOwnershipConflict,
@@ -272,6 +338,7 @@ fn status_of(
         decision,
         Decision::Serve | Decision::Disabled | Decision::Invalid | Decision::Hold
     );
+    let next = change_of(case, node, wanted);
     let applied = if is_taken {
         next.ours
     } else if is_served && node.is_ready {

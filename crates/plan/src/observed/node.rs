@@ -25,6 +25,8 @@ pub struct Node {
     pub taints: Vec<Taint>,
     /// Our record of the taints that are ours, as it is written on the Node.
     pub applied_taints: Option<String>,
+    /// When the machine is needed no longer, as the last call has announced it on the Node.
+    pub leaves_at: Option<String>,
     /// Why the machine is to be given back, if the Node asks for that: one line of at most 256
     /// characters, empty if no reason is given.
     pub reclaim: Option<String>,
@@ -156,6 +158,7 @@ impl From<&core::Node> for Node {
                 .map(Taint::from)
                 .collect(),
             applied_taints: annotation(name::APPLIED_TAINTS_ANNOTATION),
+            leaves_at: annotation(name::LEAVES_AT_ANNOTATION),
             reclaim: annotation(name::RECLAIM_REQUESTED_ANNOTATION)
                 .filter(|value| value == reclaim::REQUESTED)
                 .map(|_| annotation(name::RECLAIM_REASON_ANNOTATION))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fivespot_api::condition::Reason;
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_schedule::{Dates, Override};
+use jiff::SignedDuration;
 
 use crate::{AgentConfig, Node, Pod};
 
@@ -33,6 +34,12 @@ pub struct Observed {
     /// Whether the operator is configured to release an object whose removal has not ended a day
     /// after it began, whatever it leaves behind.
     pub releases_stuck: bool,
+    /// For how long a reclaim stops the machine with an override; none if a reclaim disables the
+    /// schedule.
+    pub reclaim_override: Option<SignedDuration>,
+    /// Which fields the stored CustomResourceDefinition lacks that this operator needs, for people;
+    /// none if it has them all. Nothing is created without them.
+    pub outdated_definition: Option<String>,
 }
 
 impl Default for Observed {
@@ -49,6 +56,8 @@ impl Default for Observed {
             infrastructure: Vec::new(),
             workload: Workload::default(),
             releases_stuck: false,
+            reclaim_override: None,
+            outdated_definition: None,
         }
     }
 }

@@ -15,6 +15,13 @@ use crate::{Cause, Fact, Failure, Step, Unknown};
 /// The role that is to be extended where a permission is missing.
 const ROLE: &str = fivespot_api::name::CONTROLLER;
 
+/// That the stored CustomResourceDefinition is older than this operator: what it lacks would be lost
+/// with each write of the status, so that nothing is created.
+pub(crate) fn outdated(case: &Case<'_>) -> Option<(Reason, String)> {
+    let message = case.observed.outdated_definition.clone()?;
+    Some((Reason::CustomResourceDefinitionOutdated, message))
+}
+
 /// What keeps the three objects from being made, the most fundamental thing first.
 pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
     if let Some(message) = &case.desired.too_large {

@@ -401,6 +401,7 @@ fn failed(failure: &Failure) -> Summary {
         Step::DisableSchedule => {
             (Reason::EmergencyReclaim, "cannot switch the schedule off")
         }
+        Step::CreateOverride => (Reason::EmergencyReclaim, "cannot create an override"),
         Step::DeletePod => (Reason::NodeDrainFailed, "cannot delete a pod"),
         Step::EvictPod => (Reason::NodeDrainFailed, "cannot evict a pod"),
         Step::UncordonNode => (Reason::NodeDrainFailed, "cannot uncordon the Node"),

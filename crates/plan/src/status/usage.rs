@@ -1,7 +1,9 @@
 //! The account in `status.usage`: seconds by month of what the machine was used for.
 //!
 //! A status write that changes the phase, or what the schedule says, adds the span since the last
-//! one, in the state of that span, split at the ends of months in UTC. Nothing is decided from it.
+//! one, in the state of that span, split at the ends of months in UTC. A machine that is shut down,
+//! disabled or in error is used as it was before for as long as it exists. Nothing is decided from
+//! the account.
 
 use std::ops::Range;
 
@@ -20,15 +22,15 @@ const MAX_PARTS: usize = 100_000;
 /// Brings the account up to now, if the phase or what the schedule says changes with `after`.
 pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let before = &case.subject.status;
-    let is_begun = before
-        .usage
-        .as_ref()
-        .is_some_and(|it| it.accounted_time.is_some());
-    let is_same = before.phase == after.phase
+    let usage = before.usage.clone().unwrap_or_default();
+    let state = state_of(case, after.phase, usage.accounted_state);
+    let is_same = usage.accounted_time.is_some()
+        && usage.accounted_state == Some(state)
+        && before.phase == after.phase
         && before.in_schedule == after.in_schedule
         && before.in_force == after.in_force
         && before.observed_generation == after.observed_generation;
-    if is_begun && is_same {
+    if is_same {
         return;
     }
     let now = whole_seconds(case.now);
@@ -39,7 +41,7 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
         month_of(&mut usage, now).reclaims += 1;
     }
     usage.start_time = usage.start_time.or(Some(now));
-    usage.accounted_state = Some(after.phase.map_or(AccountedState::None, state_of));
+    usage.accounted_state = Some(state);
     let surplus = usage.months.len().saturating_sub(MOST_MONTHS);
     usage.months.drain(..surplus);
     after.usage = Some(usage);
@@ -108,17 +110,28 @@ fn wanted_spans(
     spans
 }
 
-/// What a phase is accounted as.
-fn state_of(phase: Phase) -> AccountedState {
+/// What a phase is accounted as, after `before`.
+fn state_of(
+    case: &Case<'_>,
+    phase: Option<Phase>,
+    before: Option<AccountedState>,
+) -> AccountedState {
+    let is_there = case.owned.our_machine().is_some() || case.unobserved().is_some();
     match phase {
-        Phase::Active => AccountedState::Active,
-        Phase::Pending => AccountedState::Provisioning,
-        Phase::ShuttingDown
-        | Phase::Inactive
-        | Phase::Disabled
-        | Phase::Terminated
-        | Phase::EmergencyRemove
-        | Phase::Error => AccountedState::None,
+        Some(Phase::Active) => AccountedState::Active,
+        Some(Phase::Pending) => AccountedState::Provisioning,
+        Some(
+            Phase::ShuttingDown | Phase::Disabled | Phase::EmergencyRemove | Phase::Error,
+        ) if is_there => before.unwrap_or(AccountedState::None),
+        Some(
+            Phase::ShuttingDown
+            | Phase::Inactive
+            | Phase::Disabled
+            | Phase::Terminated
+            | Phase::EmergencyRemove
+            | Phase::Error,
+        )
+        | None => AccountedState::None,
     }
 }
 

@@ -4,6 +4,7 @@ use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, name};
 use fivespot_capi::Contract;
 use fivespot_plan::{Access, Cause, Memory, Step, Unknown};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::world::{CONTRACTS, NOON, World, at, in_service, pod};
@@ -448,4 +449,100 @@ fn a_schedule_that_is_switched_off_late_is_recorded_while_the_machine_leaves() {
         Some(Phase::Active),
         "who switched it on meant it"
     );
+}
+
+/// A machine in service whose operator stops it with an override of four hours when it is reclaimed.
+fn with_override(memory: &mut Memory) -> World {
+    let mut world = in_service(Contract::V1Beta2, memory);
+    world.reclaim_override = Some(SignedDuration::from_hours(4));
+    world
+}
+
+#[test]
+fn with_an_override_a_reclaim_leaves_the_spec_alone_and_ends_by_itself() {
+    let mut memory = Memory::default();
+    let mut world = with_override(&mut memory);
+    let uid = world.status().machine_ref.unwrap().uid.unwrap();
+    let from = world.log.len();
+    request(&mut world);
+    world.settle(&mut memory);
+    assert_eq!(
+        steps(&world, from),
+        [
+            "CommitReclaim",
+            "CreateOverride",
+            "RecordDisabled",
+            "ExcludeDrain",
+            "DeleteMachine",
+        ]
+    );
+    let name = name::reclaim_override("worker", &uid);
+    let stored = &world.objects[&("ScheduleOverride".to_owned(), name.clone())];
+    assert_eq!(
+        stored["spec"],
+        json!({
+            "targetRef": { "name": "worker" },
+            "mode": "Stop",
+            "endTime": "2026-03-06T16:00:00Z",
+            "reason": "the host is reclaimed: 2026-03-06T12:00:00Z process-match: game",
+        })
+    );
+    assert!(world.sm().spec.schedule.enabled);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    assert_eq!(
+        said(&world, ConditionType::Scheduled),
+        format!(
+            "False OverrideStop: override {name} stops the machine until 2026-03-06T16:00:00Z"
+        )
+    );
+    world.run_until(&mut memory, "2026-03-06T15:59:59Z");
+    assert!(world.get("Machine").is_none());
+    world.run_until(&mut memory, "2026-03-06T16:05:00Z");
+    assert_eq!(world.status().phase, Some(Phase::Active));
+}
+
+#[test]
+fn an_override_that_a_reclaim_has_created_already_is_not_created_twice() {
+    for writes in 0..12 {
+        let mut memory = Memory::default();
+        let mut world = with_override(&mut memory);
+        request(&mut world);
+        world.writes_left = writes;
+        world.run_until(&mut memory, "2026-03-06T12:00:30Z");
+        world.writes_left = usize::MAX;
+        let mut memory = Memory::default();
+        world.run_until(&mut memory, "2026-03-06T12:05:00Z");
+        assert_eq!(world.status().phase, Some(Phase::Inactive), "{writes}");
+        assert_eq!(world.schedule.overrides.len(), 1, "{writes}");
+    }
+}
+
+#[test]
+fn an_override_that_is_refused_holds_up_no_reclaim_and_is_created_before_another_machine()
+{
+    let mut memory = Memory::default();
+    let mut world = with_override(&mut memory);
+    world.failing = Some((Step::CreateOverride, Cause::Forbidden));
+    request(&mut world);
+    world.run_until(&mut memory, "2026-03-06T12:00:29Z");
+    assert_eq!(world.first("DeleteMachine"), at(NOON));
+    assert_eq!(world.count("RecordDisabled"), 0);
+    world.run_until(&mut memory, "2026-03-06T12:10:00Z");
+    assert!(world.get("Machine").is_none(), "no other machine is made");
+    assert!(world.status().message.unwrap().contains("override"));
+    world.failing = None;
+    world.run_until(&mut memory, "2026-03-06T12:20:00Z");
+    assert_eq!(world.schedule.overrides.len(), 1);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
+}
+
+#[test]
+fn whoever_ends_the_override_of_a_reclaim_gets_the_machine_back() {
+    let mut memory = Memory::default();
+    let mut world = with_override(&mut memory);
+    request(&mut world);
+    world.settle(&mut memory);
+    world.schedule.overrides.clear();
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
 }

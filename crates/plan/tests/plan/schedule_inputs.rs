@@ -1,7 +1,7 @@
 //! Overrides, exceptions, lead time and the end policy: what they do to a machine.
 
 use fivespot_api::condition::{self, ConditionType};
-use fivespot_api::{EndPolicy, OverrideMode, Phase, ScheduleException};
+use fivespot_api::{AccountedState, EndPolicy, OverrideMode, Phase, ScheduleException};
 use fivespot_capi::Contract;
 use fivespot_plan::{Memory, Step, usage_until};
 use fivespot_schedule::{DateEntry, Override};
@@ -216,6 +216,53 @@ fn a_machine_that_is_to_be_gone_by_the_end_of_its_window_is_deleted_by_then() {
 }
 
 #[test]
+fn a_machine_that_is_still_there_at_the_end_of_its_window_leaves_late() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
+    world.run_until(&mut memory, "2026-03-06T17:54:00Z");
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:10:00Z");
+    assert!(world.reported.iter().any(|line| {
+        line.contains("the window closes at 2026-03-06T18:00:00Z; Machine worker")
+    }));
+    world.is_moving = true;
+    world.run_until(&mut memory, EVENING);
+    let late = world.events.iter().find(|of| of.reason == "LeftLate");
+    assert_eq!(
+        late.unwrap().note,
+        "the machine was gone 10m after the end of its window at 2026-03-06T18:00:00Z; a longer \
+         spec.gracefulShutdownTimeout starts its shutdown earlier"
+    );
+}
+
+#[test]
+fn what_ends_the_need_for_a_machine_is_named_while_it_leaves() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.schedule.overrides = vec![overriding(OverrideMode::Stop, None, MONDAY)];
+    world.settle(&mut memory);
+    let said = |world: &World, part: &str| {
+        let reported = world.reported.iter();
+        reported.filter(|line| line.contains(part)).count()
+    };
+    assert_eq!(
+        said(&world, "override it stops the machine; Machine worker"),
+        1
+    );
+    assert_eq!(said(&world, "the window has closed"), 0);
+
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    on_holidays(&mut world);
+    let friday = DateEntry::parse("2026-03-06").unwrap();
+    let dates = [friday].into_iter().collect();
+    world.schedule.calendars.insert("zurich".to_owned(), dates);
+    world.settle(&mut memory);
+    assert_eq!(said(&world, "exception holidays applies today"), 1);
+}
+
+#[test]
 fn a_node_that_is_not_ready_in_time_is_stalled_and_replaced_by_nobody() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
@@ -259,9 +306,55 @@ fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_needed() {
 }
 
 #[test]
+fn a_machine_is_accounted_as_active_for_as_long_as_it_exists() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let state = |world: &World| world.status().usage.unwrap().accounted_state;
+    world.edit(|sm| sm.spec.schedule.enabled = false);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Disabled));
+    assert_eq!(state(&world), Some(AccountedState::Active));
+    world.delete(&("Machine".to_owned(), "worker".to_owned()), None);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Disabled));
+    assert_eq!(state(&world), Some(AccountedState::None));
+}
+
+#[test]
+fn nothing_is_created_while_the_stored_definition_is_outdated() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    let lacks = Some("it lacks status.shutdown".to_owned());
+    world.outdated_definition.clone_from(&lacks);
+    world.run_until(&mut memory, NOON);
+    assert_eq!(world.kinds(), [""; 0]);
+    assert_eq!(
+        reason(&world, ConditionType::Ready),
+        "False CustomResourceDefinitionOutdated"
+    );
+    let mut events = world.events.iter();
+    assert!(
+        events.any(|of| of.reason == "CustomResourceDefinitionOutdated"
+            && of.note.contains("it lacks status.shutdown"))
+    );
+    world.outdated_definition = None;
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    // What is there stays, and leaves as usual.
+    world.outdated_definition = lacks;
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Active));
+    world.run_until(&mut memory, EVENING);
+    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(world.kinds(), [""; 0]);
+}
+
+#[test]
 fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at("2026-03-06T18:02:00Z"));
     world.run_until(&mut memory, EVENING);
     let usage = world.status().usage.unwrap();
     let [march] = &usage.months[..] else {
@@ -270,12 +363,15 @@ fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
     assert_eq!(march.month, "2026-03");
     assert_eq!(march.wanted_seconds, 9 * 3_600);
     let came_up = march.provisioning_seconds;
-    assert_eq!(march.active_seconds, 9 * 3_600 - came_up);
+    let left = world.phases.windows(2).find_map(|two| {
+        let is_shutdown = two[0].1 == Phase::ShuttingDown;
+        is_shutdown.then(|| two[1].0.duration_since(two[0].0).as_secs())
+    });
+    let left = left.unwrap();
+    assert!(left > 0, "the pod and the Machine take their time");
+    assert_eq!(march.active_seconds, 9 * 3_600 - came_up + left);
     assert_eq!(march.late_seconds, came_up);
-    assert_eq!(
-        usage.accounted_state,
-        Some(fivespot_api::AccountedState::None)
-    );
+    assert_eq!(usage.accounted_state, Some(AccountedState::None));
 
     let end = "2026-04-01T10:00:00Z";
     let (mut world, mut memory) = (

@@ -60,6 +60,10 @@ pub(crate) struct World {
     pub(crate) writes_left: usize,
     /// Whether the operator gives up a removal after a day.
     pub(crate) releases_stuck: bool,
+    /// For how long a reclaim stops the machine with an override.
+    pub(crate) reclaim_override: Option<SignedDuration>,
+    /// What the stored CustomResourceDefinition lacks.
+    pub(crate) outdated_definition: Option<String>,
     /// Whether Cluster API and the node move.
     pub(crate) is_moving: bool,
     serial: u64,
@@ -162,6 +166,8 @@ impl World {
             phases: Vec::new(),
             writes_left: usize::MAX,
             releases_stuck: false,
+            reclaim_override: None,
+            outdated_definition: None,
             is_moving: true,
             serial: 1,
         };
@@ -271,6 +277,8 @@ impl World {
             workload: self.workload(&locations),
             machine: Fact::Known(machine),
             releases_stuck: self.releases_stuck,
+            reclaim_override: self.reclaim_override,
+            outdated_definition: self.outdated_definition.clone(),
         }
     }
 
@@ -360,6 +368,7 @@ impl World {
                         self.now,
                     );
                 }
+                Answer::Conflict if action.step == Step::CreateOverride => {}
                 Answer::NotFound | Answer::Conflict => return (next, has_written),
             }
         }

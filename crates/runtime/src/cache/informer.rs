@@ -111,10 +111,15 @@ impl<P: Cached> Informer<P> {
         std::mem::take(&mut state.waiting)
     }
 
-    /// The watch does not go well. Returns who has waited to know.
+    /// The watch does not go well. Returns who has waited to know; nobody where it goes as badly
+    /// as before.
     pub fn fail(&self, error: &kube::Error) -> BTreeSet<Key> {
         let mut state = self.state();
-        state.trouble = Some(Trouble::of(error));
+        let trouble = Some(Trouble::of(error));
+        if state.trouble == trouble {
+            return BTreeSet::new();
+        }
+        state.trouble = trouble;
         std::mem::take(&mut state.waiting)
     }
 

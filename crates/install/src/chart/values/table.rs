@@ -265,6 +265,13 @@ fn scope() -> Vec<Entry> {
              management (the nodes are in this cluster).",
         ),
         entry(
+            "reclaimByOverride",
+            json!(""),
+            json!({"type": "string", "pattern": "^([0-9]+[smh])?$"}),
+            "How long a reclaim stops a machine with a ScheduleOverride, such as 4h; if empty, a \
+             reclaim sets spec.schedule.enabled to false.",
+        ),
+        entry(
             "admission",
             json!("Deny"),
             json!({"enum": ADMISSION}),
@@ -334,9 +341,15 @@ fn permissions() -> Vec<Entry> {
             "userRoles.aggregate",
             json!(true),
             flag(),
-            "Whether the ClusterRoles 5spot-view and 5spot-edit are added to Kubernetes' own \
-             roles view, edit and admin. Whoever may create a ScheduledMachine decides what is \
-             run on its machine.",
+            "Whether the ClusterRole 5spot-view is added to Kubernetes' own roles view, edit and \
+             admin.",
+        ),
+        entry(
+            "userRoles.aggregateEdit",
+            json!(false),
+            flag(),
+            "Whether the ClusterRole 5spot-edit is added to edit and admin as well. Whoever may \
+             create a ScheduledMachine decides what is run on its machine.",
         ),
     ]
 }

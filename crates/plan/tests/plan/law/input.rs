@@ -244,6 +244,7 @@ fn workload() -> impl Strategy<Value = Workload> {
             cordon_marker: is_marked.then(|| "sm-1".to_owned()),
             taints,
             applied_taints: record,
+            leaves_at: is_marked.then(|| "2026-03-06T18:00:00Z".to_owned()),
             reclaim: is_asked_back.then(|| "process-match: game".to_owned()),
             machine: NodeClaim::default(),
             is_control_plane: false,
@@ -321,7 +322,7 @@ pub(super) fn observed(freshness: Freshness) -> impl Strategy<Value = Observed> 
                     bootstrap,
                     infrastructure,
                     workload,
-                    releases_stuck: false,
+                    ..Observed::default()
                 }
             },
         )

@@ -77,6 +77,7 @@ impl World {
             | Step::DeleteAgentConfig
             | Step::CommitReclaim
             | Step::DisableSchedule
+            | Step::CreateOverride
             | Step::RecordDisabled
             | Step::ClearRequest => {}
         }

@@ -1,6 +1,6 @@
 //! The API server: guarded writes.
 
-use fivespot_api::name;
+use fivespot_api::{ScheduleOverride, name};
 use fivespot_plan::{Call, Request, Side};
 use serde_json::{Value, json};
 
@@ -21,6 +21,11 @@ impl World {
                     return Answer::Conflict;
                 }
                 self.put(object.clone());
+                if object["kind"] == name::OVERRIDE_KIND {
+                    let created = serde_json::from_value(self.objects[&id].clone());
+                    let created: ScheduleOverride = created.unwrap();
+                    self.schedule.overrides.extend(created.in_schedule());
+                }
                 Answer::Done
             }
             Call::Patch(patch) if id.0 == name::KIND => self.patch_sm(patch),

@@ -1,0 +1,80 @@
+//! Whether the stored CustomResourceDefinition of ScheduledMachine has the fields that this operator
+//! needs: an API server drops the others from every object.
+
+use std::sync::{Mutex, PoisonError};
+
+use fivespot_api::{crd, name};
+use fivespot_runtime::http::{Address, ApiClient};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::ApiResource;
+use tokio::sync::OnceCell;
+
+use crate::failure;
+
+/// What was found out about the stored definition.
+#[derive(Debug, Default)]
+pub(crate) struct OwnDefinition {
+    /// Set once it was read for the first time.
+    is_read: OnceCell<()>,
+    /// What it lacks.
+    missing: Mutex<Vec<&'static str>>,
+}
+
+impl OwnDefinition {
+    /// What the definition lacks, for people; none if it lacks nothing, or could not be read. The
+    /// first call reads it.
+    pub(crate) async fn outdated(&self, api: &ApiClient) -> Option<String> {
+        self.is_read
+            .get_or_init(|| async {
+                self.read(api).await;
+            })
+            .await;
+        self.problem()
+    }
+
+    /// The same, as it was read last.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let [first, rest @ ..] = missing.as_slice() else {
+            return None;
+        };
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "the CustomResourceDefinition {} in the cluster is older than this operator and lacks \
+             {first}{more}: no machine is created; apply the CustomResourceDefinitions of this \
+             release",
+            name::crd(),
+        ))
+    }
+
+    /// Reads the definition. Says whether something else is missing now.
+    pub(crate) async fn read(&self, api: &ApiClient) -> bool {
+        let resource = ApiResource::erase::<CustomResourceDefinition>(&());
+        let all = Address {
+            resource: &resource,
+            namespace: None,
+            name: "",
+            projection: None,
+        };
+        let own = format!("metadata.name={}", name::crd());
+        let mut missing = Vec::new();
+        let read = api
+            .page(&all, &[("fieldSelector", &own)], |stored| {
+                missing = crd::missing_fields(&stored);
+                Ok(())
+            })
+            .await;
+        if let Err(error) = read {
+            let error = failure::message(&error);
+            tracing::debug!(error, "the own definition could not be read");
+            return false;
+        }
+        let mut before = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_changed = *before != missing;
+        *before = missing;
+        is_changed
+    }
+}

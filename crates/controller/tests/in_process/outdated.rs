@@ -1,0 +1,129 @@
+//! An operator that is newer than the definitions in its cluster.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+
+use fivespot_api::crd;
+use fivespot_api::resource::SCHEDULED_MACHINE;
+use fivespot_controller::{Detail, Options};
+use serde_json::{Value, json};
+
+use crate::faults::in_service;
+use crate::world::{TRIPLE, World};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// The definition of a release that knew no windows and kept no account of usage.
+fn older() -> Value {
+    let mut definition = crd::render_without_rules();
+    let root = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let properties = &mut root["properties"];
+    for (part, field) in [("status", "usage"), ("status", "lastProvisioning")] {
+        let part = properties[part]["properties"].as_object_mut();
+        assert!(part.unwrap().remove(field).is_some(), "{field}");
+    }
+    let schedule = &mut properties["spec"]["properties"]["schedule"];
+    let fields = schedule["properties"].as_object_mut().unwrap();
+    assert!(fields.remove("windows").is_some());
+    definition
+}
+
+fn own() -> String {
+    format!("{DEFINITIONS}/{}", SCHEDULED_MACHINE.definition_name())
+}
+
+async fn store(world: &World, definition: &Value) {
+    let change = json!({"spec": {"versions": definition["spec"]["versions"]}});
+    world.merge(&own(), change).await;
+    world.clock.quiet().await;
+}
+
+/// The definitions of a release before overrides and calendars.
+async fn install_older(world: &World) {
+    store(world, &older()).await;
+    for other in fivespot_api::RESOURCES
+        .iter()
+        .filter(|of| of.kind != SCHEDULED_MACHINE.kind)
+    {
+        let definition = format!("{DEFINITIONS}/{}", other.definition_name());
+        world.delete(&definition).await;
+    }
+    world.clock.quiet().await;
+}
+
+#[tokio::test]
+async fn an_operator_newer_than_its_definitions_creates_nothing_and_rests() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    install_older(&world).await;
+    world.create_scheduled_machine("worker").await;
+    let _controller = world.run(Options::new);
+    world.until("2026-03-06T15:30:00Z").await;
+    let status = world.status("worker").await;
+    let ready = World::condition(&status, "Ready");
+    assert_eq!(
+        ready["reason"], "CustomResourceDefinitionOutdated",
+        "{status:#}"
+    );
+    let message = ready["message"].as_str().unwrap();
+    assert!(message.contains("lacks spec.schedule.windows"), "{message}");
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    let before = world.requests().len();
+    world.until("2026-03-06T17:30:00Z").await;
+    let asked = world.requests().split_off(before);
+    let is_retry = |line: &String| line.contains("/scheduleoverrides");
+    assert!(asked.iter().all(is_retry), "{asked:#?}");
+    assert!(asked.len() <= 30, "a retry every four minutes: {asked:#?}");
+}
+
+#[tokio::test]
+async fn newer_definitions_are_noticed_at_once() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    install_older(&world).await;
+    world.create_scheduled_machine("worker").await;
+    let _controller = world.run(Options::new);
+    world.until("2026-03-06T15:30:00Z").await;
+    for resource in &fivespot_api::RESOURCES {
+        let definition = crd::render_of(resource, 36);
+        if resource.kind == SCHEDULED_MACHINE.kind {
+            store(&world, &definition).await;
+        } else {
+            let created = world.client.create(DEFINITIONS, definition).await;
+            created.unwrap();
+        }
+    }
+    world.until("2026-03-06T15:30:05Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    let override_ = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+        "metadata": {"name": "not-today", "namespace": "default"},
+        "spec": {"targetRef": {"name": "worker"}, "mode": "Stop",
+                 "endTime": "2026-03-06T20:00:00Z"},
+    });
+    let overrides = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides";
+    world.client.create(overrides, override_).await.unwrap();
+    world.until("2026-03-06T15:36:00Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_older_definition_keeps_no_machine_from_leaving_and_is_told_to_probes() {
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &[]).await;
+    store(&world, &older()).await;
+    world.until("2026-03-06T22:59:00Z").await;
+    assert_eq!(world.status("worker").await["phase"], "Active");
+    world.until("2026-03-06T23:06:00Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+
+    let told = std::sync::Mutex::new(None);
+    let _second = world.run(|client, clock| {
+        let options = Options::new(client, clock);
+        *told.lock().unwrap() = Some(options.instruments.clone());
+        options
+    });
+    world.until("2026-03-06T23:07:00Z").await;
+    let instruments = told.lock().unwrap().take().unwrap();
+    let answer = instruments.on_health_port("/readyz", Detail::Verbose);
+    assert_eq!(answer.code, 503, "{}", answer.body);
+    let problem = "[-]definition failed: CustomResourceDefinitionOutdated: ";
+    assert!(answer.body.contains(problem), "{}", answer.body);
+}
