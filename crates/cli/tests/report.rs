@@ -68,7 +68,12 @@ fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i
             else {
                 continue;
             };
-            let (is_active, is_pending) = (phase == "Active", phase == "Pending");
+            // A machine is used as it was before until it is gone.
+            let used_as = match phase.as_str() {
+                "ShuttingDown" => &phases[place - 1].1,
+                _ => phase,
+            };
+            let (is_active, is_pending) = (used_as == "Active", used_as == "Pending");
             counts[0] += i64::from(is_wanted);
             counts[1] += i64::from(is_active);
             counts[2] += i64::from(is_pending);
