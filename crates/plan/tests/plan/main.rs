@@ -17,6 +17,7 @@ mod scenario;
 mod schedule_inputs;
 mod shutdown;
 mod spending;
+mod stalled;
 mod table;
 mod taints;
 mod trouble;
