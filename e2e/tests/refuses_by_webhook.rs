@@ -21,9 +21,7 @@ use crate::promise::{Promise, promise};
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_webhook_says_what_the_policy_says).disruptive(),
-    promise!(an_api_server_refuses_by_the_webhook)
-        .disruptive()
-        .on_kubernetes_alone("the embedded server calls no webhooks"),
+    promise!(an_api_server_refuses_by_the_webhook).disruptive(),
 ];
 
 const NOW: &str = "2026-03-06T15:00:00Z";
