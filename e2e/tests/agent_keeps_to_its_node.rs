@@ -17,7 +17,7 @@ use crate::promise::{Promise, promise};
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(its_own_node_is_annotated_with_the_token_of_its_pod),
-    promise!(another_node_is_refused_whoever_the_agent_says_that_it_is),
+    promise!(another_node_is_rejected_whatever_identity_the_agent_claims),
     promise!(a_token_that_names_no_node_writes_to_none),
     promise!(nothing_of_a_node_but_its_own_annotations_is_changed),
     promise!(its_configuration_can_be_read_and_not_written),
@@ -176,7 +176,7 @@ async fn its_own_node_is_annotated_with_the_token_of_its_pod() {
     stage.end().await;
 }
 
-async fn another_node_is_refused_whoever_the_agent_says_that_it_is() {
+async fn another_node_is_rejected_whatever_identity_the_agent_claims() {
     let stage = Stage::set().await;
     let refusal = stage.agent("other").await.write(&wanted()).await;
     insta::assert_snapshot!(

@@ -15,7 +15,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_edited_schedule_ends_the_drain),
     promise!(a_window_that_opens_again_ends_the_drain_on_the_second),
     promise!(a_node_that_somebody_else_cordoned_stays_cordoned),
-    promise!(a_machine_that_is_being_deleted_goes_and_another_comes),
+    promise!(a_machine_that_is_being_deleted_is_replaced),
 ];
 
 /// A worker whose last pod may not be evicted, at its window's closing time.
@@ -109,7 +109,7 @@ async fn a_node_that_somebody_else_cordoned_stays_cordoned() {
     assert_eq!(cluster.operator_told("nodes"), [""; 0]);
 }
 
-async fn a_machine_that_is_being_deleted_goes_and_another_comes() {
+async fn a_machine_that_is_being_deleted_is_replaced() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;

@@ -9,7 +9,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew),
     promise!(another_kind_of_infrastructure_leaves_the_old_one_to_be_removed),
-    promise!(a_drain_timeout_is_told_cluster_api_at_once),
+    promise!(a_drain_timeout_is_written_to_the_machine_at_once),
     promise!(a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthens_it),
 ];
 
@@ -71,7 +71,7 @@ async fn another_kind_of_infrastructure_leaves_the_old_one_to_be_removed() {
     assert_eq!(references["reason"], "KindNotServed", "{status:#}");
 }
 
-async fn a_drain_timeout_is_told_cluster_api_at_once() {
+async fn a_drain_timeout_is_written_to_the_machine_at_once() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;

@@ -10,11 +10,11 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_machine_that_is_there_stays_beyond_its_window_and_leaves_when_enabled),
+    promise!(an_existing_machine_stays_beyond_its_window_and_is_removed_when_enabled),
     promise!(enabled_again_inside_the_window_it_is_the_same_machine),
     promise!(nothing_is_created_for_a_disabled_schedule),
-    promise!(a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled),
-    promise!(a_commitment_to_leave_is_kept_though_the_schedule_is_disabled),
+    promise!(a_machine_deleted_by_hand_is_recreated_only_where_the_schedule_is_enabled),
+    promise!(a_shutdown_that_has_begun_is_completed_though_the_schedule_is_disabled),
 ];
 
 async fn enable(cluster: &Cluster, enabled: bool) {
@@ -23,7 +23,7 @@ async fn enable(cluster: &Cluster, enabled: bool) {
     cluster.settle().await;
 }
 
-async fn a_machine_that_is_there_stays_beyond_its_window_and_leaves_when_enabled() {
+async fn an_existing_machine_stays_beyond_its_window_and_is_removed_when_enabled() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
@@ -78,7 +78,7 @@ async fn nothing_is_created_for_a_disabled_schedule() {
     }
 }
 
-async fn a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled() {
+async fn a_machine_deleted_by_hand_is_recreated_only_where_the_schedule_is_enabled() {
     for enabled in [false, true] {
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
         let _operator = cluster.operator();
@@ -98,7 +98,7 @@ async fn a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled
     }
 }
 
-async fn a_commitment_to_leave_is_kept_though_the_schedule_is_disabled() {
+async fn a_shutdown_that_has_begun_is_completed_though_the_schedule_is_disabled() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;

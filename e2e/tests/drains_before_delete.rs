@@ -20,9 +20,9 @@ pub(crate) const PROMISES: &[Promise] = &[
         a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_longer
     ),
     promise!(pods_that_nobody_can_move_are_not_waited_for),
-    promise!(a_pod_that_comes_during_the_drain_is_drained_too),
+    promise!(a_pod_created_during_the_drain_is_evicted_too),
     promise!(a_pod_that_takes_its_time_to_end_is_waited_for),
-    promise!(a_machine_without_a_node_goes_at_once).on_embedded_alone(
+    promise!(a_machine_without_a_node_is_removed_at_once).on_embedded_alone(
         "needs a host that takes seconds of the operator's time to join",
     ),
     promise!(a_grace_of_nothing_waits_for_nobody),
@@ -227,7 +227,7 @@ async fn pods_that_nobody_can_move_are_not_waited_for() {
     assert_eq!(watches_of_pods(&cluster), 0);
 }
 
-async fn a_pod_that_comes_during_the_drain_is_drained_too() {
+async fn a_pod_created_during_the_drain_is_evicted_too() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -262,7 +262,7 @@ async fn a_pod_that_takes_its_time_to_end_is_waited_for() {
     cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
-async fn a_machine_without_a_node_goes_at_once() {
+async fn a_machine_without_a_node_is_removed_at_once() {
     let cluster = Cluster::start(instant("2026-03-06T22:59:57Z")).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;

@@ -15,34 +15,34 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "Machines and Nodes are watched by a label that they do not bear",
         &[
-            "taints_the_node::a_taint_that_somebody_removes_comes_back_by_the_nodes_own_event",
-            "tells_what_is_wrong::a_node_that_is_not_ready_any_more_is_told_and_stays",
+            "taints_the_node::a_removed_taint_is_restored_by_the_event_of_the_node",
+            "reports_errors::a_node_that_is_no_longer_ready_is_reported_and_stays",
         ],
     ),
     (
         "a new leader leaves alone what was there before it",
-        &["hands_over::the_second_of_two_acts_on_every_machine_when_the_leader_crashes"],
+        &["fails_over::the_second_of_two_acts_on_every_machine_when_the_leader_crashes"],
     ),
     (
         "the Lease is not released on SIGTERM",
-        &["hands_over::a_leader_that_is_told_to_stop_hands_over_at_once"],
+        &["fails_over::a_leader_that_stops_releases_its_lease_at_once"],
     ),
     (
         "a partitioned leader goes on writing",
         &[
-            "hands_over::a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can",
+            "fails_over::a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can",
         ],
     ),
     (
         "shards leave objects to nobody, or to two",
-        &["hands_over::shards_divide_the_machines_and_take_over_from_one_that_crashes"],
+        &["fails_over::shards_divide_the_machines_and_take_over_from_one_that_crashes"],
     ),
     (
         "an error is for ever",
         &[
-            "tells_what_is_wrong::an_invalid_schedule_that_got_past_admission_moves_nothing",
-            "foreign_objects_survive::once_the_name_is_free_the_machine_comes",
-            "tells_what_is_wrong::an_object_that_makes_no_sense_is_told_so_and_moves_nothing",
+            "reports_errors::an_invalid_schedule_that_got_past_admission_changes_nothing",
+            "foreign_objects_survive::the_machine_is_created_once_the_name_is_free",
+            "reports_errors::an_invalid_object_is_reported_and_changes_nothing",
         ],
     ),
     (
@@ -52,29 +52,29 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "a crash half-way through leaves orphans",
         &[
-            "clears_up_what_was_half_made::though_the_window_has_closed",
-            "clears_up_what_was_half_made::though_the_scheduled_machine_was_deleted",
+            "deletes_unfinished_objects::though_the_window_has_closed",
+            "deletes_unfinished_objects::though_the_scheduled_machine_was_deleted",
             "survives_restart_at_every_write::while_a_machine_is_deleted",
         ],
     ),
     (
         "the kill switch writes without end",
         &[
-            "kill_switch_wins::an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_released",
+            "kill_switch_wins::an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_released",
         ],
     ),
     (
         "the kill switch cannot be released",
         &[
-            "kill_switch_wins::an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_released",
+            "kill_switch_wins::an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_released",
         ],
     ),
     (
         "the kill switch removes nothing in some phases",
         &[
-            "kill_switch_wins::a_disabled_machine_and_a_deleted_one_go_at_once_too",
-            "kill_switch_wins::a_machine_that_is_leaving_goes_at_once",
-            "clears_up_what_was_half_made::though_the_kill_switch_was_set",
+            "kill_switch_wins::a_disabled_and_a_deleted_machine_are_removed_at_once_too",
+            "kill_switch_wins::a_machine_that_is_shutting_down_is_removed_at_once",
+            "deletes_unfinished_objects::though_the_kill_switch_was_set",
         ],
     ),
     (
@@ -86,7 +86,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "a machine is told as gone while it is there",
         &[
-            "tells_what_is_wrong::a_removal_that_hangs_is_told_after_ten_minutes_and_waited_for",
+            "reports_errors::a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for",
         ],
     ),
     (
@@ -116,7 +116,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "switching a schedule off takes the machine away without grace",
         &[
-            "disabled_stays::a_machine_that_is_there_stays_beyond_its_window_and_leaves_when_enabled",
+            "disabled_stays::an_existing_machine_stays_beyond_its_window_and_is_removed_when_enabled",
         ],
     ),
     (
@@ -128,9 +128,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     (
         "a window that opens while the old machine leaves ends in an error",
-        &[
-            "cancels_when_it_reopens::a_machine_that_is_being_deleted_goes_and_another_comes",
-        ],
+        &["cancels_when_it_reopens::a_machine_that_is_being_deleted_is_replaced"],
     ),
     (
         "after an edit, what the new spec names is deleted instead of what was created",
@@ -156,21 +154,19 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "a Machine that was deleted by hand does not come back",
         &[
-            "disabled_stays::a_machine_deleted_by_hand_comes_back_only_where_the_schedule_is_enabled",
+            "disabled_stays::a_machine_deleted_by_hand_is_recreated_only_where_the_schedule_is_enabled",
         ],
     ),
     (
         "only one contract version of Cluster API is spoken",
         &[
-            "speaks_both_contracts::the_older_one_is_told_timeouts_as_text_and_versions_in_references",
-            "speaks_both_contracts::the_newer_one_is_told_timeouts_in_seconds_and_groups_in_references",
+            "supports_both_contracts::the_older_one_gets_timeouts_as_text_and_versions_in_references",
+            "supports_both_contracts::the_newer_one_gets_timeouts_in_seconds_and_groups_in_references",
         ],
     ),
     (
         "an invalid schedule is only logged",
-        &[
-            "tells_what_is_wrong::an_invalid_schedule_that_got_past_admission_moves_nothing",
-        ],
+        &["reports_errors::an_invalid_schedule_that_got_past_admission_changes_nothing"],
     ),
     (
         "edges are noticed by the minute",
@@ -182,15 +178,15 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "an idle operator polls",
         &[
-            "idle_costs_nothing::a_machine_in_service_causes_no_request_until_its_window_closes",
-            "idle_costs_nothing::a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone",
+            "idle_sends_no_requests::a_machine_in_service_causes_no_request_until_its_window_closes",
+            "idle_sends_no_requests::a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone",
         ],
     ),
     (
         "events do not show in kubectl describe",
         &[
-            "tells_what_is_wrong::each_change_of_phase_is_told_once_as_an_event",
-            "kubectl/shows::describe_tells_the_whole_story",
+            "reports_errors::each_change_of_phase_is_one_event",
+            "kubectl/shows::describe_shows_spec_status_and_events",
         ],
     ),
     (
@@ -202,7 +198,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "the agent's configuration is never written, or without end",
         &[
-            "reclaims_the_host::the_agents_label_and_configuration_come_with_the_commands_and_go_with_them",
+            "reclaims_the_host::the_agents_label_and_configuration_exist_while_commands_are_listed",
         ],
     ),
     (
@@ -218,14 +214,14 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "the finalizer is given up early, or although nobody asked for that",
         &[
-            "leaves_when_deleted::a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else",
+            "finalizes_when_deleted::a_day_later_the_finalizer_is_removed_only_where_that_is_requested",
         ],
     ),
     (
         "a namespace or an orphaning deletion leaves machines behind",
         &[
-            "leaves_when_deleted::a_namespace_that_is_deleted_takes_its_machine_along",
-            "leaves_when_deleted::even_where_orphans_were_asked_for",
+            "finalizes_when_deleted::deleting_the_namespace_removes_the_machine",
+            "finalizes_when_deleted::even_where_orphans_were_asked_for",
         ],
     ),
     (
@@ -254,31 +250,31 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "a refusal of the API server is shown to nobody, or tried once",
         &[
-            "recovers_from_every_phase::what_the_server_refuses_is_told_in_its_words_and_comes_once_it_is_allowed",
+            "recovers_from_every_phase::what_the_server_rejects_is_reported_with_its_message_and_created_once_it_is_allowed",
         ],
     ),
     (
         "every pass writes, and wakes itself by what it has written",
         &[
-            "rests_in_every_state::without_its_cluster",
-            "rests_in_every_state::without_the_kind_that_it_names",
-            "rests_in_every_state::in_service_with_taints_and_the_agent",
-            "rests_in_every_state::while_a_budget_holds_up_its_leaving",
-            "rests_in_every_state::outside_its_window",
-            "rests_in_every_state::switched_off",
-            "rests_in_every_state::killed",
-            "rests_in_every_state::with_its_name_taken",
-            "rests_in_every_state::paused",
-            "rests_in_every_state::with_an_invalid_schedule",
+            "writes_nothing_when_settled::without_its_cluster",
+            "writes_nothing_when_settled::without_the_kind_that_it_names",
+            "writes_nothing_when_settled::in_service_with_taints_and_the_agent",
+            "writes_nothing_when_settled::while_a_disruption_budget_blocks_its_drain",
+            "writes_nothing_when_settled::outside_its_window",
+            "writes_nothing_when_settled::switched_off",
+            "writes_nothing_when_settled::killed",
+            "writes_nothing_when_settled::with_its_name_taken",
+            "writes_nothing_when_settled::paused",
+            "writes_nothing_when_settled::with_an_invalid_schedule",
         ],
     ),
     (
         "watches die of silence, and changes are heard minutes later",
         &[
-            "hears_after_silence::a_change_after_hours_is_acted_on_with_no_time_passing",
-            "hears_after_silence::what_the_node_tells_after_hours_is_heard_with_no_time_passing",
-            "hears_after_silence::a_machine_that_is_new_after_hours_is_made_with_no_time_passing",
-            "hears_after_silence::an_edge_after_a_weekend_is_met_on_the_second",
+            "reacts_after_idle_hours::a_change_after_idle_hours_is_reconciled_at_once",
+            "reacts_after_idle_hours::a_change_of_the_node_after_idle_hours_is_reconciled_at_once",
+            "reacts_after_idle_hours::a_machine_created_after_idle_hours_is_reconciled_at_once",
+            "reacts_after_idle_hours::an_edge_after_a_weekend_is_met_on_the_second",
         ],
     ),
     (
@@ -299,14 +295,14 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "a status that somebody forged leads to another's Node or objects",
         &[
-            "believes_no_forgery::a_forged_status_of_a_machine_in_service_leads_nowhere",
-            "believes_no_forgery::a_forged_status_of_a_machine_that_is_gone_leads_nowhere",
+            "ignores_forged_status::a_forged_status_of_an_active_machine_changes_nothing",
+            "ignores_forged_status::a_forged_status_of_a_removed_machine_changes_nothing",
         ],
     ),
     (
         "a decoy Machine has another's Node drained",
         &[
-            "believes_no_forgery::a_decoy_machine_leads_to_no_node",
+            "ignores_forged_status::a_forged_machine_changes_no_node",
             "refuses_hostile_objects::every_hostile_object_is_refused_by_schema_policy_and_operator",
         ],
     ),
@@ -322,69 +318,67 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     (
         "finalizers and conditions of others are lost",
-        &["keeps_what_others_wrote::finalizers_and_conditions_of_others_stay"],
+        &["keeps_fields_of_others::finalizers_and_conditions_of_others_stay"],
     ),
     (
         "every write of a condition changes its time",
-        &["keeps_what_others_wrote::a_condition_that_stays_as_it_was_keeps_its_time"],
+        &["keeps_fields_of_others::a_condition_that_stays_as_it_was_keeps_its_time"],
     ),
     (
         "references of an old machine survive into the next",
         &[
-            "keeps_what_others_wrote::references_go_with_the_machine_and_come_anew_with_the_next",
+            "keeps_fields_of_others::references_are_removed_with_the_machine_and_set_with_the_next",
         ],
     ),
     (
         "readiness is what it was at the start",
         &[
-            "tells_whether_it_is_ready::nobody_is_ready_before_all_is_listed",
-            "tells_whether_it_is_ready::nobody_is_ready_without_the_definition",
-            "hands_over::a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can",
+            "reports_readiness::no_replica_is_ready_before_everything_is_listed",
+            "reports_readiness::no_replica_is_ready_without_the_definition",
+            "fails_over::a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can",
         ],
     ),
     (
         "a watch that broke off goes on with a cache that is empty",
-        &["tells_whether_it_is_ready::nobody_is_ready_without_the_definition"],
+        &["reports_readiness::no_replica_is_ready_without_the_definition"],
     ),
     (
         "metrics are declared and never set, or labelled by what tenants write",
-        &[
-            "tells_whether_it_is_ready::the_metrics_that_dashboards_know_are_there_and_bounded",
-        ],
+        &["reports_readiness::the_metrics_of_the_dashboards_exist_and_are_bounded"],
     ),
     (
         "a grace is rounded to the next poll",
         &[
-            "leaves_in_its_time::a_grace_of_a_minute_and_a_half_ends_on_the_second",
+            "shuts_down_in_time::a_grace_of_a_minute_and_a_half_ends_on_the_second",
             "drains_before_delete::a_grace_of_nothing_waits_for_nobody",
         ],
     ),
     (
         "a grace that nobody can serve keeps the machine for ever",
         &[
-            "leaves_in_its_time::a_grace_beyond_a_day_that_got_past_admission_is_a_day",
-            "leaves_in_its_time::a_grace_that_nobody_can_read_is_the_usual_one",
+            "shuts_down_in_time::a_grace_beyond_a_day_that_got_past_admission_is_a_day",
+            "shuts_down_in_time::a_grace_that_cannot_be_parsed_is_the_default",
         ],
     ),
     (
         "a disabled machine goes after its grace, or at once",
-        &["leaves_in_its_time::a_disabled_machine_with_an_hour_of_grace_stays_beyond_it"],
+        &["shuts_down_in_time::a_disabled_machine_with_an_hour_of_grace_stays_beyond_it"],
     ),
     (
         "a window over midnight is on at other hours than are told",
-        &["leaves_in_its_time::a_night_that_begins_on_a_friday_is_the_fridays_hours"],
+        &["shuts_down_in_time::a_night_that_begins_on_a_friday_is_the_fridays_hours"],
     ),
     (
         "the shipped examples end in errors",
         &[
-            "leaves_in_its_time::every_shipped_example_keeps_its_word",
+            "shuts_down_in_time::every_shipped_example_keeps_its_word",
             "admits_exactly_the_table::the_valid_example_is_created",
         ],
     ),
     (
         "the next opening and the next clearing up are declared and never told",
         &[
-            "leaves_in_its_time::a_night_that_begins_on_a_friday_is_the_fridays_hours",
+            "shuts_down_in_time::a_night_that_begins_on_a_friday_is_the_fridays_hours",
             "opens_on_time::a_window_opens_on_the_second_across_a_change_to_daylight_saving",
         ],
     ),
@@ -401,7 +395,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "the agent may write to any Node",
         &[
-            "agent_keeps_to_its_node::another_node_is_refused_whoever_the_agent_says_that_it_is",
+            "agent_keeps_to_its_node::another_node_is_rejected_whatever_identity_the_agent_claims",
         ],
     ),
     (

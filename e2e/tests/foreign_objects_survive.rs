@@ -14,7 +14,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_foreign_infrastructure_object),
     promise!(a_foreign_machine),
     promise!(a_label_of_ours_alone_makes_nothing_ours),
-    promise!(once_the_name_is_free_the_machine_comes),
+    promise!(the_machine_is_created_once_the_name_is_free),
 ];
 
 fn foreign(cluster: &Cluster, kind: &str) -> Value {
@@ -151,7 +151,7 @@ async fn a_label_of_ours_alone_makes_nothing_ours() {
     cluster.soon(&machine_path("worker"), is_taken).await;
 }
 
-async fn once_the_name_is_free_the_machine_comes() {
+async fn the_machine_is_created_once_the_name_is_free() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;

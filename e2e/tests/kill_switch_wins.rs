@@ -12,11 +12,13 @@ use crate::reclaims_the_host::refuse_updates;
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_released),
-    promise!(a_machine_that_is_leaving_goes_at_once),
-    promise!(a_machine_that_cluster_api_is_draining_goes_at_once),
-    promise!(a_disabled_machine_and_a_deleted_one_go_at_once_too),
-    promise!(a_machine_whose_host_cluster_api_never_claims_goes_after_a_minute)
+    promise!(
+        an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_released
+    ),
+    promise!(a_machine_that_is_shutting_down_is_removed_at_once),
+    promise!(a_machine_that_cluster_api_is_draining_is_removed_at_once),
+    promise!(a_disabled_and_a_deleted_machine_are_removed_at_once_too),
+    promise!(a_machine_whose_host_cluster_api_never_claims_is_removed_after_a_minute)
         .on_embedded_alone("a policy keeps Cluster API from owning any host"),
 ];
 
@@ -54,7 +56,7 @@ async fn goes_without_drain(cluster: &Cluster) -> String {
     path
 }
 
-async fn a_machine_whose_host_cluster_api_never_claims_goes_after_a_minute() {
+async fn a_machine_whose_host_cluster_api_never_claims_is_removed_after_a_minute() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let hosts = ("infrastructure.cluster.x-k8s.io", "remotemachines");
     let unowned = "!has(object.metadata.ownerReferences) || \
@@ -82,7 +84,8 @@ async fn a_machine_whose_host_cluster_api_never_claims_goes_after_a_minute() {
     }
 }
 
-async fn an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_released() {
+async fn an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_released()
+{
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     let active = held(&cluster).await;
@@ -120,7 +123,7 @@ async fn an_active_machine_goes_at_once_and_comes_back_when_the_switch_is_releas
     );
 }
 
-async fn a_machine_that_is_leaving_goes_at_once() {
+async fn a_machine_that_is_shutting_down_is_removed_at_once() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     held(&cluster).await;
@@ -136,7 +139,7 @@ async fn a_machine_that_is_leaving_goes_at_once() {
     cluster.wait_for_phase("worker", "Terminated", limit).await;
 }
 
-async fn a_machine_that_cluster_api_is_draining_goes_at_once() {
+async fn a_machine_that_cluster_api_is_draining_is_removed_at_once() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     held(&cluster).await;
@@ -151,7 +154,7 @@ async fn a_machine_that_cluster_api_is_draining_goes_at_once() {
     cluster.wait_for_phase("worker", "Terminated", limit).await;
 }
 
-async fn a_disabled_machine_and_a_deleted_one_go_at_once_too() {
+async fn a_disabled_and_a_deleted_machine_are_removed_at_once_too() {
     let disable = json!({"spec": {"schedule": {"enabled": false}}});
     for is_deleted in [false, true] {
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;

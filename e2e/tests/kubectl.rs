@@ -15,20 +15,20 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(apply_says_what_it_changed).with_kubectl(),
+    promise!(apply_reports_what_it_changed).with_kubectl(),
     promise!(apply_on_the_server_names_those_it_conflicts_with).with_kubectl(),
-    promise!(patch_annotate_and_label_change_what_they_say).with_kubectl(),
+    promise!(patch_annotate_and_label_change_the_object).with_kubectl(),
     promise!(a_watch_shows_a_window_opening).with_kubectl(),
-    promise!(wait_ends_when_what_it_waits_for_has_come).with_kubectl(),
+    promise!(wait_ends_when_its_condition_is_met).with_kubectl(),
     promise!(cordon_and_uncordon_reach_the_node).with_kubectl(),
     promise!(delete_waits_until_the_machine_has_left).with_kubectl(),
-    promise!(what_is_wrong_is_refused_in_the_words_of_the_rules).with_kubectl(),
+    promise!(an_invalid_object_is_rejected_with_the_message_of_the_rule).with_kubectl(),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 const BEFORE_OPENING: &str = "2026-03-06T13:59:00Z";
 
-async fn apply_says_what_it_changed() {
+async fn apply_reports_what_it_changed() {
     let session = Session::with_worker(WITHIN).await;
     let mut worker = scheduled_machine("worker");
     worker["spec"]["priority"] = json!(60);
@@ -82,7 +82,7 @@ async fn apply_on_the_server_names_those_it_conflicts_with() {
     );
 }
 
-async fn patch_annotate_and_label_change_what_they_say() {
+async fn patch_annotate_and_label_change_the_object() {
     let session = Session::with_worker(WITHIN).await;
     let merge = r#"{"spec":{"nodeDrainTimeout":"2m"}}"#;
     let json =
@@ -145,7 +145,7 @@ async fn a_watch_shows_a_window_opening() {
     );
 }
 
-async fn wait_ends_when_what_it_waits_for_has_come() {
+async fn wait_ends_when_its_condition_is_met() {
     let session = Session::with_worker(BEFORE_OPENING).await;
     let pending = "wait --for=jsonpath={.status.phase}=Pending sm/worker --timeout=60s";
     let wait = session.watching(pending, "scheduledmachines").await;
@@ -187,7 +187,7 @@ async fn delete_waits_until_the_machine_has_left() {
     );
 }
 
-async fn what_is_wrong_is_refused_in_the_words_of_the_rules() {
+async fn an_invalid_object_is_rejected_with_the_message_of_the_rule() {
     let session = Session::start(WITHIN).await;
     let examples = "examples/admission";
     let apply = async |file: &str| {

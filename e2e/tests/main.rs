@@ -34,26 +34,25 @@
 mod admits_exactly_the_table;
 mod agent_keeps_to_its_node;
 mod alerts;
-mod believes_no_forgery;
+mod bounds_its_requests;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
-mod clears_up_what_was_half_made;
+mod deletes_unfinished_objects;
 mod disabled_stays;
 mod drains_before_delete;
 mod examples;
+mod fails_over;
 mod faults;
+mod finalizes_when_deleted;
 mod foreign_objects_survive;
-mod hands_over;
 mod health;
-mod hears_after_silence;
-mod idle_costs_nothing;
+mod idle_sends_no_requests;
+mod ignores_forged_status;
 mod images;
 mod installs;
-mod keeps_what_others_wrote;
+mod keeps_fields_of_others;
 mod kill_switch_wins;
 mod kubectl;
-mod leaves_in_its_time;
-mod leaves_when_deleted;
 mod moves_with_its_cluster;
 mod needs_no_more_than_its_roles;
 mod obeys_overrides;
@@ -62,25 +61,26 @@ mod pauses;
 mod program;
 mod promise;
 mod reaches_another_cluster;
+mod reacts_after_idle_hours;
 mod reads_what_it_wrote;
 mod reclaims_on_match;
 mod reclaims_the_host;
 mod recovers_from_every_phase;
 mod refuses_by_webhook;
 mod refuses_hostile_objects;
-mod rests_in_every_state;
+mod reports_errors;
+mod reports_readiness;
+mod reports_what_blocks_it;
 mod run;
-mod says_what_holds_it_up;
-mod speaks_both_contracts;
-mod spends_little;
+mod shuts_down_in_time;
 mod starts_in_order;
+mod supports_both_contracts;
 mod survives_a_crash_anywhere;
 mod survives_every_fault;
 mod survives_restart_at_every_write;
 mod taints_the_node;
-mod tells_what_is_wrong;
-mod tells_whether_it_is_ready;
 mod waits_for_its_cluster;
+mod writes_nothing_when_settled;
 
 use std::process::ExitCode;
 
@@ -91,29 +91,29 @@ const ALL: &[&[Promise]] = &[
     admits_exactly_the_table::PROMISES,
     agent_keeps_to_its_node::PROMISES,
     alerts::PROMISES,
-    believes_no_forgery::PROMISES,
+    ignores_forged_status::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
-    clears_up_what_was_half_made::PROMISES,
+    deletes_unfinished_objects::PROMISES,
     disabled_stays::PROMISES,
     drains_before_delete::PROMISES,
     examples::PROMISES,
     faults::PROMISES,
     foreign_objects_survive::PROMISES,
-    hands_over::PROMISES,
+    fails_over::PROMISES,
     health::PROMISES,
-    hears_after_silence::PROMISES,
-    idle_costs_nothing::PROMISES,
+    reacts_after_idle_hours::PROMISES,
+    idle_sends_no_requests::PROMISES,
     images::PROMISES,
     installs::PROMISES,
-    keeps_what_others_wrote::PROMISES,
+    keeps_fields_of_others::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,
     kubectl::creates::PROMISES,
     kubectl::page::PROMISES,
     kubectl::shows::PROMISES,
-    leaves_in_its_time::PROMISES,
-    leaves_when_deleted::PROMISES,
+    shuts_down_in_time::PROMISES,
+    finalizes_when_deleted::PROMISES,
     moves_with_its_cluster::PROMISES,
     needs_no_more_than_its_roles::PROMISES,
     obeys_overrides::PROMISES,
@@ -126,17 +126,17 @@ const ALL: &[&[Promise]] = &[
     recovers_from_every_phase::PROMISES,
     refuses_by_webhook::PROMISES,
     refuses_hostile_objects::PROMISES,
-    rests_in_every_state::PROMISES,
-    says_what_holds_it_up::PROMISES,
-    speaks_both_contracts::PROMISES,
-    spends_little::PROMISES,
+    writes_nothing_when_settled::PROMISES,
+    reports_what_blocks_it::PROMISES,
+    supports_both_contracts::PROMISES,
+    bounds_its_requests::PROMISES,
     survives_a_crash_anywhere::PROMISES,
     survives_every_fault::PROMISES,
     starts_in_order::PROMISES,
     survives_restart_at_every_write::PROMISES,
     taints_the_node::PROMISES,
-    tells_what_is_wrong::PROMISES,
-    tells_whether_it_is_ready::PROMISES,
+    reports_errors::PROMISES,
+    reports_readiness::PROMISES,
     waits_for_its_cluster::PROMISES,
 ];
 

@@ -14,9 +14,9 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(what_is_left_behind_is_let_go_untouched),
     promise!(what_has_arrived_is_taken_over_as_it_is),
-    promise!(what_has_arrived_leaves_when_it_is_deleted_in_the_background),
-    promise!(what_has_arrived_leaves_when_it_is_deleted_in_the_foreground),
-    promise!(what_has_arrived_leaves_when_it_is_deleted_with_orphans),
+    promise!(a_moved_machine_is_removed_when_it_is_deleted_in_the_background),
+    promise!(a_moved_machine_is_removed_when_it_is_deleted_in_the_foreground),
+    promise!(a_moved_machine_is_removed_when_it_is_deleted_with_orphans),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
@@ -175,14 +175,14 @@ async fn leaves_with(propagation: &str) {
     }
 }
 
-async fn what_has_arrived_leaves_when_it_is_deleted_in_the_background() {
+async fn a_moved_machine_is_removed_when_it_is_deleted_in_the_background() {
     leaves_with("Background").await;
 }
 
-async fn what_has_arrived_leaves_when_it_is_deleted_in_the_foreground() {
+async fn a_moved_machine_is_removed_when_it_is_deleted_in_the_foreground() {
     leaves_with("Foreground").await;
 }
 
-async fn what_has_arrived_leaves_when_it_is_deleted_with_orphans() {
+async fn a_moved_machine_is_removed_when_it_is_deleted_with_orphans() {
     leaves_with("Orphan").await;
 }

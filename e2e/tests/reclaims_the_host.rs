@@ -16,9 +16,9 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state),
     promise!(though_a_policy_keeps_its_schedule_on)
         .on_embedded_alone("a policy for every ScheduledMachine would hold others up"),
-    promise!(the_agents_label_and_configuration_come_with_the_commands_and_go_with_them),
-    promise!(the_configuration_goes_with_its_node),
-    promise!(without_the_agents_namespace_the_machine_serves_and_the_lack_is_told)
+    promise!(the_agents_label_and_configuration_exist_while_commands_are_listed),
+    promise!(the_configuration_is_deleted_with_its_node),
+    promise!(without_the_agents_namespace_the_machine_serves_and_the_status_reports_it)
         .on_embedded_alone("needs a cluster without the agent's namespace"),
 ];
 
@@ -225,7 +225,7 @@ async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
     assert!(limit > 7, "{limit} writes");
 }
 
-async fn the_agents_label_and_configuration_come_with_the_commands_and_go_with_them() {
+async fn the_agents_label_and_configuration_exist_while_commands_are_listed() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     namespace(&cluster).await;
@@ -275,7 +275,7 @@ async fn the_agents_label_and_configuration_come_with_the_commands_and_go_with_t
     assert_eq!(agent(&cluster).await, Value::Null);
 }
 
-async fn the_configuration_goes_with_its_node() {
+async fn the_configuration_is_deleted_with_its_node() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     namespace(&cluster).await;
@@ -315,7 +315,7 @@ async fn let_administrate(cluster: &Cluster) {
         .await;
 }
 
-async fn without_the_agents_namespace_the_machine_serves_and_the_lack_is_told() {
+async fn without_the_agents_namespace_the_machine_serves_and_the_status_reports_it() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let_administrate(&cluster).await;
     let path = format!("/api/v1/namespaces/{}", name::SYSTEM_NAMESPACE);

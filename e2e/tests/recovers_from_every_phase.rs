@@ -18,7 +18,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_kill_switch_works_in_every_phase_and_can_be_released)
         .not_kept_with(Contract::V1Beta1, HANGS),
     promise!(a_kind_that_was_misspelt_is_put_right),
-    promise!(what_the_server_refuses_is_told_in_its_words_and_comes_once_it_is_allowed),
+    promise!(what_the_server_rejects_is_reported_with_its_message_and_created_once_it_is_allowed),
     promise!(a_machine_half_made_does_not_outlive_its_window),
 ];
 
@@ -229,7 +229,8 @@ async fn a_kind_that_was_misspelt_is_put_right() {
     assert_eq!(told["status"], "True");
 }
 
-async fn what_the_server_refuses_is_told_in_its_words_and_comes_once_it_is_allowed() {
+async fn what_the_server_rejects_is_reported_with_its_message_and_created_once_it_is_allowed()
+ {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     bring_into(&cluster, "Error").await;

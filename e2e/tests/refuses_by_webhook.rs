@@ -20,7 +20,7 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(the_webhook_says_what_the_policy_says).disruptive(),
+    promise!(the_webhook_answers_as_the_policy_does).disruptive(),
     promise!(an_api_server_refuses_by_the_webhook).disruptive(),
 ];
 
@@ -61,7 +61,7 @@ fn question(rule: &Rule, example: &str) -> Value {
     })
 }
 
-async fn the_webhook_says_what_the_policy_says() {
+async fn the_webhook_answers_as_the_policy_does() {
     let cluster = Cluster::start(instant(NOW)).await;
     cluster.apply(&crd::render_without_rules()).await;
     let by_policy = |refused: &str| refused.contains(": ValidatingAdmissionPolicy '");

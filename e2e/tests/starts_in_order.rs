@@ -10,14 +10,14 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] =
-    &[promise!(high_priorities_start_first_and_leave_last)
+    &[promise!(high_priorities_start_first_and_stop_last)
         .on_embedded_alone("dates every request of a limited operator")];
 
 /// Names and priorities.
 const MACHINES: [(&str, u8); 5] =
     [("a", 10), ("b", 200), ("c", 50), ("d", 255), ("e", 0)];
 
-async fn high_priorities_start_first_and_leave_last() {
+async fn high_priorities_start_first_and_stop_last() {
     let cluster = Cluster::start(instant("2026-03-06T13:50:00Z")).await;
     cluster.add_cluster().await;
     for (name, priority) in MACHINES {

@@ -12,7 +12,7 @@ use crate::promise::{Promise, promise};
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied),
-    promise!(a_taint_that_somebody_removes_comes_back_by_the_nodes_own_event),
+    promise!(a_removed_taint_is_restored_by_the_event_of_the_node),
     promise!(an_admins_taint_of_the_same_key_is_never_touched),
     promise!(a_forged_record_on_the_node_removes_no_taint_of_an_administrator),
     promise!(taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_lost),
@@ -95,7 +95,7 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     assert_eq!(cluster.operator_told("nodes").len(), 3);
 }
 
-async fn a_taint_that_somebody_removes_comes_back_by_the_nodes_own_event() {
+async fn a_removed_taint_is_restored_by_the_event_of_the_node() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&tainted()).await;

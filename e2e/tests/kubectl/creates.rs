@@ -11,20 +11,20 @@ const WHY: &str = "is about the roles and accounts that the embedded server star
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(what_kubectl_makes_from_words_is_made)
+    promise!(what_kubectl_create_generates_is_created)
         .with_kubectl()
         .on_embedded_alone(WHY),
-    promise!(kubectl_says_who_one_is_and_what_one_may_do)
+    promise!(kubectl_auth_answers_whoami_and_can_i)
         .with_kubectl()
         .on_embedded_alone(WHY),
-    promise!(a_token_that_kubectl_asks_for_opens_the_door_for_its_account)
+    promise!(a_token_that_kubectl_creates_authenticates_its_account)
         .with_kubectl()
         .on_embedded_alone(WHY),
 ];
 
 const NOW: &str = "2026-03-06T15:00:00Z";
 
-async fn what_kubectl_makes_from_words_is_made() {
+async fn what_kubectl_create_generates_is_created() {
     let session = Session::start(NOW).await;
     let create = async |words: &str| session.kubectl(&format!("create {words}")).await;
     assert_snapshot!(create("namespace team").await, @"namespace/team created");
@@ -99,7 +99,7 @@ async fn what_kubectl_makes_from_words_is_made() {
     );
 }
 
-async fn kubectl_says_who_one_is_and_what_one_may_do() {
+async fn kubectl_auth_answers_whoami_and_can_i() {
     let session = Session::start(NOW).await;
     for words in [
         "create role reader --verb=get,list --resource=configmaps",
@@ -164,7 +164,7 @@ async fn kubectl_says_who_one_is_and_what_one_may_do() {
     );
 }
 
-async fn a_token_that_kubectl_asks_for_opens_the_door_for_its_account() {
+async fn a_token_that_kubectl_creates_authenticates_its_account() {
     let session = Session::start(NOW).await;
     let token = session.kubectl("create token default --duration=20m").await;
     assert_eq!(token.split('.').count(), 3, "{token}");

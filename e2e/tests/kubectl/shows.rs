@@ -10,8 +10,8 @@ use crate::promise::{Promise, promise};
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(get_shows_what_matters_in_columns).with_kubectl(),
-    promise!(explain_tells_what_a_field_means).with_kubectl(),
-    promise!(describe_tells_the_whole_story).with_kubectl(),
+    promise!(explain_shows_the_description_of_a_field).with_kubectl(),
+    promise!(describe_shows_spec_status_and_events).with_kubectl(),
 ];
 
 async fn get_shows_what_matters_in_columns() {
@@ -43,7 +43,7 @@ async fn get_shows_what_matters_in_columns() {
     "#);
 }
 
-async fn explain_tells_what_a_field_means() {
+async fn explain_shows_the_description_of_a_field() {
     let session = Session::start(WITHIN).await;
     assert_snapshot!(session.kubectl("explain scheduledmachine.spec.schedule").await, @r"
     GROUP:      5spot.finos.org
@@ -108,7 +108,7 @@ fn lasting(description: &str) -> String {
     lines.collect()
 }
 
-async fn describe_tells_the_whole_story() {
+async fn describe_shows_spec_status_and_events() {
     let session = Session::with_worker(WITHIN).await;
     session.cluster.pass_to("2026-03-06T15:30:00Z").await;
     let description = session.kubectl("describe sm worker").await;

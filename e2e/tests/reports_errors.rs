@@ -17,16 +17,16 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_node_that_is_not_ready_any_more_is_told_and_stays),
-    promise!(an_invalid_schedule_that_got_past_admission_moves_nothing).disruptive(),
+    promise!(a_node_that_is_no_longer_ready_is_reported_and_stays),
+    promise!(an_invalid_schedule_that_got_past_admission_changes_nothing).disruptive(),
     promise!(without_a_kubeconfig_cluster_api_drains),
-    promise!(a_kubeconfig_that_goes_before_its_cluster_is_tried_again_holds_nothing_up)
+    promise!(a_kubeconfig_deleted_before_its_cluster_blocks_nothing)
         .on_embedded_alone("needs a clock that stops while events are unread"),
-    promise!(a_removal_that_hangs_is_told_after_ten_minutes_and_waited_for),
+    promise!(a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for),
     promise!(a_machine_that_its_health_check_gave_up_is_replaced),
-    promise!(each_change_of_phase_is_told_once_as_an_event)
+    promise!(each_change_of_phase_is_one_event)
         .on_embedded_alone("dates events to the second, and lets them expire"),
-    promise!(an_object_that_makes_no_sense_is_told_so_and_moves_nothing)
+    promise!(an_invalid_object_is_reported_and_changes_nothing)
         .disruptive()
         .on_embedded_alone("loosens the definition that all others rely on"),
 ];
@@ -41,7 +41,7 @@ async fn reason(cluster: &Cluster, kind: &str) -> Value {
     condition(&status, kind)["reason"].clone()
 }
 
-async fn a_node_that_is_not_ready_any_more_is_told_and_stays() {
+async fn a_node_that_is_no_longer_ready_is_reported_and_stays() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
@@ -72,7 +72,7 @@ async fn a_node_that_is_not_ready_any_more_is_told_and_stays() {
     );
 }
 
-async fn an_invalid_schedule_that_got_past_admission_moves_nothing() {
+async fn an_invalid_schedule_that_got_past_admission_changes_nothing() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
@@ -138,7 +138,7 @@ impl Proxy for LosesNode {
     }
 }
 
-async fn a_kubeconfig_that_goes_before_its_cluster_is_tried_again_holds_nothing_up() {
+async fn a_kubeconfig_deleted_before_its_cluster_blocks_nothing() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let proxy = Arc::new(LosesNode::default());
     let _operator = cluster.operator_behind(proxy.clone(), |_| {});
@@ -152,7 +152,7 @@ async fn a_kubeconfig_that_goes_before_its_cluster_is_tried_again_holds_nothing_
     cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
-async fn a_removal_that_hangs_is_told_after_ten_minutes_and_waited_for() {
+async fn a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -232,7 +232,7 @@ async fn events(cluster: &Cluster) -> Vec<String> {
         .collect()
 }
 
-async fn each_change_of_phase_is_told_once_as_an_event() {
+async fn each_change_of_phase_is_one_event() {
     let cluster = Cluster::start(instant("2026-03-06T13:59:00Z")).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
@@ -258,7 +258,7 @@ async fn each_change_of_phase_is_told_once_as_an_event() {
     );
 }
 
-async fn an_object_that_makes_no_sense_is_told_so_and_moves_nothing() {
+async fn an_invalid_object_is_reported_and_changes_nothing() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;

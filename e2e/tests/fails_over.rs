@@ -19,8 +19,7 @@ const REPLICAS: &str = "needs the audit log of each replica at its instants";
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_second_of_two_acts_on_every_machine_when_the_leader_crashes)
         .on_embedded_alone(REPLICAS),
-    promise!(a_leader_that_is_told_to_stop_hands_over_at_once)
-        .on_embedded_alone(REPLICAS),
+    promise!(a_leader_that_stops_releases_its_lease_at_once).on_embedded_alone(REPLICAS),
     promise!(a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can)
         .on_embedded_alone(REPLICAS),
     promise!(an_operator_of_the_same_name_waits_for_the_first_to_end)
@@ -116,7 +115,7 @@ async fn the_second_of_two_acts_on_every_machine_when_the_leader_crashes() {
     assert_eq!(phases(&cluster, 5).await, ["Inactive"; 5]);
 }
 
-async fn a_leader_that_is_told_to_stop_hands_over_at_once() {
+async fn a_leader_that_stops_releases_its_lease_at_once() {
     let cluster = with_machines(3).await;
     let leader = cluster.candidate("a");
     cluster.pass_until(at("13:57:00")).await;

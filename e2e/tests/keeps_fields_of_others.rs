@@ -14,7 +14,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(finalizers_and_conditions_of_others_stay),
     promise!(a_condition_that_stays_as_it_was_keeps_its_time),
-    promise!(references_go_with_the_machine_and_come_anew_with_the_next),
+    promise!(references_are_removed_with_the_machine_and_set_with_the_next),
 ];
 
 const THEIRS: &str = "example.com/theirs";
@@ -94,7 +94,7 @@ async fn a_condition_that_stays_as_it_was_keeps_its_time() {
     assert_eq!(ready["observedGeneration"], after["metadata"]["generation"]);
 }
 
-async fn references_go_with_the_machine_and_come_anew_with_the_next() {
+async fn references_are_removed_with_the_machine_and_set_with_the_next() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     let mut worker = scheduled_machine("worker");

@@ -10,9 +10,9 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(the_older_one_is_told_timeouts_as_text_and_versions_in_references)
+    promise!(the_older_one_gets_timeouts_as_text_and_versions_in_references)
         .with_contract(Contract::V1Beta1),
-    promise!(the_newer_one_is_told_timeouts_in_seconds_and_groups_in_references)
+    promise!(the_newer_one_gets_timeouts_in_seconds_and_groups_in_references)
         .with_contract(Contract::V1Beta2),
     promise!(a_machine_made_by_the_newer_one_is_read_by_the_older)
         .with_contract(Contract::V1Beta2)
@@ -64,7 +64,7 @@ async fn opens_and_closes(contract: Contract) -> Value {
     machine["spec"].clone()
 }
 
-async fn the_older_one_is_told_timeouts_as_text_and_versions_in_references() {
+async fn the_older_one_gets_timeouts_as_text_and_versions_in_references() {
     let spec = opens_and_closes(Contract::V1Beta1).await;
     let timeout: jiff::SignedDuration =
         spec["nodeDrainTimeout"].as_str().unwrap().parse().unwrap();
@@ -73,7 +73,7 @@ async fn the_older_one_is_told_timeouts_as_text_and_versions_in_references() {
     assert_eq!(*api_version, "infrastructure.cluster.x-k8s.io/v1beta1");
 }
 
-async fn the_newer_one_is_told_timeouts_in_seconds_and_groups_in_references() {
+async fn the_newer_one_gets_timeouts_in_seconds_and_groups_in_references() {
     let spec = opens_and_closes(Contract::V1Beta2).await;
     assert_eq!(spec["deletion"]["nodeDrainTimeoutSeconds"], 90);
     let group = &spec["infrastructureRef"]["apiGroup"];

@@ -14,7 +14,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_grace_of_a_minute_and_a_half_ends_on_the_second),
     promise!(a_grace_beyond_a_day_that_got_past_admission_is_a_day).disruptive(),
-    promise!(a_grace_that_nobody_can_read_is_the_usual_one).disruptive(),
+    promise!(a_grace_that_cannot_be_parsed_is_the_default).disruptive(),
     promise!(a_disabled_machine_with_an_hour_of_grace_stays_beyond_it),
     promise!(a_night_that_begins_on_a_friday_is_the_fridays_hours),
     promise!(every_shipped_example_keeps_its_word)
@@ -84,7 +84,7 @@ async fn a_grace_beyond_a_day_that_got_past_admission_is_a_day() {
     cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
-async fn a_grace_that_nobody_can_read_is_the_usual_one() {
+async fn a_grace_that_cannot_be_parsed_is_the_default() {
     let (cluster, _operator) = past_admission("1.5m").await;
     leaves_at(&cluster, "2026-03-06T23:05:00Z").await;
 }

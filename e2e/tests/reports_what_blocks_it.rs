@@ -13,12 +13,12 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(why_a_host_does_not_join_is_in_the_message)
         .on_embedded_alone("its provider reports failures as k0smotron does"),
-    promise!(a_clean_up_that_cannot_begin_is_in_the_message_and_goes_on_with_the_key)
+    promise!(a_clean_up_that_cannot_begin_is_in_the_message_and_continues_with_the_key)
         .on_embedded_alone("its provider reports failures as k0smotron does"),
     promise!(a_host_that_is_tried_once_is_gone_from_the_api_alone)
         .on_embedded_alone("its provider lets go of a host that does not answer"),
-    promise!(a_failure_that_is_reported_while_a_machine_goes_is_in_the_message),
-    promise!(a_drain_that_is_cut_off_is_told_until_the_next_activation),
+    promise!(a_failure_reported_during_a_shutdown_is_in_the_message),
+    promise!(a_drain_that_is_cut_off_is_reported_until_the_next_activation),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
@@ -76,7 +76,7 @@ async fn why_a_host_does_not_join_is_in_the_message() {
     }
 }
 
-async fn a_clean_up_that_cannot_begin_is_in_the_message_and_goes_on_with_the_key() {
+async fn a_clean_up_that_cannot_begin_is_in_the_message_and_continues_with_the_key() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let cluster = Cluster::with_contract(instant(BEFORE_CLOSING), contract).await;
         let _operator = cluster.operator();
@@ -116,7 +116,7 @@ async fn a_host_that_is_tried_once_is_gone_from_the_api_alone() {
     }
 }
 
-async fn a_failure_that_is_reported_while_a_machine_goes_is_in_the_message() {
+async fn a_failure_reported_during_a_shutdown_is_in_the_message() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -143,7 +143,7 @@ async fn a_failure_that_is_reported_while_a_machine_goes_is_in_the_message() {
     cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
-async fn a_drain_that_is_cut_off_is_told_until_the_next_activation() {
+async fn a_drain_that_is_cut_off_is_reported_until_the_next_activation() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;

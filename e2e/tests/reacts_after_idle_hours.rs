@@ -9,9 +9,9 @@ use crate::promise::{Promise, promise};
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_edge_after_a_weekend_is_met_on_the_second),
-    promise!(a_change_after_hours_is_acted_on_with_no_time_passing),
-    promise!(what_the_node_tells_after_hours_is_heard_with_no_time_passing),
-    promise!(a_machine_that_is_new_after_hours_is_made_with_no_time_passing),
+    promise!(a_change_after_idle_hours_is_reconciled_at_once),
+    promise!(a_change_of_the_node_after_idle_hours_is_reconciled_at_once),
+    promise!(a_machine_created_after_idle_hours_is_reconciled_at_once),
 ];
 
 async fn an_edge_after_a_weekend_is_met_on_the_second() {
@@ -40,7 +40,7 @@ async fn an_edge_after_a_weekend_is_met_on_the_second() {
         .await;
 }
 
-async fn a_change_after_hours_is_acted_on_with_no_time_passing() {
+async fn a_change_after_idle_hours_is_reconciled_at_once() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -56,7 +56,7 @@ async fn a_change_after_hours_is_acted_on_with_no_time_passing() {
     cluster.release(&machine).await;
 }
 
-async fn what_the_node_tells_after_hours_is_heard_with_no_time_passing() {
+async fn a_change_of_the_node_after_idle_hours_is_reconciled_at_once() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     let mut worker = scheduled_machine("worker");
@@ -72,7 +72,7 @@ async fn what_the_node_tells_after_hours_is_heard_with_no_time_passing() {
     assert_eq!(cluster.clock().now(), now);
 }
 
-async fn a_machine_that_is_new_after_hours_is_made_with_no_time_passing() {
+async fn a_machine_created_after_idle_hours_is_reconciled_at_once() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;

@@ -20,7 +20,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("counts every read of a whole day"),
     promise!(a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports)
         .on_embedded_alone("counts every write of a whole day"),
-    promise!(a_day_in_a_crowd_of_which_all_news_comes_late_costs_no_more)
+    promise!(a_day_among_many_machines_with_late_events_costs_no_more)
         .on_embedded_alone("holds up every event on the operator's clock"),
     promise!(
         a_clock_edge_costs_two_reads_and_three_creates_until_the_last_machine_is_made
@@ -295,7 +295,7 @@ impl Busy {
     }
 }
 
-async fn a_day_in_a_crowd_of_which_all_news_comes_late_costs_no_more() {
+async fn a_day_among_many_machines_with_late_events_costs_no_more() {
     let names: Vec<String> = (0..20).map(|number| format!("worker-{number}")).collect();
     let cluster = Cluster::start(instant("2026-03-06T12:00:00Z")).await;
     cluster.add_cluster().await;

@@ -15,7 +15,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(without_its_cluster),
     promise!(without_the_kind_that_it_names),
     promise!(in_service_with_taints_and_the_agent),
-    promise!(while_a_budget_holds_up_its_leaving),
+    promise!(while_a_disruption_budget_blocks_its_drain),
     promise!(outside_its_window),
     promise!(switched_off),
     promise!(killed),
@@ -93,7 +93,7 @@ async fn in_service_with_taints_and_the_agent() {
     rests(&cluster, &operator).await;
 }
 
-async fn while_a_budget_holds_up_its_leaving() {
+async fn while_a_disruption_budget_blocks_its_drain() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;

@@ -15,9 +15,9 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(in_the_foreground),
     promise!(even_where_orphans_were_asked_for),
     promise!(one_without_a_machine_is_gone_at_once),
-    promise!(a_namespace_that_is_deleted_takes_its_machine_along),
-    promise!(a_machine_that_is_left_behind_is_counted_and_told_of),
-    promise!(a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else),
+    promise!(deleting_the_namespace_removes_the_machine),
+    promise!(a_machine_that_is_left_behind_is_counted_and_reported),
+    promise!(a_day_later_the_finalizer_is_removed_only_where_that_is_requested),
 ];
 
 async fn leaves_with(propagation: &str) {
@@ -88,7 +88,7 @@ async fn one_without_a_machine_is_gone_at_once() {
     cluster.wait_until_gone(&worker, before).await;
 }
 
-async fn a_namespace_that_is_deleted_takes_its_machine_along() {
+async fn deleting_the_namespace_removes_the_machine() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     cluster.add_namespace("team-a").await;
     let _operator = cluster.operator();
@@ -120,7 +120,7 @@ async fn a_namespace_that_is_deleted_takes_its_machine_along() {
     cluster.wait_until_gone(namespace, limit).await;
 }
 
-async fn a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else() {
+async fn a_day_later_the_finalizer_is_removed_only_where_that_is_requested() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let patient = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -140,7 +140,7 @@ async fn a_day_later_the_finalizer_goes_where_that_is_asked_for_and_nowhere_else
     cluster.release(&infrastructure).await;
 }
 
-async fn a_machine_that_is_left_behind_is_counted_and_told_of() {
+async fn a_machine_that_is_left_behind_is_counted_and_reported() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;

@@ -12,10 +12,10 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_forged_status_of_a_machine_in_service_leads_nowhere),
-    promise!(a_forged_status_of_a_machine_that_is_gone_leads_nowhere),
-    promise!(a_decoy_machine_leads_to_no_node),
-    promise!(a_node_that_two_machines_claim_is_touched_by_neither),
+    promise!(a_forged_status_of_an_active_machine_changes_nothing),
+    promise!(a_forged_status_of_a_removed_machine_changes_nothing),
+    promise!(a_forged_machine_changes_no_node),
+    promise!(a_node_that_two_machines_claim_is_not_changed),
 ];
 
 /// A Node and two objects of a provider that belong to somebody else; the Node asks to be
@@ -82,7 +82,7 @@ async fn forge(cluster: &Cluster, status: &Value) {
     cluster.patch(&path, status).await;
 }
 
-async fn a_forged_status_of_a_machine_in_service_leads_nowhere() {
+async fn a_forged_status_of_an_active_machine_changes_nothing() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
@@ -111,7 +111,7 @@ async fn a_forged_status_of_a_machine_in_service_leads_nowhere() {
     assert_eq!(told_bystanders(&cluster), [""; 0]);
 }
 
-async fn a_forged_status_of_a_machine_that_is_gone_leads_nowhere() {
+async fn a_forged_status_of_a_removed_machine_changes_nothing() {
     let cluster = Cluster::start(instant("2026-03-06T23:10:00Z")).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
@@ -188,7 +188,7 @@ async fn claim(cluster: &Cluster, name: &str, node: &Value) {
         .await;
 }
 
-async fn a_node_that_two_machines_claim_is_touched_by_neither() {
+async fn a_node_that_two_machines_claim_is_not_changed() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -212,7 +212,7 @@ async fn a_node_that_two_machines_claim_is_touched_by_neither() {
     assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
 }
 
-async fn a_decoy_machine_leads_to_no_node() {
+async fn a_forged_machine_changes_no_node() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     let node = bystanders(&cluster).await;

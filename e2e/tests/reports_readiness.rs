@@ -17,11 +17,11 @@ use crate::promise::{Promise, promise};
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(nobody_is_ready_before_all_is_listed),
-    promise!(nobody_is_ready_without_the_definition)
+    promise!(no_replica_is_ready_before_everything_is_listed),
+    promise!(no_replica_is_ready_without_the_definition)
         .on_embedded_alone("takes the definition, and all that is of it, from everybody"),
-    promise!(nobody_is_ready_while_the_server_is_away),
-    promise!(the_metrics_that_dashboards_know_are_there_and_bounded),
+    promise!(no_replica_is_ready_while_the_server_is_away),
+    promise!(the_metrics_of_the_dashboards_exist_and_are_bounded),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
@@ -32,7 +32,7 @@ fn readiness(instruments: &Instruments) -> (u16, String) {
     (answer.code, answer.body)
 }
 
-async fn nobody_is_ready_before_all_is_listed() {
+async fn no_replica_is_ready_before_everything_is_listed() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let operator = cluster.operator();
     let (code, told) = readiness(operator.instruments());
@@ -56,7 +56,7 @@ async fn nobody_is_ready_before_all_is_listed() {
     assert_eq!(stranger.code, 404);
 }
 
-async fn nobody_is_ready_without_the_definition() {
+async fn no_replica_is_ready_without_the_definition() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let operator = cluster.operator();
     cluster.settle().await;
@@ -86,7 +86,7 @@ async fn nobody_is_ready_without_the_definition() {
     assert_eq!(readiness(operator.instruments()).0, 200);
 }
 
-async fn nobody_is_ready_while_the_server_is_away() {
+async fn no_replica_is_ready_while_the_server_is_away() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let gate = Gate::default();
     let operator = cluster.operator_behind(Arc::new(gate.clone()), |_| {});
@@ -135,7 +135,7 @@ const KNOWN: [&str; 12] = [
     "fivespot_finalizer_cleanup_timeouts_total",
 ];
 
-async fn the_metrics_that_dashboards_know_are_there_and_bounded() {
+async fn the_metrics_of_the_dashboards_exist_and_are_bounded() {
     for known in KNOWN {
         assert!(METRICS.iter().any(|row| row.name == known), "{known}");
     }
