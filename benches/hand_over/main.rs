@@ -10,7 +10,7 @@
 //! which one leads: the leader is killed, and every machine is then switched off. Then three
 //! shards, and all machines switched on; one shard is killed, all switched off; one is added,
 //! all switched on. Each operator is a user of its own in the audit log (kubeconfigs that
-//! impersonate), which tells who wrote for which machine. Ends with 1 if a machine was not
+//! impersonate), which shows who wrote for which machine. Ends with 1 if a machine was not
 //! acted on within 20 s of a death, or if two wrote for one machine by turns.
 
 mod cast;

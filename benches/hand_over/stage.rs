@@ -24,7 +24,7 @@ type Writes = BTreeMap<String, Vec<Write>>;
 const LOOK: Duration = Duration::from_millis(200);
 const LOOKS: usize = 600;
 
-/// A namespace with machines that are never wanted: what they are told about themselves is
+/// A namespace with machines that are never wanted: what is reported about them is
 /// what is measured.
 pub(crate) struct Stage {
     home: benches::Stage,
@@ -75,7 +75,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until every machine is told to be in that phase.
+    /// Waits until every machine is reported as in that phase.
     pub(crate) async fn wait_for_phase(
         &self,
         phase: &str,
@@ -95,7 +95,7 @@ impl Stage {
     }
 
     /// The operators' writes for each machine since that place in the log, in order. Events are
-    /// told, not relied on.
+    /// reported, not relied on.
     fn writes(&self, from: u64) -> Result<Writes, Box<dyn Error + Send + Sync>> {
         let mut writes = Writes::new();
         for entry in self.log.since(from)? {

@@ -85,7 +85,7 @@ impl Child {
         })
     }
 
-    /// Where it tells of its health.
+    /// Where it reports its health.
     pub(crate) fn health(&self) -> SocketAddr {
         self.health
     }

@@ -45,12 +45,12 @@ impl Management {
     /// a kubeconfig at that path.
     pub(crate) async fn start(kubeconfig: &Path) -> Result<Self, Failure> {
         let created: Arc<Mutex<Vec<Timestamp>>> = Arc::default();
-        let heard = created.clone();
+        let seen = created.clone();
         let mut options = Options::new(Clock::system());
         options.audit = Some(Audit::new(move |event: &AuditEvent| {
             let is_machine = event.resource == "machines" && event.subresource.is_empty();
             if event.verb == "create" && is_machine && event.code == 201 {
-                let mut created = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut created = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 created.push(event.at);
             }
         }));

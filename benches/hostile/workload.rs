@@ -63,7 +63,7 @@ impl Workload {
             while let Ok((stream, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
-                    // A client that goes away has heard enough.
+                    // A client that goes away has received enough.
                     let _ = converse(acceptor.accept(stream).await?, mood).await;
                     Ok::<_, io::Error>(())
                 });
@@ -81,19 +81,19 @@ async fn converse<S>(mut stream: S, mood: Mood) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     loop {
         let end = loop {
-            let end = heard.windows(4).position(|four| four == b"\r\n\r\n");
+            let end = received.windows(4).position(|four| four == b"\r\n\r\n");
             if let Some(end) = end {
                 break end + 4;
             }
-            if stream.read_buf(&mut heard).await? == 0 {
+            if stream.read_buf(&mut received).await? == 0 {
                 return Ok(());
             }
         };
-        let head = String::from_utf8_lossy(&heard[..end]).into_owned();
-        heard.drain(..end);
+        let head = String::from_utf8_lossy(&received[..end]).into_owned();
+        received.drain(..end);
         let line = head.lines().next().unwrap_or_default();
         answer(&mut stream, mood, line).await?;
     }

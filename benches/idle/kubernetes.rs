@@ -88,7 +88,7 @@ fn start(
     child.map_err(|error| format!("{}: {error}", args.operator.display()).into())
 }
 
-/// Waits until every machine is told to be Inactive.
+/// Waits until every machine is reported as Inactive.
 async fn settle(
     stage: &Stage,
     machines: usize,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Makes a namespace with so many ScheduledMachines, none of them wanted for days; starts two
-//! operators with leader election; waits until each machine is told to be Inactive; and then
+//! operators with leader election; waits until each machine is reported as Inactive; and then
 //! counts for so long. Ends with 1 if there was any request but watches and renewals of the
 //! Lease. `--backend embedded` does the same on a virtual clock, with one operator.
 

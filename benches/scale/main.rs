@@ -124,7 +124,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if let Err(error) = tell(&args, &report) {
+    if let Err(error) = print(&args, &report) {
         eprintln!("error: {error}");
         return ExitCode::from(2);
     }
@@ -147,7 +147,7 @@ async fn unless_broken_off<T>(
 }
 
 /// Prints the report, and keeps it where that is asked for.
-fn tell(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
+fn print(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
     keep(args, report)?;
     match args.output {
         Output::Text => print!("{report}"),

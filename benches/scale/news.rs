@@ -25,7 +25,7 @@ const REPEATED: [&str; 2] = ["MachineReady", "NodeAccess"];
 const STILL: Duration = Duration::from_mins(4);
 
 /// How often is said how far it is.
-const TOLD: Duration = Duration::from_secs(15);
+const PROGRESS: Duration = Duration::from_secs(15);
 
 /// How many writes of a status changed the same things, by what they changed.
 pub(crate) type Changes = BTreeMap<String, usize>;
@@ -86,15 +86,15 @@ impl News {
         self.seen.changes.take()
     }
 
-    /// Waits until so many are told to be in that phase, and says how far it is. Fails when
+    /// Waits until so many are reported as in that phase, and says how far it is. Fails when
     /// nothing comes nearer.
     pub(crate) async fn settle(
         &self,
         phase: &str,
         machines: usize,
     ) -> Result<(), Failure> {
-        let mut told = tokio::time::interval(TOLD);
-        told.reset();
+        let mut progress = tokio::time::interval(PROGRESS);
+        progress.reset();
         let mut still = pin!(tokio::time::sleep(STILL));
         loop {
             let there = self.in_phase(phase);
@@ -108,10 +108,10 @@ impl News {
                 () = self.seen.changed.notified() => {
                     still.as_mut().reset(Instant::now() + STILL);
                 }
-                _ = told.tick() => eprintln!("  {there} of {machines} {phase}"),
+                _ = progress.tick() => eprintln!("  {there} of {machines} {phase}"),
                 () = &mut still => {
-                    let told = format!("{there} of {machines} are {phase}, and none changes");
-                    return Err(told.into());
+                    let progress = format!("{there} of {machines} are {phase}, and none changes");
+                    return Err(progress.into());
                 }
             }
         }
@@ -185,7 +185,7 @@ impl Seen {
     }
 }
 
-/// The phase that a status tells; empty where it tells none.
+/// The phase of a status; empty where it has none.
 fn phase(status: &Value) -> &str {
     status["phase"].as_str().unwrap_or_default()
 }

@@ -141,7 +141,7 @@ impl Play<'_> {
         self.quiet().await?;
         self.report.opening.add(&Span::of(&self.log.since(from)?));
         self.report.open = Some(self.operator.taken()?);
-        self.report.told_opening = self.news.take();
+        self.report.changes_opening = self.news.take();
         self.keep()?;
 
         let from = self.log.length()?;
@@ -151,7 +151,7 @@ impl Play<'_> {
         self.quiet().await?;
         self.report.closing = Span::of(&self.log.since(from)?);
         self.report.closed = Some(self.operator.taken()?);
-        self.report.told_closing = self.news.take();
+        self.report.changes_closing = self.news.take();
         self.report.count_news();
         self.keep()?;
 

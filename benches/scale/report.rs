@@ -39,9 +39,9 @@ pub(crate) struct Report {
     /// From the closing edge until all are gone.
     pub(crate) closing: Span,
     /// What the status writes of the opening changed.
-    pub(crate) told_opening: Changes,
+    pub(crate) changes_opening: Changes,
     /// The same of the closing.
-    pub(crate) told_closing: Changes,
+    pub(crate) changes_closing: Changes,
     /// How many status writes of both merely repeat what Cluster API and the workload cluster
     /// report.
     news: usize,
@@ -88,8 +88,8 @@ impl Report {
             again_seconds: None,
             floor_again_seconds: None,
             created: 0,
-            told_opening: Changes::new(),
-            told_closing: Changes::new(),
+            changes_opening: Changes::new(),
+            changes_closing: Changes::new(),
             news: 0,
             opening: Span::default(),
             closing: Span::default(),
@@ -108,8 +108,8 @@ impl Report {
 
     /// Counts which of the status writes merely repeat others' reports.
     pub(crate) fn count_news(&mut self) {
-        let told = [&self.told_opening, &self.told_closing];
-        self.news = told.into_iter().map(news::repeating).sum();
+        let changes = [&self.changes_opening, &self.changes_closing];
+        self.news = changes.into_iter().map(news::repeating).sum();
     }
 
     fn each(&self, count: usize) -> f64 {
@@ -155,16 +155,16 @@ impl fmt::Display for Report {
                 )?;
             }
         }
-        for (what, span, told) in [
-            ("open", &self.opening, &self.told_opening),
-            ("close", &self.closing, &self.told_closing),
+        for (what, span, changes) in [
+            ("open", &self.opening, &self.changes_opening),
+            ("close", &self.closing, &self.changes_closing),
         ] {
             writeln!(f, "\nto {what}, per machine")?;
             for (kind, count) in span.kinds() {
                 writeln!(f, "  {kind:<44} {:>8.2}", self.each(count))?;
             }
             writeln!(f, "  what the writes of the status changed")?;
-            for (what, count) in told {
+            for (what, count) in changes {
                 writeln!(f, "    {:>6.2} {what}", self.each(*count))?;
             }
         }

@@ -13,7 +13,7 @@ use crate::operator::is_operator;
 /// Requests of the operator, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// How often, by verb and resource, and by the code of the answer where that tells of no
+    /// How often, by verb and resource, and by the code of the answer where that is no
     /// success.
     requests: BTreeMap<String, usize>,
     /// How many were answered with 429.
@@ -87,7 +87,7 @@ impl Span {
     }
 }
 
-/// With what they come to, so that whoever reads a record need not tell requests apart.
+/// With what they come to, so that whoever reads a record need not distinguish requests.
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut span = serializer.serialize_struct("Span", 4)?;
@@ -176,16 +176,16 @@ mod tests {
     }
 
     #[test]
-    fn a_record_tells_reads_from_writes_and_what_idling_takes_from_the_rest() {
-        let mut told = entry(USER, "patch", "scheduledmachines", 200);
-        told.subresource = "status".to_owned();
+    fn a_record_separates_reads_writes_and_idle_requests() {
+        let mut recorded = entry(USER, "patch", "scheduledmachines", 200);
+        recorded.subresource = "status".to_owned();
         let entries = [
             entry(USER, "get", "machines", 200),
             entry(USER, "list", "nodes", 200),
             entry(USER, "watch", "nodes", 200),
             entry(USER, "update", "leases", 200),
             entry(USER, "update", "leases", 409),
-            told,
+            recorded,
         ];
         let record = |entries: &[Entry]| serde_json::to_value(Span::of(entries)).ok();
         let expected = serde_json::json!({

@@ -33,7 +33,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The request of one line, if it tells of one that was answered.
+    /// The request of one line, if that was answered.
     pub fn read(line: &str) -> Option<Self> {
         let event: Value = serde_json::from_str(line).ok()?;
         let text = |pointer: &str| {

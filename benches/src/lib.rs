@@ -1,5 +1,5 @@
 //! What the programs that measure have in common: requests as they are, without a type for each
-//! kind, and the audit log that tells what was asked.
+//! kind, and the audit log of the requests.
 
 mod audit;
 mod stage;

@@ -149,7 +149,7 @@ impl Stage {
         format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines")
     }
 
-    /// How many ScheduledMachines of the namespace are told to be in that phase.
+    /// How many ScheduledMachines of the namespace are reported as in that phase.
     ///
     /// # Errors
     /// The server refuses to list them.

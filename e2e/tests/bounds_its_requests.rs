@@ -321,7 +321,7 @@ async fn a_day_among_many_machines_with_late_events_costs_no_more() {
         let cost = costs[name];
         assert!((9..=13).contains(&cost.own), "{name}: {cost:?}");
     }
-    // Else nothing would have come so late that it was told by itself.
+    // Else nothing would have come so late that it was reported by itself.
     let repeated: usize = costs.values().map(|cost| cost.repeated).sum();
     assert!(repeated > names.len() * 3, "{costs:#?}");
 }

@@ -106,7 +106,7 @@ async fn a_node_that_somebody_else_cordoned_stays_cordoned() {
     assert_in_service(&cluster, &active["status"]["machineRef"]["uid"]).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"]["unschedulable"], true);
-    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("nodes"), [""; 0]);
 }
 
 async fn a_machine_that_is_being_deleted_is_replaced() {
@@ -122,5 +122,5 @@ async fn a_machine_that_is_being_deleted_is_replaced() {
         again["status"]["machineRef"]["uid"],
         active["status"]["machineRef"]["uid"]
     );
-    assert_eq!(cluster.operator_told("machines").len(), 4);
+    assert_eq!(cluster.operator_writes_to("machines").len(), 4);
 }

@@ -150,7 +150,11 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     cluster.hold(&machine).await;
 
     cluster.pass_to("2026-03-06T23:02:59Z").await;
-    assert_eq!(cluster.operator_told("machines").len(), 1, "it was created");
+    assert_eq!(
+        cluster.operator_writes_to("machines").len(),
+        1,
+        "it was created"
+    );
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "ShuttingDown");
     assert!(
@@ -162,7 +166,7 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     );
     cluster.pass_to("2026-03-06T23:03:00Z").await;
     assert_eq!(
-        cluster.operator_told("machines")[1..],
+        cluster.operator_writes_to("machines")[1..],
         [
             "2026-03-06T23:03:00Z patch worker 200",
             "2026-03-06T23:03:00Z delete worker 200",
@@ -176,7 +180,7 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     cluster
         .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:04:00Z"))
         .await;
-    let evictions = cluster.operator_told("pods/eviction");
+    let evictions = cluster.operator_writes_to("pods/eviction");
     assert!(evictions.len() > 2, "tried again and again: {evictions:?}");
     assert!(evictions.iter().all(|eviction| eviction.ends_with(" 429")));
 }
@@ -212,9 +216,9 @@ async fn pods_that_nobody_can_move_are_not_waited_for() {
         .await;
 
     cluster.pass_to(CLOSING).await;
-    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
     assert_eq!(
-        cluster.operator_told("machines")[1..],
+        cluster.operator_writes_to("machines")[1..],
         [
             "2026-03-06T23:00:00Z patch worker 200",
             "2026-03-06T23:00:00Z delete worker 200",
@@ -237,7 +241,7 @@ async fn a_pod_created_during_the_drain_is_evicted_too() {
     cluster.apply(&pod("second", "log", "worker")).await;
     let limit = instant("2026-03-06T23:04:00Z");
     cluster.wait_until_gone(&pod_path("second"), limit).await;
-    let told = cluster.operator_told("pods/eviction");
+    let told = cluster.operator_writes_to("pods/eviction");
     let is_evicted = |pod: &str| told.iter().any(|line| line.ends_with(pod));
     assert!(is_evicted("create second 201"), "{told:?}");
     assert!(!is_evicted("create first 201"), "{told:?}");
@@ -269,7 +273,7 @@ async fn a_machine_without_a_node_is_removed_at_once() {
     cluster.apply(&scheduled_machine("worker")).await;
     cluster.pass_to(CLOSING).await;
     assert_eq!(
-        cluster.operator_told("machines"),
+        cluster.operator_writes_to("machines"),
         [
             "2026-03-06T22:59:57Z create  201",
             "2026-03-06T23:00:00Z delete worker 200",
@@ -278,7 +282,7 @@ async fn a_machine_without_a_node_is_removed_at_once() {
     cluster
         .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:00:30Z"))
         .await;
-    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("nodes"), [""; 0]);
 }
 
 async fn a_grace_of_nothing_waits_for_nobody() {
@@ -300,7 +304,7 @@ async fn a_grace_of_nothing_waits_for_nobody() {
     assert_ne!(deleted["metadata"]["deletionTimestamp"], Value::Null);
     let annotations = &deleted["metadata"]["annotations"];
     assert!(annotations.get(EXCLUDE_DRAIN).is_some(), "{deleted:#}");
-    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
     cluster.release(&machine).await;
     cluster
         .wait_for_phase("worker", "Inactive", instant("2026-03-06T23:02:00Z"))

@@ -42,7 +42,7 @@ async fn leaves_with(propagation: &str) {
     }
     assert_eq!(cluster.get(&node_path("worker")).await, None);
     assert_eq!(cluster.get(&pod_path("only")).await, None);
-    let evictions = cluster.operator_told("pods/eviction");
+    let evictions = cluster.operator_writes_to("pods/eviction");
     assert!(
         evictions.last().unwrap().ends_with("create only 201"),
         "{evictions:?}"

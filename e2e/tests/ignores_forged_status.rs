@@ -208,8 +208,8 @@ async fn a_node_that_two_machines_claim_is_not_changed() {
     cluster.pass_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
-    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("nodes"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
 }
 
 async fn a_forged_machine_changes_no_node() {

@@ -91,7 +91,7 @@ async fn an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_r
     let active = held(&cluster).await;
     set_kill_switch(&cluster, true).await;
     let held = goes_without_drain(&cluster).await;
-    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
     cluster.release(&held).await;
 
     let limit = instant("2026-03-06T15:05:00Z");
@@ -110,7 +110,7 @@ async fn an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_r
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Terminated");
     assert_eq!(
-        cluster.operator_told("machines").len(),
+        cluster.operator_writes_to("machines").len(),
         3,
         "nothing comes back"
     );

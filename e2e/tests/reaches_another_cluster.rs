@@ -89,7 +89,7 @@ async fn a_role_that_names_the_kubeconfig_of_the_cluster_is_enough() {
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     let access = condition(&active["status"], "NodeAccess");
     assert_eq!(access["reason"], "Connected", "{access}");
-    let told = cluster.operator_told("secrets");
+    let told = cluster.operator_writes_to("secrets");
     assert_eq!(told, [""; 0], "no Secret is written");
     cluster.run_pod("only", "worker").await;
     cluster.pass_to(CLOSING).await;
@@ -97,6 +97,6 @@ async fn a_role_that_names_the_kubeconfig_of_the_cluster_is_enough() {
     cluster.soon(&machine_path("worker"), is_leaving).await;
     let limit = instant("2026-03-06T23:30:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    let evictions = cluster.operator_told("pods/eviction");
+    let evictions = cluster.operator_writes_to("pods/eviction");
     assert!(!evictions.is_empty(), "the Node was drained");
 }

@@ -259,7 +259,7 @@ async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
             "{what}\n  schema:   {by_all}\n  policy:   {by_policy}\n  operator: {by_operator}"
         );
     }
-    assert!(bare.operator_told("machines").is_empty());
+    assert!(bare.operator_writes_to("machines").is_empty());
     table += &decoy::edited().await;
     table += &decoy::edited_while_deleted().await;
     table += &decoy::made_by_others().await;

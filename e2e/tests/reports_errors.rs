@@ -87,7 +87,7 @@ async fn an_invalid_schedule_that_got_past_admission_changes_nothing() {
     assert_eq!(status["phase"], "Error");
     assert_eq!(reason(&cluster, "ScheduleValid").await, "InvalidHours");
     assert_eq!(status["machineRef"], active["status"]["machineRef"]);
-    assert_eq!(cluster.operator_told("machines").len(), 1);
+    assert_eq!(cluster.operator_writes_to("machines").len(), 1);
     let mended = json!({"spec": {"schedule": {"hoursOfDay": ["9-17"]}}});
     cluster.patch(&machine_path("worker"), &mended).await;
     let limit = instant("2026-03-07T12:01:00Z");
@@ -114,7 +114,7 @@ async fn without_a_kubeconfig_cluster_api_drains() {
     assert_ne!(going["metadata"]["deletionTimestamp"], Value::Null);
     let annotations = going["metadata"]["annotations"].to_string();
     assert!(!annotations.contains("exclude"), "{annotations}");
-    assert_eq!(cluster.operator_told("pods/eviction"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
     // At the deadline Cluster API is told to hold back no longer.
     let limit = instant("2026-03-06T23:06:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;

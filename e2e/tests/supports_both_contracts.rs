@@ -56,7 +56,7 @@ async fn opens_and_closes(contract: Contract) -> Value {
     for path in cluster.triple("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
-    let evictions = cluster.operator_told("pods/eviction");
+    let evictions = cluster.operator_writes_to("pods/eviction");
     assert!(
         evictions.last().unwrap().ends_with("create only 201"),
         "{evictions:?}"

@@ -25,7 +25,7 @@ const MOST: usize = 48;
 /// How often the operator has brought something about: what it did to a resource, and how
 /// the server answered.
 fn deeds(cluster: &Cluster, resource: &str, deed: &str) -> usize {
-    let told = cluster.operator_told(resource);
+    let told = cluster.operator_writes_to(resource);
     told.iter().filter(|line| line.contains(deed)).count()
 }
 

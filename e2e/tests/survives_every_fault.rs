@@ -314,7 +314,7 @@ fn ours(keys: &Value) -> Value {
     )
 }
 
-/// Waits, for half an hour at most, until the worker is told to be so; with a fault, everything
+/// Waits, for half an hour at most, until the worker is reported as so; with a fault, everything
 /// takes longer.
 async fn until(cluster: &Cluster, holds: impl Fn(&Value) -> bool) {
     let limit = cluster.within(SignedDuration::from_mins(30));

@@ -78,7 +78,7 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     let told = cluster.soon(&machine_path("worker"), is_told).await;
     let status = &told["status"];
     assert_eq!(status["appliedNodeTaints"].as_array().unwrap().len(), 2);
-    let tainted = cluster.operator_told("nodes");
+    let tainted = cluster.operator_writes_to("nodes");
     assert_eq!(tainted.len(), 1, "{tainted:?}");
 
     let changed = json!([{"key": "workload", "value": "web", "effect": "NoSchedule"}]);
@@ -92,7 +92,7 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     let status = cluster.status("worker").await;
     assert_eq!(status.get("appliedNodeTaints"), None);
     cluster.pass_to("2026-03-06T20:00:00Z").await;
-    assert_eq!(cluster.operator_told("nodes").len(), 3);
+    assert_eq!(cluster.operator_writes_to("nodes").len(), 3);
 }
 
 async fn a_removed_taint_is_restored_by_the_event_of_the_node() {
@@ -152,7 +152,7 @@ async fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
     }}});
     cluster.patch(&node_path("worker"), &forged).await;
     cluster.settle().await;
-    assert_eq!(cluster.operator_told("nodes"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("nodes"), [""; 0]);
     let quarantine = "example.com/quarantine=ir-4711:NoSchedule";
     ask_for(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
     let both = [

@@ -127,13 +127,13 @@ pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
 /// Stops the cluster and waits until it has ended. A cluster that does not run is no error.
 ///
 /// # Errors
-/// The cluster cannot be told.
+/// The state of the cluster is unknown.
 pub(crate) fn down(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     Cluster::new(root, choice).stop()
 }
 
 /// Runs a Kubernetes of its own, without Cluster API and stand-ins, as long as `work` takes,
-/// which is told its kubeconfig.
+/// which is found its kubeconfig.
 ///
 /// # Errors
 /// As for [`up`], or what `work` ends with.

@@ -121,9 +121,11 @@ pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     Ok(total.tally.faults())
 }
 
-/// The numbers of the cases that a run has told, each once.
-fn named(told: &str) -> Vec<u64> {
-    let lines = told.lines().filter_map(|line| line.strip_prefix("case "));
+/// The numbers of the cases that a run has printed, each once.
+fn named(printed: &str) -> Vec<u64> {
+    let lines = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("case "));
     let numbers = lines.filter_map(|line| line.split(':').next()?.parse().ok());
     let numbers: BTreeSet<u64> = numbers.collect();
     numbers.into_iter().collect()
@@ -274,9 +276,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cases_are_named_by_what_a_run_has_told() {
-        let told = "case 7: text of definition\nnoise\ncase 7: run-time cost of writes[1]\n\
+    fn cases_are_named_by_what_a_run_has_printed() {
+        let printed = "case 7: text of definition\nnoise\ncase 7: run-time cost of writes[1]\n\
                     case 3: verdict of policies[0]\ncase x: y\n";
-        assert_eq!(named(told), [3, 7]);
+        assert_eq!(named(printed), [3, 7]);
     }
 }

@@ -40,7 +40,7 @@ usage: cargo xtask <task>
                  compare (needs Go), printing K of those that differ; with --from, those from
                  number I on; with --case, print that one
   differential --among FILE
-                 the same with the cases alone that a run has told on standard error; with
+                 the same with the cases alone that a run has printed on standard error; with
                  --record, only what explains them is kept
   differential --question FILE
                  the same with one question (JSON, as --case prints it)

@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::cluster;
 
 /// The minor that is recorded unless another is asked for: the one whose answers the embedded
-/// server gives unless told otherwise.
+/// server gives by default.
 pub(crate) const MINOR: &str = "1.36";
 
 /// Records the answers of a Kubernetes that is started for it, then measures.

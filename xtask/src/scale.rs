@@ -262,10 +262,10 @@ mod tests {
                    "closed": {"peakKib": 25_600 + 8_800}}),
         ];
         let text = limit(&results);
-        let told = "limit of 256 MiB. By the row that takes the most for each machine, that is \
+        let expected = "limit of 256 MiB. By the row that takes the most for each machine, that is \
                     enough for an opening of 42,000 machines (25 MiB + 5.6 KiB for each), and for \
                     a whole cycle of 26,000 machines (25 MiB + 8.8 KiB for each). ";
-        assert!(text.contains(told), "{text}");
+        assert!(text.contains(expected), "{text}");
         assert!(!limit(&results[..1]).contains("cycle"));
     }
 }

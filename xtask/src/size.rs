@@ -102,7 +102,7 @@ fn faults_of(name: &str, source: &str) -> Faults {
     faults
 }
 
-/// Tests tell stories, and a story may be long.
+/// A test of many steps may be long.
 fn is_test(name: &str) -> bool {
     let mut parts = Path::new(name)
         .components()

@@ -120,7 +120,7 @@ impl Tally {
 }
 
 /// The value with numbers of `format: float` as they are in Kubernetes' own table: 32-bit
-/// floats, of which JSON has only the digits that tell one from the others. (A server that
+/// floats, of which JSON has only the digits that distinguish one from the others. (A server that
 /// reads those digits from a client takes them for a 64-bit float, and so does the engine.)
 fn widened(value: &Value, schema: &Value) -> Value {
     match value {

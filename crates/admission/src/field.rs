@@ -192,7 +192,7 @@ impl FieldError {
         Self::with(path, ErrorKind::NotSupported, Some(value), detail)
     }
 
-    /// The value is longer than `most`; Kubernetes speaks of bytes even where it counts
+    /// The value is longer than `most`; Kubernetes says bytes even where it counts
     /// characters.
     pub fn too_long(path: impl Into<String>, most: u64) -> Self {
         let unit = if most == 1 { "byte" } else { "bytes" };

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_format_tells_good_from_bad() {
+    fn each_format_accepts_good_and_rejects_bad_texts() {
         let rows = [
             ("uri", "https://example.com/a?b", "example.com"),
             ("email", "Jane <jane@example.com>", "jane@"),

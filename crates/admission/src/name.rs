@@ -202,12 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn a_dotted_name_where_one_label_is_wanted_is_told_about_the_dots() {
+    fn a_dotted_name_where_one_label_is_wanted_is_rejected_for_its_dots() {
         assert_eq!(dns_label("a.b"), ["must not contain dots"]);
     }
 
     #[test]
-    fn a_bad_name_is_told_the_rule_with_an_example_and_the_pattern() {
+    fn a_bad_name_is_rejected_with_the_rule_an_example_and_the_pattern() {
         insta::assert_snapshot!(
             dns_subdomain("Bad_Name").join("\n"),
             @r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"

@@ -674,7 +674,7 @@ fn versions_are_shown_with_the_schemas_that_they_do_not_share() {
 }
 
 #[test]
-fn rules_about_a_field_without_a_type_are_told_of_once_and_not_for_a_default() {
+fn rules_about_a_field_without_a_type_are_reported_once_and_not_for_a_default() {
     let rules = json!([{"rule": "true"}]);
     let untyped = json!({"x-kubernetes-preserve-unknown-fields": true,
         "x-kubernetes-validations": rules});
@@ -688,7 +688,7 @@ fn rules_about_a_field_without_a_type_are_told_of_once_and_not_for_a_default() {
 }
 
 #[test]
-fn limits_that_make_no_sense_are_told_with_their_place() {
+fn limits_that_make_no_sense_are_reported_with_their_field() {
     let crd = compile(json!({"type": "object", "properties": {
         "n": {"type": "integer", "multipleOf": 0}, "l": {"type": "array", "maxItems": -1,
         "items": {"type": "string"}}}}));

@@ -230,7 +230,7 @@ fn the_request_is_visible_and_empty_parts_are_absent() {
 }
 
 #[test]
-fn actions_decide_who_hears_about_it() {
+fn actions_decide_who_is_notified() {
     let object = json!({});
     let user = User::default();
     let spec = json!({"validations": [{"expression": "false", "message": "no"}],
@@ -699,10 +699,10 @@ fn neither_messages_nor_audit_annotations_can_ask_the_authorizer() {
         "auditAnnotations": [{"key": "k", "valueExpression": reason}]}));
     insta::assert_snapshot!(annotated.unwrap(), @"widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: expression 'authorizer.path('/healthz').check('get').reason()' resulted in error: no such attribute(s): authorizer");
     // What a variable says to a validation it does not say to a message.
-    let told = message(json!({"variables": [{"name": "why", "expression": reason}],
+    let denied = message(json!({"variables": [{"name": "why", "expression": reason}],
         "validations": [{"expression": "variables.why == ''",
             "messageExpression": "variables.why", "message": "the message beside it"}]}));
-    insta::assert_snapshot!(told.unwrap(), @"widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the message beside it");
+    insta::assert_snapshot!(denied.unwrap(), @"widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the message beside it");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn refuse(schema: &Structural, spec: Value) -> String {
 }
 
 #[test]
-fn every_check_speaks_as_the_api_server() {
+fn every_check_has_the_message_of_the_api_server() {
     let schema = compile(json!({
         "type": "object",
         "required": ["must"],

@@ -40,7 +40,7 @@ fn ours() -> Value {
 }
 
 #[test]
-fn an_expression_that_does_not_fit_is_told_with_the_kind_and_the_place() {
+fn an_expression_that_does_not_fit_is_reported_with_the_kind_and_the_field() {
     let validations = json!([
         {"expression": "object.metadata.labels['team'] == object.spec.clusterName && \
                         object.metadata.ownerReferences[0].controller"},
@@ -50,22 +50,22 @@ fn an_expression_that_does_not_fit_is_told_with_the_kind_and_the_place() {
         {"expression": "variables.schedule.crn == 'x'"},
         {"expression": "object.metadata.managedFields[0].fieldsV1.x == 'a'"},
     ]);
-    let told = |field: &str, warning: &str| {
+    let warning_of = |field: &str, warning: &str| {
         let kind = "5spot.finos.org/v1alpha1, Kind=ScheduledMachine";
         (field.to_owned(), format!("{kind}: {warning}\n"))
     };
     let expected = [
-        told(
+        warning_of(
             "spec.validations[1].expression",
             "ERROR: <input>:1:12: undefined field 'replicas'\n | object.spec.replicas > 1\n \
              | ...........^",
         ),
-        told(
+        warning_of(
             "spec.validations[1].messageExpression",
             "ERROR: <input>:1:7: found no matching overload for '_+_' applied to '(string, \
              timestamp)'\n | 'at ' + object.metadata.creationTimestamp\n | ......^",
         ),
-        told(
+        warning_of(
             "spec.validations[3].expression",
             "ERROR: <input>:1:42: undefined field 'x'\n | \
              object.metadata.managedFields[0].fieldsV1.x == 'a'\n | \

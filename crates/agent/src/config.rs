@@ -16,7 +16,7 @@ const LONGEST_PATTERN: usize = 1024;
 /// The bounds of `poll_interval_ms`.
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
 
-/// What the agent looks for, and how often where the kernel does not tell it.
+/// What the agent looks for, and how often where the kernel does not report them.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The SHA-256 of the text.

@@ -92,7 +92,7 @@ impl Connector {
     /// Process events are not available; the error says why, and what would change that.
     pub async fn subscribe() -> Result<Self, SubscribeError> {
         let socket = open().map_err(subscribe_error)?;
-        // Datagrams to the group reach every listener: the mark tells whose answer it is.
+        // Datagrams to the group reach every listener: the mark shows whose answer it is.
         let mark = std::process::id();
         subscribe(&socket, mark, None)?;
         let mut connector = Self {
@@ -222,7 +222,7 @@ mod tests {
     use crate::detect::with_causes;
     use crate::event::Event;
 
-    /// A connector, where the kernel tells of processes; says that nothing is tested elsewhere.
+    /// A connector, where the kernel reports processes; says that nothing is tested elsewhere.
     async fn subscribed() -> Option<Connector> {
         let connector = Connector::subscribe().await;
         connector

@@ -5,7 +5,7 @@
 
 use crate::proc::Pid;
 
-/// The connector that speaks of processes, `CN_IDX_PROC` and `CN_VAL_PROC`.
+/// The connector that reports processes, `CN_IDX_PROC` and `CN_VAL_PROC`.
 const PROCESSES: [u32; 2] = [1, 1];
 
 /// The netlink header: length, type, flags, sequence, sender.
@@ -30,7 +30,7 @@ const EXIT: u32 = 0x8000_0000;
 /// later) is asked to send, so that it keeps the rest to itself.
 pub(crate) const NAMING: u32 = FORK | EXEC | COMM;
 
-/// What the kernel tells.
+/// What the kernel reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A process has been split off another, of whose names it has copies.
@@ -53,7 +53,7 @@ pub enum Event {
 }
 
 /// The datagram that asks for events, those of `filter` only where the kernel understands that;
-/// the answer bears `mark` plus one.
+/// the answer has `mark` plus one.
 pub fn subscription(mark: u32, filter: Option<u32>) -> Vec<u8> {
     let mut wish = LISTEN.to_ne_bytes().to_vec();
     wish.extend(filter.into_iter().flat_map(u32::to_ne_bytes));
@@ -99,7 +99,7 @@ fn event(message: &[u8]) -> Option<Event> {
     }
     let body = message.get(CONNECTOR_HEADER..)?;
     let particular = |index: usize| word(body, EVENT_HEADER + 4 * index);
-    // A process is told from a thread by its number being its group's.
+    // A process is distinguished from a thread by its number being its group's.
     let process = |first: usize, event: fn(Pid) -> Event| {
         let (thread, process) = (particular(first)?, particular(first + 1)?);
         Some(if thread == process {

@@ -118,7 +118,7 @@ pub enum Error {
     /// No answer in time.
     #[error("the API server did not respond within {} s", REQUEST.as_secs())]
     Slow,
-    /// The host does not tell who it is.
+    /// The host has no machine id.
     #[error("reading the machine ID from {path}")]
     NoIdentity {
         /// The file.
@@ -219,7 +219,7 @@ impl OwnNode {
     /// The API server's refusal, or that this host is not the machine that the Node stands for.
     ///
     /// # Guarantees
-    /// The patch bears the uid of the Node whose machine id was compared: another Node of that
+    /// The patch has the uid of the Node whose machine id was compared: another Node of that
     /// name is not written.
     pub async fn write(
         &self,

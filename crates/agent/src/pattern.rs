@@ -69,7 +69,7 @@ impl Names {
 
     /// Whether `command` is the whole of `comm`, or of what `comm` is the beginning of.
     ///
-    /// Where the arguments still tell the whole name, that decides: two long names may begin
+    /// Where the arguments still have the whole name, that decides: two long names may begin
     /// alike.
     fn is_called(&self, command: &[u8]) -> bool {
         if self.comm == command {

@@ -43,7 +43,7 @@ pub struct Agent {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel does not tell of processes, and scanning was not allowed.
+    /// The kernel does not report processes, and scanning was not allowed.
     #[error("watching processes")]
     Subscribe(#[from] SubscribeError),
     /// Processes cannot be watched any more.

@@ -9,7 +9,7 @@
 //! - [`older`]: what earlier manifests wrote otherwise
 //! - [`lint`]: what is allowed and rarely meant
 //! - [`crd`], [`vap`]: the CRD and the admission policy rendered from them; [`manifest`]: as files
-//! - [`reclaim`]: what the operator and the agent on a node tell each other
+//! - [`reclaim`]: what the operator and the agent on a node exchange
 //! - [`spec_hash`]: the hash of what a machine is made from
 //!
 //! Pure: no client, no clock, no I/O.

@@ -1,11 +1,11 @@
-//! What the operator and the agent on a node tell each other about reclaim: the agent's
+//! What the operator and the agent on a node exchange about reclaim: the agent's
 //! configuration, and its report.
 
 use std::fmt::{self, Write as _};
 
 use sha2::{Digest as _, Sha256};
 
-/// How often the agent scans for processes where the kernel does not tell it, in milliseconds.
+/// How often the agent scans for processes where the kernel does not report them, in milliseconds.
 pub const POLL_INTERVAL_MS: u64 = 250;
 
 /// The value of [`crate::name::RECLAIM_REQUESTED_ANNOTATION`] that asks for reclaim; nothing

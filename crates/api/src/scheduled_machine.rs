@@ -89,7 +89,7 @@ pub struct ScheduledMachineSpec {
     /// Process names or command-line parts on whose appearance the node is given back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill_if_commands: Option<Vec<String>>,
-    /// Taints that the Node bears while it is in service.
+    /// Taints that the Node has while it is in service.
     #[serde(default, deserialize_with = "null_is_default")]
     pub node_taints: Vec<NodeTaint>,
     /// How early the machine is made, and how long that may take.

@@ -21,9 +21,9 @@ const LONGEST_COMPARED: u64 = 64;
 pub enum Action {
     /// It is refused.
     Deny,
-    /// It is admitted, and the audit log tells.
+    /// It is admitted and recorded in the audit log.
     Audit,
-    /// It is refused, and the audit log tells.
+    /// It is refused and recorded in the audit log.
     AuditAndDeny,
 }
 

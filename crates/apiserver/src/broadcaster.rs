@@ -81,7 +81,7 @@ impl Scope {
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) kind: EventKind,
-    /// What is shown in place of what the change tells.
+    /// What is shown in place of what the change has.
     pub(crate) object: Option<Object>,
     pub(crate) change: Arc<Change>,
 }

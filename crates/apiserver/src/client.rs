@@ -1,4 +1,4 @@
-//! A client within the process that speaks JSON values.
+//! A client within the process of JSON values.
 
 use std::pin::Pin;
 use std::sync::Arc;

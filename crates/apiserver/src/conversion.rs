@@ -272,7 +272,7 @@ pub(crate) fn all_answered(state: &State) -> Result<(), Status> {
     Err(Status::internal("a webhook has not been asked yet"))
 }
 
-/// Asks every webhook, one after the other, those questions of which it has not heard.
+/// Asks every webhook, one after the other, those questions that it was not asked.
 pub(crate) async fn ask(open: Vec<Question>, answers: &mut Answers) {
     let mut batches: HashMap<(Webhook, String), Vec<Question>> = HashMap::new();
     for question in open {

@@ -258,7 +258,7 @@ impl Credentials {
 
     /// Whether `token` is the right one. Takes as long for every wrong one.
     pub(crate) fn accepts(&self, token: &str) -> bool {
-        // Digests are of one length and tell nothing about where texts begin to differ.
+        // Digests are of one length and reveal nothing about where texts begin to differ.
         let wanted = Sha256::digest(self.secrets.token.as_bytes());
         let given = Sha256::digest(token.as_bytes());
         let differences = wanted

@@ -206,7 +206,7 @@ fn status(definition: &Value, names: Names, now: &str) -> Value {
         })
     };
     let established = accepted || is_established(definition);
-    let (why, told) = if established {
+    let (why, detail) = if established {
         (
             "InitialNamesAccepted",
             "the initial names have been accepted",
@@ -229,7 +229,7 @@ fn status(definition: &Value, names: Names, now: &str) -> Value {
     json!({
         "conditions": [
             condition("NamesAccepted", accepted, reason, &message),
-            condition("Established", established, why, told),
+            condition("Established", established, why, detail),
         ],
         "acceptedNames": names.accepted,
         "storedVersions": stored,

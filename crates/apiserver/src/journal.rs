@@ -1,4 +1,4 @@
-//! Sees to it that writes are on disk before anybody hears of them.
+//! Sees to it that writes are on disk before anybody sees them.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Journal {
     }
 }
 
-/// Keeps what was written since the last call, and tells the watchers.
+/// Keeps what was written since the last call, and sends it to the watches.
 ///
 /// # Errors
 /// 500 when it cannot be written; no watcher sees it then, and later writes are refused.

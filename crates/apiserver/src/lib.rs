@@ -7,7 +7,7 @@
 //! asked in three ways:
 //!
 //! - [`Server::in_process`]: a tower service, for `kube::Client::new`;
-//! - [`Server::client`]: a small client that speaks JSON values;
+//! - [`Server::client`]: a small client of JSON values;
 //! - [`Server::serve`]: TLS on a loopback address, with a token or a certificate, for
 //!   `kubectl`.
 //!

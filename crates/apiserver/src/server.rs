@@ -196,7 +196,7 @@ impl Server {
         InProcess::new(self.clone(), user)
     }
 
-    /// A client that speaks JSON values, for an administrator.
+    /// A client of JSON values, for an administrator.
     pub fn client(&self) -> Client {
         self.client_as(User::admin())
     }

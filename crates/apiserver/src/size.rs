@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::status::{Reason, Status};
 
-/// Most bytes of an object as JSON: what etcd takes in a request unless it is told otherwise
+/// Most bytes of an object as JSON: what etcd takes in a request by default
 /// (`--max-request-bytes`). Kubernetes keeps custom objects as JSON, and built-in ones in a form
 /// that is somewhat smaller.
 const MOST: usize = 1024 * 1024 * 3 / 2;

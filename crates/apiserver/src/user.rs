@@ -21,7 +21,7 @@ const ACCOUNTS: &str = "system:serviceaccounts";
 pub struct User {
     /// The user name, such as `kubernetes-admin`.
     pub name: String,
-    /// What tells the user from others of the same name; empty for nothing.
+    /// What distinguishes the user from others of the same name; empty for nothing.
     pub uid: String,
     /// The groups; `system:authenticated` is not added.
     pub groups: Vec<String>,

@@ -11,7 +11,7 @@ pub enum Truth {
     True,
     /// It does not hold.
     False,
-    /// It cannot be told, or the stored status is none of the three.
+    /// It is unknown, or the stored status is none of the three.
     Unknown,
 }
 

@@ -134,7 +134,7 @@ pub fn timeouts(contract: Contract, timeout: Duration) -> Map<String, Value> {
     }
 }
 
-/// The timeout that Cluster API is told for a wished one: whole seconds, at least one.
+/// The timeout that is written to Cluster API for a wished one: whole seconds, at least one.
 pub fn effective(timeout: Duration) -> Duration {
     Duration::from_secs(timeout.as_secs().clamp(1, i32::MAX.unsigned_abs().into()))
 }

@@ -141,7 +141,7 @@ pub(crate) fn check(
 
 struct Checker<'e> {
     env: &'e Env,
-    /// The nodes before whose names a dot stands; errors tell it with the name.
+    /// The nodes before whose names a dot stands; errors show it with the name.
     rooted: Vec<usize>,
     /// Variables of folds, innermost last.
     scopes: Vec<(Arc<str>, Type)>,

@@ -233,7 +233,7 @@ impl Deref for Overloads {
 }
 
 impl Overload {
-    /// Whether values of these types may be passed, as far as their kinds tell.
+    /// Whether values of these types may be passed, as far as their kinds show.
     pub(crate) fn accepts(&self, args: &[Value<'_>]) -> bool {
         self.params.len() == args.len()
             && self
@@ -328,7 +328,7 @@ pub(crate) fn is_namespace(name: &str) -> bool {
 /// Calls the first overload that takes the arguments.
 ///
 /// # Errors
-/// That of the call, or that none takes them: most functions then tell their types.
+/// That of the call, or that none takes them: most functions then name their types.
 pub(crate) fn call<'v>(
     overloads: &[&'static Overload],
     args: &[Value<'v>],

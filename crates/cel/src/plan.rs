@@ -364,7 +364,7 @@ fn way(
     })
 }
 
-/// How sizes are told and values are put in order, at what such a call mostly costs.
+/// How sizes are taken and values are put in order, at what such a call mostly costs.
 fn sized_or_ordered(
     function: &str,
     overloads: &[&'static Overload],

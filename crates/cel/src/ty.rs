@@ -381,7 +381,7 @@ impl Type {
             Self::Bytes => matches!(value, Value::Bytes(_)),
             Self::Timestamp | Self::Date => matches!(value, Value::Timestamp(_)),
             Self::Duration => matches!(value, Value::Duration(_)),
-            // The first item speaks for all; one that cannot be read is of no type.
+            // The first item decides for all; one that cannot be read is of no type.
             Self::List(ty) => match value {
                 Value::List(list) => match list.get(0) {
                     Some(Ok(first)) => ty.item.admits(&first),

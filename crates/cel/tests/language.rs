@@ -921,7 +921,7 @@ fn answer(source: &str, env: &Env) -> Result<bool, String> {
 }
 
 #[test]
-fn what_has_no_items_tells_its_type_when_it_is_folded_over() {
+fn what_has_no_items_has_its_type_in_the_error_when_it_is_folded_over() {
     let env = Env::new(Dialect::default());
     let rows = [
         (
@@ -951,7 +951,7 @@ fn what_has_no_items_tells_its_type_when_it_is_folded_over() {
 }
 
 #[test]
-fn functions_tell_which_types_they_do_not_take() {
+fn functions_name_the_types_they_do_not_take() {
     let env = Env::new(Dialect::default());
     let rows = [
         ("dyn(1).value() == 1", "no such overload: value(int)"),
@@ -1140,7 +1140,7 @@ fn a_key_whose_value_cannot_be_read_is_not_simply_there() {
 }
 
 #[test]
-fn errors_in_what_a_macro_writes_twice_are_told_twice() {
+fn errors_in_what_a_macro_writes_twice_are_reported_twice() {
     let env = Env::new(Dialect::default());
     let errors = Program::compile("nope.optMap(i, i).hasValue()", &env).unwrap_err();
     let texts: Vec<_> = errors

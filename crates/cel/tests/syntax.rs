@@ -245,7 +245,7 @@ fn the_newer_name_of_exists_one_takes_two_variables() {
 }
 
 #[test]
-fn syntax_errors_are_told_as_kubernetes_tells_them() {
+fn syntax_errors_are_reported_as_by_kubernetes() {
     let env = Env::new(Dialect::default());
     for (source, wanted) in ERRORS {
         let errors = Program::compile(source, &env).expect_err(source);
@@ -263,7 +263,7 @@ fn syntax_errors_are_told_as_kubernetes_tells_them() {
 }
 
 #[test]
-fn a_dot_before_a_name_is_told_with_it_and_keeps_macros_away() {
+fn a_dot_before_a_name_is_reported_with_it_and_prevents_macros() {
     let env = Env::new(Dialect::NEWEST);
     let rows = [
         (

@@ -200,7 +200,7 @@ fn what_a_schema_declares_compares_with_its_own_kind_only() {
             "self.list.sort()",
             "error: list elements must have the same type",
         ),
-        // The first item tells whether a function takes the list.
+        // The first item decides whether a function takes the list.
         ("self.list.isSorted()", unread),
         (
             "self.wrong.isSorted()",

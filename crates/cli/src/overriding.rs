@@ -298,7 +298,11 @@ async fn create(
     match why.output {
         Format::Text => {
             let named = created.metadata.name.unwrap_or_default();
-            writeln!(out, "{}", told(&plain::line(&named), machine, asked))?;
+            writeln!(
+                out,
+                "{}",
+                created_message(&plain::line(&named), machine, asked)
+            )?;
         }
         Format::Json => output::json(out, &created)?,
         Format::Yaml => output::yaml(out, &created)?,
@@ -307,7 +311,7 @@ async fn create(
 }
 
 /// What was done, in one line.
-fn told(named: &str, machine: &str, asked: &Asked<'_>) -> String {
+fn created_message(named: &str, machine: &str, asked: &Asked<'_>) -> String {
     let what = match asked.mode {
         OverrideMode::Run => "runs",
         OverrideMode::Stop => "is stopped",

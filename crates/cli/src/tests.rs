@@ -116,8 +116,8 @@ fn rules_are_listed_and_not_taken_for_a_machine() {
     for (id, said) in [("sm2", "SM002"), ("SL003", "SL003"), ("sl003", "SL003")] {
         let mut out = Vec::new();
         run(command(&format!("explain rule {id}")), &mut out).unwrap();
-        let told = String::from_utf8(out).unwrap();
-        assert!(told.starts_with(said), "{told}");
+        let printed = String::from_utf8(out).unwrap();
+        assert!(printed.starts_with(said), "{printed}");
     }
     // A machine may be called so.
     let failure = answer("explain rule -n default --kubeconfig /nowhere").unwrap_err();

@@ -87,7 +87,7 @@ impl Clock {
 
     /// A clock that shows the same now, and from now on what has passed since, however this one
     /// is set meanwhile, time in which the machine was suspended included: to measure spans by, not
-    /// to tell the time.
+    /// to read the time.
     ///
     /// Where the system has no such clock (Linux has), it may stand still during a suspension.
     #[must_use]

@@ -195,8 +195,8 @@ impl Future for OnHost {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let is_told = self.changed.as_mut().poll(cx).is_ready();
-            if is_told {
+            let is_changed = self.changed.as_mut().poll(cx).is_ready();
+            if is_changed {
                 self.changed = Box::pin(self.host.changed());
             }
             let changes = self.host.changes();
@@ -204,7 +204,7 @@ impl Future for OnHost {
                 self.changes = changes;
                 self.register();
             }
-            if !is_told {
+            if !is_changed {
                 break;
             }
         }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_wants_to_hear_of_it_wakes_when_the_clock_is_set_back() {
+    async fn a_waiter_wakes_when_the_clock_is_set_back() {
         let clock = Clock::stopped_at(start());
         let host = Host::default();
         let own = clock.of_host(host.clone());

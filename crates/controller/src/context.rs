@@ -66,7 +66,7 @@ pub(crate) struct Context {
     pub(crate) scheduled_machines: Arc<KindInformer>,
     role: Mutex<Role>,
     tables: Mutex<Tables>,
-    /// Of which Machines without a ScheduledMachine people have been told.
+    /// Of which Machines without a ScheduledMachine an Event was written.
     pub(crate) reported_orphans: orphan::Reported,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
 }

@@ -1,4 +1,4 @@
-//! Being told what happens, as it happens.
+//! Callbacks for what happens, as it happens.
 
 use fivespot_api::Phase;
 use fivespot_plan::Step;
@@ -36,7 +36,7 @@ pub struct StepTaken {
     pub refusal: Option<String>,
 }
 
-/// Is told of each transition, in order, on the task that runs the controller.
+/// Is called with each transition, in order, on the task that runs the controller.
 ///
 /// Its methods must return quickly: the reconcile that reports waits for them.
 pub trait Listener: Send + Sync {

@@ -15,7 +15,7 @@ use crate::observe::kubeconfig::Allowed;
 use crate::telemetry::instruments::Instruments;
 use fivespot_runtime::lease::Lease;
 
-/// How many reconciles may be under way at a time unless told otherwise: so many that an edge has its
+/// How many reconciles may be under way at a time by default: so many that an edge has its
 /// share of a server on which Cluster API is at work as well.
 const DEFAULT_MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
@@ -92,7 +92,7 @@ pub struct Options {
     /// For how long a reclaim stops the machine with a ScheduleOverride, at most two weeks; none if
     /// it sets `spec.schedule.enabled` to false.
     pub reclaim_override: Option<SignedDuration>,
-    /// Who is told of each transition.
+    /// What is called with each transition.
     pub listener: Arc<dyn Listener>,
     /// This instance's name in events and Leases, unique among replicas.
     pub identity: String,

@@ -137,7 +137,7 @@ pub(crate) async fn unreadable(
     };
     let sent = context.api.patch(&at, Some("status"), &patch);
     match context.fence.write(key, sent).await {
-        // Whoever may act on it now tells of it as well.
+        // Whoever may act on it now reports it as well.
         Err(Fenced) | Ok(Ok(_)) => ReconcileResult::Done { wake: None },
         Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
             ReconcileResult::Stale { wake: None }

@@ -10,7 +10,7 @@ use futures::stream::{self, Stream};
 
 use crate::serve::Shared;
 
-/// How long changes are gathered before a browser is told.
+/// How long changes are gathered before they are sent to a browser.
 const GATHERED: Duration = Duration::from_millis(250);
 
 /// Sends `change` with a number whenever something has changed, at once for the first time, so

@@ -242,7 +242,7 @@ pub(crate) fn counts(path: &str, filter: &Filter, held: &Held) -> Markup {
     }
 }
 
-/// A phase with its symbol, so that it is not told by colour alone.
+/// A phase with its symbol, so that it is not shown by colour alone.
 pub(crate) fn phase(phase: Option<Phase>) -> Markup {
     let name = phase.map_or("Unknown", Phase::as_str);
     html! {

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_told_at_length_and_in_short() {
+    fn a_change_is_described_at_length_and_in_short() {
         let from = "2026-03-01T00:00:00Z".parse().unwrap();
         let to = "2026-12-01T00:00:00Z".parse().unwrap();
         let zone = TimeZone::get("America/New_York").unwrap();

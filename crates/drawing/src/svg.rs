@@ -364,7 +364,7 @@ fn clock_lines(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
     }
 }
 
-/// Those of the picture, as far as they can be told apart.
+/// Those of the picture, as far as they can be distinguished.
 fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
     let at = |second| Timestamp::from_second(second).unwrap_or_default();
     if axis.hour < 0.5 {

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shutdown_is_told_line_by_line() {
+    fn a_shutdown_is_described_line_by_line() {
         insta::assert_snapshot!(text(&shutdown()), @r"
         Last shutdown of default/<worker> (America/New_York)
           Fri 18:00:00       +0s  ┬ shutdown begins: the schedule has closed

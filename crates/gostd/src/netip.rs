@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::strconv::QuotedBytes;
 
-/// What is wrong, and the text from there on if Go tells it.
+/// What is wrong, and the text from there on if Go reports it.
 type Fault<'t> = (&'static str, Option<&'t str>);
 
 /// The address that `text` is, and whether it has a zone.

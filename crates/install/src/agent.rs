@@ -38,7 +38,7 @@ pub struct Kernel {
 #[error("must be a Linux version such as 6.6")]
 pub struct NoKernel;
 
-/// The first release that tells of processes whoever asks from the host's network namespace.
+/// The first release that reports processes to whoever asks from the host's network namespace.
 const UNPRIVILEGED_SINCE: Kernel = Kernel { major: 6, minor: 6 };
 
 impl FromStr for Kernel {
@@ -124,7 +124,7 @@ impl Settings {
         all
     }
 
-    /// Whether the kernel tells of processes only to root with a capability.
+    /// Whether the kernel reports processes only to root with a capability.
     fn needs_privileges(&self) -> bool {
         let is_newer = |kernel: Kernel| kernel >= UNPRIVILEGED_SINCE;
         self.detection == Detection::Events && !self.kernel.is_some_and(is_newer)

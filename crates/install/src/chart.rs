@@ -292,7 +292,7 @@ fn monitoring(settings: &Settings) -> Vec<Block> {
     .collect()
 }
 
-/// The CRDs. Unless told otherwise they stay when the chart goes, and with them every object.
+/// The CRDs. By default they stay when the chart goes, and with them every object.
 fn crds() -> Block {
     let mut crds = manifest::definitions(crd::SHIPPED_MINOR);
     for crd in &mut crds {

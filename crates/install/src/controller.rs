@@ -20,7 +20,7 @@ const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 /// How much memory an instance may take, in MiB.
 pub const MEMORY_LIMIT_MIB: u32 = 256;
 
-/// The first minor version whose API server has admission policies without being told to.
+/// The first minor version whose API server has admission policies by default.
 pub const POLICIES_SINCE: u32 = 30;
 
 /// The operator in one management cluster.

@@ -37,7 +37,7 @@ pub(crate) fn metrics_readers(namespace: &str) -> Value {
     }}}])
 }
 
-/// The `spec` of a Deployment whose pods bear `labels`, act as `account` and run `container`
+/// The `spec` of a Deployment whose pods have `labels`, act as `account` and run `container`
 /// alone. A new instance is there before an old one goes.
 pub(crate) fn deployment(
     (account, labels): (&str, &BTreeMap<String, String>),

@@ -189,7 +189,7 @@ impl Settings {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
         let who = (name::WEBHOOK, &name::webhook_labels());
         deployment["spec"] = pod::deployment(who, self.replicas, self.container());
-        // It goes on answering for a while after it is told to stop.
+        // It goes on answering for a while after SIGTERM.
         deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
             40.into();
         if self.keeper == Keeper::CertManager {

@@ -72,7 +72,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 /// The same object with the status that the planner wants for it at `now`.
-fn told(object: &ScheduledMachine, now: Timestamp) -> ScheduledMachine {
+fn reported(object: &ScheduledMachine, now: Timestamp) -> ScheduledMachine {
     let next = plan(object, &observed(object), &Memory::default(), now);
     ScheduledMachine {
         status: next.status.or_else(|| object.status.clone()),
@@ -94,15 +94,18 @@ fn step(bench: &mut Criterion) {
 
 fn unchanged(bench: &mut Criterion) {
     let closed = at("2026-03-06T03:00:00Z");
-    let object = told(&scheduled_machine(), closed);
+    let object = reported(&scheduled_machine(), closed);
     let observed = observed(&object);
     let memory = Memory::default();
     let next = plan(&object, &observed, &memory, closed);
-    assert!(next.is_idle(), "what has been told is not told again");
+    assert!(
+        next.is_idle(),
+        "what has been reported is not reported again"
+    );
     bench.bench_function("plan: nothing is to be done, the status stays", |bench| {
         bench.iter(|| plan(black_box(&object), &observed, &memory, closed));
     });
-    let status = object.status.clone().expect("it was told");
+    let status = object.status.clone().expect("it was reported");
     let other = status.clone();
     bench.bench_function("status: compared with an equal one", |bench| {
         bench.iter(|| black_box(&status) == black_box(&other));

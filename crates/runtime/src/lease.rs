@@ -51,7 +51,7 @@ pub struct Instance {
     pub identity: String,
     /// The Lease; of shards, the namespace and the terms of all their Leases.
     pub lease: Lease,
-    /// Who is told.
+    /// What is called.
     pub observer: Arc<dyn Observer>,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Debug for Instance {
     }
 }
 
-/// Who is told what Leases have come to.
+/// What is called with the state of Leases.
 pub trait Observer: Send + Sync {
     /// The role of this instance; also when it has not changed.
     fn role(&self, role: Role);

@@ -30,7 +30,7 @@ fn a_firing_that_never_comes_is_not_waited_for() {
 }
 
 #[test]
-fn a_change_more_than_ten_years_away_is_not_told_but_still_listed() {
+fn a_change_more_than_ten_years_away_is_not_the_next_change_but_still_listed() {
     // The 29th of February is a Sunday in 2032 and then in 2060.
     let rare = Schedule::cron("0 0 29 2 */7", Some("1h"), "UTC").unwrap();
     let now = instant("2033-01-01T00:00:00Z");

@@ -44,7 +44,7 @@ fn a_bad_hour_is_named_with_its_place() {
 }
 
 #[test]
-fn a_bad_cron_expression_is_told_what_belongs_where() {
+fn the_error_of_a_bad_cron_expression_says_what_belongs_where() {
     for (text, expected) in [
         (
             "",

@@ -56,7 +56,7 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
     }
 }
 
-/// Deletes the Machines that the Cluster owns, and waits for all that bear its name.
+/// Deletes the Machines that the Cluster owns, and waits for all that have its label.
 fn delete(served: Served, seen: &Seen<'_>) -> Step {
     let cluster = seen.cluster;
     let mut step = Step::idle();

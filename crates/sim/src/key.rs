@@ -45,7 +45,7 @@ pub(crate) fn watched(served: Served) -> Vec<Resource> {
 }
 
 /// What to look at when `object` has changed, besides the Machines of a Cluster and the
-/// pods of a Node, which only a list can tell.
+/// pods of a Node, which only a list shows.
 pub(crate) fn affected(served: Served, resource: Resource, object: &Value) -> Vec<Key> {
     let mut keys = vec![Key::of(resource, object)];
     let machine =

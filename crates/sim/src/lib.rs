@@ -1,11 +1,11 @@
 //! A simulated Cluster API on top of an API server: clusters, machines, one bootstrap and
 //! one infrastructure provider, nodes and pods.
 //!
-//! It is faithful where a controller that creates Machines can tell the difference: the
+//! It is faithful where a controller that creates Machines can see the difference: the
 //! order of writes, who owns what, what blocks what, what happens when a rule of Cluster
 //! API is broken (a bootstrap object that somebody else controls wedges its Machine; an
 //! infrastructure object without a Machine never goes). It is quick where only a machine
-//! room could tell: a host is provisioned in seconds.
+//! room could see: a host is provisioned in seconds.
 //!
 //! Every step is a pure function of what the API server holds at that moment and of the
 //! time, so the simulator can be stopped and started anywhere. It keeps nothing in memory
@@ -15,10 +15,10 @@
 //! |---|---|
 //! | `Cluster` | is initialised at once (annotation `sim.5spot.finos.org/control-plane: never`: never); its kubeconfig Secret appears; annotation `sim.5spot.finos.org/claims-after: 10m`: its Machines get their finalizer, and are looked at no sooner than that |
 //! | `K0sWorkerConfig` | one second after creation its data Secret exists |
-//! | `RemoteMachine` | four seconds after creation it is provisioned; its host resets in three; how it fails is told below |
+//! | `RemoteMachine` | four seconds after creation it is provisioned; its host resets in three; how it fails is said below |
 //! | `Machine` | Pending, Provisioning, Provisioned, Running; drained and removed in Cluster API's order |
 //! | `Node` | joins three seconds after provisioning, is Ready five seconds later |
-//! | `Pod` | runs two seconds after its Node is ready; ends two seconds after it was told to |
+//! | `Pod` | runs two seconds after its Node is ready; ends two seconds after it was reported to |
 //!
 //! Like k0smotron, the `RemoteMachine` reports why it has not come further in its status alone, as
 //! the contract version has it (`failureReason` and `failureMessage`, or the same below

@@ -20,7 +20,7 @@ use crate::object::{
 use crate::write::{NODES, Resource, Step, Write};
 use crate::{node, removal};
 
-/// A Machine that bears one of these belongs to a set, and is adopted by nobody else.
+/// A Machine that has one of these belongs to a set, and is adopted by nobody else.
 const SET_LABELS: [&str; 3] = [
     "cluster.x-k8s.io/set-name",
     "cluster.x-k8s.io/pool-name",

@@ -1,5 +1,5 @@
 //! The kubelet's part for pods: they start when their Node is ready and end some time
-//! after they were told to.
+//! after their deletion.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

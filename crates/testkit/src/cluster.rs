@@ -84,7 +84,7 @@ impl Cluster {
     }
 
     /// The same, with a contract of choice where that can be chosen: a real Cluster API
-    /// speaks what it speaks.
+    /// supports the versions that it supports.
     pub async fn with_contract(now: Timestamp, contract: Contract) -> Self {
         match Backend::chosen() {
             Backend::Embedded => Self::embedded(now, contract).await,
@@ -472,7 +472,7 @@ impl Cluster {
 
     /// What the operator has asked for so far of `resource` (`pods/eviction`, `machines`):
     /// `<time> <verb> <name> <code>`, in order.
-    pub fn operator_told(&self, resource: &str) -> Vec<String> {
+    pub fn operator_writes_to(&self, resource: &str) -> Vec<String> {
         let of = |event: &AuditEvent| match event.subresource.as_str() {
             "" => event.resource.clone(),
             subresource => format!("{}/{subresource}", event.resource),
@@ -480,7 +480,7 @@ impl Cluster {
         self.requests_of_operator(|event| event.is_write() && of(event) == resource)
             .iter()
             .map(|event| {
-                let name = self.home.told(&event.name);
+                let name = self.home.own_name(&event.name);
                 format!("{} {} {name} {}", event.at, event.verb, event.code)
             })
             .collect()

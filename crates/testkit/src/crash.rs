@@ -58,7 +58,7 @@ impl Tally {
 }
 
 /// A service whose answers stop coming once its tally is full: the write that fills it is
-/// carried out, and nobody hears of it. Events do not count as writes: they are told, not
+/// carried out, and nobody gets the answer. Events do not count as writes: they are reported, not
 /// relied on.
 #[derive(Clone, Debug)]
 pub struct Crash<S> {

@@ -38,7 +38,7 @@ impl Embedded {
     /// Starts both on `clock`, with uids that follow from `seed`.
     pub(crate) async fn start(clock: &Clock, contract: Contract, seed: u64) -> Self {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
-        let heard = log.clone();
+        let recorded = log.clone();
         let mut options = fivespot_apiserver::Options::new(clock.clone());
         options.seed = seed;
         // The simulated kubelets report their nodes ready at once.
@@ -46,7 +46,7 @@ impl Embedded {
             .disable_plugins
             .push("TaintNodesByCondition".to_owned());
         options.audit = Some(Audit::new(move |event| {
-            heard
+            recorded
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(event.clone());

@@ -73,9 +73,10 @@ impl Home {
     }
 
     /// What the test calls the object that the cluster calls `name`.
-    pub(crate) fn told(&self, name: &str) -> String {
-        let told = Some(name).filter(|_| !self.suffix.is_empty());
-        told.and_then(|name| name.strip_suffix(&self.suffix))
+    pub(crate) fn own_name(&self, name: &str) -> String {
+        let own_name = Some(name).filter(|_| !self.suffix.is_empty());
+        own_name
+            .and_then(|name| name.strip_suffix(&self.suffix))
             .unwrap_or(name)
             .to_owned()
     }
@@ -160,7 +161,7 @@ mod tests {
         ] {
             assert_eq!(home.path(written), meant);
         }
-        assert_eq!(home.told("worker.e2e-1"), "worker");
+        assert_eq!(home.own_name("worker.e2e-1"), "worker");
         let pod = home.object(&crate::pod("x", "shop", "worker"));
         assert_eq!(pod["metadata"]["namespace"], "e2e-1");
         assert_eq!(pod["spec"]["nodeName"], "worker.e2e-1");

@@ -57,7 +57,7 @@ impl Cluster {
         let kubeconfig = credentials.certificate_kubeconfig(address, "test");
         let server = self.server().clone();
         let task = tokio::spawn(async move {
-            // A test that still talks to a listener that failed hears of it.
+            // A test that still talks to a listener that failed gets the error.
             let _ = server.serve(listener, &credentials, pending()).await;
         });
         Listening {

@@ -47,7 +47,7 @@ pub enum Fate {
     Lose,
     /// The operator dies before it is served.
     CrashBefore,
-    /// The operator dies when it has been served, and does not hear of it.
+    /// The operator dies when it has been served, and does not get the answer.
     CrashAfter,
 }
 
@@ -88,7 +88,7 @@ pub trait Proxy: Send + Sync {
         Box::pin(std::future::ready(Fate::Pass))
     }
 
-    /// A request was served, whether or not the operator hears of it. Does nothing unless
+    /// A request was served, whether or not the operator gets the answer. Does nothing unless
     /// overridden.
     fn served<'a>(
         &'a self,
@@ -124,7 +124,7 @@ pub trait Proxy: Send + Sync {
     }
 }
 
-/// Whether the operator behind a proxy lives. Clones tell of the same one.
+/// Whether the operator behind a proxy lives. Clones are of the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Life(Arc<Pulse>);
 
@@ -173,7 +173,7 @@ impl<S> fmt::Debug for Proxied<S> {
     }
 }
 
-/// What a client is told that was served and does not hear of it.
+/// The answer to a client that was served and does not get the answer.
 const LOST: &str = "the connection was reset before the answer came";
 
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;

@@ -125,12 +125,12 @@ impl Cluster {
 
     /// Every write so far but those of Leases and events, of any of `replicas`, in order.
     pub fn writes_of(&self, replicas: &[&str]) -> Vec<AuditEvent> {
-        let is_told_of = |event: &AuditEvent| {
+        let is_own = |event: &AuditEvent| {
             event.is_write()
                 && replicas.contains(&event.user.as_str())
                 && !["leases", "events"].contains(&event.resource.as_str())
         };
-        self.requests().into_iter().filter(is_told_of).collect()
+        self.requests().into_iter().filter(is_own).collect()
     }
 }
 

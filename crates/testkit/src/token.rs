@@ -52,7 +52,7 @@ impl Cluster {
     }
 }
 
-/// A client whose requests bear `token`.
+/// A client whose requests have `token`.
 fn bearing<S, B>(service: S, token: &str) -> Client
 where
     S: Service<Request<Body>, Response = http::Response<B>> + Clone + Send + 'static,

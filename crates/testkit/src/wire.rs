@@ -43,7 +43,7 @@ struct Passed {
 
 impl Traffic {
     /// None yet. Requests are dated by `clock`. The names of the test's own Nodes end in
-    /// `suffix`: what is told of others, which whoever watches Nodes hears, is nothing that passes.
+    /// `suffix`: events of others, which every watch of Nodes has, are left out.
     pub(crate) fn new(clock: Clock, suffix: String) -> Self {
         Self(Arc::new(Mutex::new(Passed {
             clock,
@@ -87,7 +87,7 @@ impl Traffic {
     }
 
     /// An event of a watch of all Nodes has come.
-    fn hear_of_node(&self, event: &[u8]) {
+    fn record_node(&self, event: &[u8]) {
         let mut passed = self.passed();
         let own = passed.suffix.as_bytes();
         if own.is_empty() || event.windows(own.len()).any(|part| part == own) {
@@ -96,7 +96,7 @@ impl Traffic {
     }
 
     /// A request that was sent at `sent` has been answered.
-    fn tell(&self, mut event: AuditEvent, code: u16, sent: Instant) {
+    fn record(&self, mut event: AuditEvent, code: u16, sent: Instant) {
         let mut passed = self.passed();
         passed.slowest = sent.elapsed().max(passed.slowest * 7 / 8);
         event.code = code;
@@ -153,7 +153,7 @@ impl Service<Request<Body>> for Wire {
             let asked = asked(user, request.method(), request.uri());
             let is_shared = asked.verb == "watch" && asked.resource == "nodes";
             let answer = client.send(request).await?;
-            traffic.tell(asked, answer.status().as_u16(), sent);
+            traffic.record(asked, answer.status().as_u16(), sent);
             Ok(answer.map(|body| Noted {
                 body,
                 traffic,
@@ -168,7 +168,7 @@ impl Service<Request<Body>> for Wire {
 pub(crate) struct Noted {
     body: Body,
     traffic: Traffic,
-    /// Whether it tells of what is not the test's own, too.
+    /// Whether it records what is not the test's own, too.
     is_shared: bool,
 }
 
@@ -184,7 +184,7 @@ impl http_body::Body for Noted {
         match &polled {
             Poll::Ready(Some(Ok(frame))) if self.is_shared => {
                 let event = frame.data_ref().map(AsRef::as_ref);
-                self.traffic.hear_of_node(event.unwrap_or_default());
+                self.traffic.record_node(event.unwrap_or_default());
             }
             Poll::Ready(_) => self.traffic.stir(),
             Poll::Pending => {}
@@ -266,9 +266,9 @@ mod tests {
         let traffic = Traffic::new(Clock::system(), ".e2e-1".to_owned());
         let long_ago = Instant::now().checked_sub(SILENCE * 2).unwrap();
         traffic.passed().last = long_ago;
-        traffic.hear_of_node(br#"{"object":{"metadata":{"name":"worker.e2e-2"}}}"#);
+        traffic.record_node(br#"{"object":{"metadata":{"name":"worker.e2e-2"}}}"#);
         assert_eq!(traffic.passed().last, long_ago);
-        traffic.hear_of_node(br#"{"object":{"metadata":{"name":"worker.e2e-1"}}}"#);
+        traffic.record_node(br#"{"object":{"metadata":{"name":"worker.e2e-1"}}}"#);
         assert!(traffic.passed().last > long_ago);
     }
 

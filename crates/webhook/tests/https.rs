@@ -128,7 +128,7 @@ async fn what_is_mounted_is_served_and_read_again_when_it_changes() {
 }
 
 #[test]
-fn what_cannot_be_mounted_is_told_by_its_path() {
+fn what_cannot_be_mounted_is_reported_with_its_path() {
     let directory = support::Directory::new("unmounted");
     let printed = |made: &Certificate| {
         let opened = fivespot_webhook::mounted::Mounted::open(directory.path(), made);

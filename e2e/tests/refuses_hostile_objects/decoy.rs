@@ -117,7 +117,11 @@ pub(super) async fn edited() -> String {
         bare.patch(&machine_path("worker"), &back).await;
         bare.settle().await;
     }
-    assert_eq!(bare.operator_told("machines").len(), 1, "one was created");
+    assert_eq!(
+        bare.operator_writes_to("machines").len(),
+        1,
+        "one was created"
+    );
     table
 }
 
@@ -160,7 +164,7 @@ pub(super) async fn edited_while_deleted() -> String {
         .await;
     let _heir = cluster.operator();
     cluster.pass_to("2026-03-06T16:00:00Z").await;
-    assert_eq!(cluster.operator_told("machines"), [""; 0]);
+    assert_eq!(cluster.operator_writes_to("machines"), [""; 0]);
     let host = cluster.get(&infrastructure).await;
     assert!(host.is_none_or(|host| host["metadata"]["deletionTimestamp"].is_string()));
     let mut table = String::new();

@@ -235,11 +235,11 @@ pub(super) fn evaluate(bytes: &[u8]) -> String {
     let run = || {
         let mut budget = Budget::default();
         let outcome = program.run(&variables, &mut budget);
-        let told = match &outcome {
+        let text = match &outcome {
             Ok(value) => format!("{value:?}"),
             Err(error) => error.to_string(),
         };
-        (told, budget.spent())
+        (text, budget.spent())
     };
     let (first, second) = (run(), run());
     assert_eq!(first, second, "a run is like any other");

@@ -228,7 +228,7 @@ pub(super) fn define(bytes: &[u8]) -> String {
         Ok(definition) => definition,
         Err(errors) => return shown(&errors),
     };
-    let mut told = String::new();
+    let mut text = String::new();
     for version in definition.versions() {
         let mut object = json!({
             "apiVersion": format!("{}/{}", definition.group(), version.name()),
@@ -244,10 +244,10 @@ pub(super) fn define(bytes: &[u8]) -> String {
             (Vec::new(), &object),
             "decoding it again"
         );
-        told.push_str(&shown(&version.create(&object).errors));
-        told.push_str(&shown(&version.update(&object, &object).errors));
+        text.push_str(&shown(&version.create(&object).errors));
+        text.push_str(&shown(&version.update(&object, &object).errors));
     }
-    told
+    text
 }
 
 /// A policy that compiles decides the same each time.

@@ -21,7 +21,7 @@ pub enum Merge {
     Atomic,
     /// A list of distinct scalars.
     Set,
-    /// A list of objects told apart by a field.
+    /// A list of objects distinguished by a field.
     Map(String),
     /// A map replaced as a whole.
     AtomicMap,

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_told_its_version_in_full_and_in_parts() {
+    fn a_server_gets_its_version_in_full_and_in_parts() {
         assert_eq!(
             link_flags("v1.36.3"),
             "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \

@@ -16,7 +16,7 @@ struct Matter {
 const MATTERS: &[Matter] = &[
     Matter {
         what: "several syntax errors",
-        why: "Kubernetes' parser goes on behind an error where the engine's stops, and tells more",
+        why: "Kubernetes' parser goes on behind an error where the engine's stops, and reports more",
         fits: |theirs, _| theirs.contains("Syntax error"),
     },
     Matter {
@@ -34,7 +34,7 @@ const MATTERS: &[Matter] = &[
     },
     Matter {
         what: "what expressions may cost together",
-        why: "where some do not compile, the shares of the others are told, or not",
+        why: "where some do not compile, the shares of the others are reported, or not",
         fits: |theirs, ours| {
             format!("{theirs}{ours}").contains("contributed to estimated rule cost total")
         },
@@ -53,11 +53,11 @@ const MATTERS: &[Matter] = &[
     },
     Matter {
         what: "the metadata of a default of an embedded resource",
-        why: "Kubernetes tells what of it cannot be read, and looks no further",
+        why: "Kubernetes reports what of it cannot be read, and looks no further",
         fits: |theirs, _| theirs.contains("json: cannot unmarshal"),
     },
     Matter {
-        what: "where an error of a macro is told",
+        what: "where an error of a macro is reported",
         why: "Kubernetes places some errors of macros at the macro, the engine at what is in it",
         fits: |theirs, ours| {
             theirs.contains("ERROR: <input>") && ours.contains("ERROR: <input>")

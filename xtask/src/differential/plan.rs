@@ -12,7 +12,7 @@ pub(crate) struct Plan {
     pub(super) first: u64,
     pub(super) seed: u64,
     pub(super) only: Option<u64>,
-    /// A file with the cases to look at again, as a run tells them on standard error.
+    /// A file with the cases to look at again, as a run prints them on standard error.
     pub(super) among: Option<PathBuf>,
     /// A file with one question, in place of those that are made.
     pub(super) question: Option<PathBuf>,

@@ -36,7 +36,7 @@ struct Place<'p> {
     in_meta: bool,
     /// Why no default may be set here.
     no_default: Option<String>,
-    /// The nearest list or map above whose entries cannot be told apart over time.
+    /// The nearest list or map above whose entries cannot be distinguished over time.
     uncorrelated: Option<&'p Path<'p>>,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Run {
 /// What is known of the previous state at a place, for forgiving.
 #[derive(Clone, Copy, Default)]
 struct Before<'a> {
-    /// The same place, and what is there at present; absent where it cannot be told which
+    /// The same place, and what is there at present; absent where it is unknown which
     /// it was.
     here: Option<(Old<'a>, &'a Value)>,
     /// The nearest place above that can be compared.

@@ -13,7 +13,7 @@ pub trait Authorizer: fmt::Debug + Send + Sync {
     /// Whether something may be done.
     ///
     /// # Errors
-    /// Why that cannot be told, in the words that `error()` gives to an expression.
+    /// Why that is unknown, in the words that `error()` gives to an expression.
     fn authorize(&self, access: &Access<'_>) -> Result<Permission, String>;
 }
 

@@ -34,7 +34,7 @@ pub struct Policies {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// Every refusal. The API server tells the client about the first one only.
+    /// Every refusal. The API server reports only the first one to the client.
     pub denials: Vec<Denial>,
     /// Sent to the client as `Warning` headers.
     pub warnings: Vec<String>,

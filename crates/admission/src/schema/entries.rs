@@ -60,7 +60,7 @@ impl<T> Entries<T> {
     }
 }
 
-/// Whether two names are the same. Those of one length mostly end differently, which is told
+/// Whether two names are the same. Those of one length mostly end differently, which is found
 /// without looking at the rest.
 fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len()

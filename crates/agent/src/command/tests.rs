@@ -106,7 +106,7 @@ fn a_dry_run_without_a_match_says_so() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told_with_the_reason_and_a_remedy() {
+fn what_cannot_be_done_is_reported_with_the_reason_and_a_remedy() {
     let fake = Fake::new("refused", "match_commands = [\"\"]");
     insta::assert_snapshot!(
         fake.run(&["--dry-run", "--config", "reclaim.toml"]),

@@ -12,7 +12,7 @@ const SIX_WEEKS: SignedDuration = SignedDuration::from_hours(42 * 24);
 /// How many changes are looked at, for a schedule that flips each minute.
 const MOST_CHANGES: usize = 200;
 
-/// The changes of the clocks within a year that fall on an edge of a window, told.
+/// The changes of the clocks within a year that fall on an edge of a window, in words.
 pub(super) fn clock_changes(
     spec: &ScheduleSpec,
     schedule: &Schedule,
@@ -30,11 +30,11 @@ pub(super) fn clock_changes(
     let changes = zone.following(now).map(|change| change.timestamp());
     changes
         .take_while(|at| *at < end)
-        .filter_map(|at| told(spec, (zone, &steady), at))
+        .filter_map(|at| change_text(spec, (zone, &steady), at))
         .collect()
 }
 
-fn told(
+fn change_text(
     spec: &ScheduleSpec,
     (zone, steady): (&TimeZone, &Schedule),
     at: Timestamp,

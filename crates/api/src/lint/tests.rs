@@ -89,7 +89,7 @@ fn a_clock_change_is_reported_where_an_edge_falls_into_it() {
 }
 
 #[test]
-fn what_a_clock_change_does_to_a_cron_is_told_as_it_is() {
+fn what_a_clock_change_does_to_a_cron_is_described_as_it_is() {
     for (cron, expected) in [
         (
             "30 2 8 3 *",
@@ -188,10 +188,13 @@ fn two_machines_with_one_address_are_reported_by_each_others_name() {
             (place, format!("{} {}", warning.lint.code, warning.message))
         })
         .collect();
-    let told = |other: &str| {
+    let change_text = |other: &str| {
         format!("SL010 192.0.2.7:22 is also used by ScheduledMachine default/{other}")
     };
-    assert_eq!(found, [(0, told("second")), (2, told("first"))]);
+    assert_eq!(
+        found,
+        [(0, change_text("second")), (2, change_text("first"))]
+    );
     let twice = [all[0], all[0]];
     assert_eq!(shared_hosts(&twice), [], "one object that is given twice");
 }

@@ -55,10 +55,10 @@ fn answer(user: &str, old: &Value, new: &Value) -> String {
         ..Request::create(KIND, name::PLURAL, new)
     };
     let decision = policies("keep-finalizer.yaml").decide(&request, &());
-    let told = decision.denied().map(|it| it.message.clone());
-    let told = told.unwrap_or_default();
-    let why = told.split_once("denied request: ");
-    why.map_or(told.clone(), |(_, why)| why.to_owned())
+    let message = decision.denied().map(|it| it.message.clone());
+    let message = message.unwrap_or_default();
+    let why = message.split_once("denied request: ");
+    why.map_or(message.clone(), |(_, why)| why.to_owned())
 }
 
 const OURS: &str = name::FINALIZER;

@@ -114,7 +114,7 @@ fn the_crd_refuses_what_a_policy_only_rule_cannot_be_asked_about() {
 }
 
 #[test]
-fn an_object_that_breaks_many_rules_hears_of_all_from_the_crd_and_of_the_first_from_the_policy()
+fn an_object_that_breaks_many_rules_gets_all_messages_from_the_crd_and_the_first_from_the_policy()
  {
     let mut object = RULES[1].example("five minutes");
     object["spec"]["nodeDrainTimeout"] = Value::from("25h");
@@ -131,9 +131,9 @@ fn an_object_that_breaks_many_rules_hears_of_all_from_the_crd_and_of_the_first_f
     );
     let judge = Judge::policy_alone();
     let decision = judge.decide(&judge.stored(object), None);
-    let told = &decision.denied().unwrap().message;
+    let message = &decision.denied().unwrap().message;
     assert_eq!(
-        *told,
+        *message,
         denial(SCHEDULED_MACHINE, "worker", &RULES[1].full_message())
     );
 }

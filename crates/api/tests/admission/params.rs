@@ -37,10 +37,10 @@ fn judge(params: Option<Value>, object: &Value) -> String {
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
     let request = Request::create(KIND, name::PLURAL, object);
     let decision = policies.decide(&request, &Cluster(params));
-    let told = decision.denied().map(|it| it.message.clone());
-    let told = told.unwrap_or_default();
-    let why = told.split_once("denied request: ");
-    why.map_or(told.clone(), |(_, why)| why.to_owned())
+    let message = decision.denied().map(|it| it.message.clone());
+    let message = message.unwrap_or_default();
+    let why = message.split_once("denied request: ");
+    why.map_or(message.clone(), |(_, why)| why.to_owned())
 }
 
 fn allowing(bootstrap: &str) -> Value {
@@ -57,13 +57,13 @@ fn the_shipped_allowlist_allows_what_the_policy_without_one_allows() {
     for id in ["SM009", "SM012"] {
         let rule = Rule::find(id).unwrap();
         for example in rule.examples.accepts() {
-            let told = answer(Some(vap::params::allowlist()), (id, example));
-            assert_eq!(told, "", "{id} {example}");
+            let message = answer(Some(vap::params::allowlist()), (id, example));
+            assert_eq!(message, "", "{id} {example}");
         }
         for example in rule.examples.rejects() {
-            let told = answer(Some(vap::params::allowlist()), (id, example));
+            let message = answer(Some(vap::params::allowlist()), (id, example));
             assert!(
-                told.contains("must be from an allowed group"),
+                message.contains("must be from an allowed group"),
                 "{id} {example}"
             );
         }
@@ -78,21 +78,27 @@ fn an_allowlist_of_one_group_refuses_the_others_and_says_so() {
         "spec.bootstrapSpec.apiVersion: must be from an allowed group: k0smotron.io"
     );
     // What only begins like an allowed group is another one.
-    let told = answer(Some(allowing("k0smotron")), K0SMOTRON);
-    assert!(told.contains("must be from an allowed group"), "{told}");
+    let message = answer(Some(allowing("k0smotron")), K0SMOTRON);
+    assert!(
+        message.contains("must be from an allowed group"),
+        "{message}"
+    );
 }
 
 #[test]
 fn without_an_allowlist_nothing_is_admitted() {
-    let told = answer(None, K0SMOTRON);
+    let message = answer(None, K0SMOTRON);
     assert!(
-        told.contains("no params found for policy binding"),
-        "{told}"
+        message.contains("no params found for policy binding"),
+        "{message}"
     );
     let mut empty = vap::params::allowlist();
     empty["data"] = Value::Null;
-    let told = answer(Some(empty), K0SMOTRON);
-    assert!(told.contains("must be from an allowed group"), "{told}");
+    let message = answer(Some(empty), K0SMOTRON);
+    assert!(
+        message.contains("must be from an allowed group"),
+        "{message}"
+    );
 }
 
 /// The parameters with one list more.

@@ -23,7 +23,7 @@ impl Element {
         Self::Field(name.to_owned())
     }
 
-    /// The entry of a list whose entries are told apart by `keys`.
+    /// The entry of a list whose entries are distinguished by `keys`.
     ///
     /// An absent key field counts with its default from `default_of`, or not at all.
     ///

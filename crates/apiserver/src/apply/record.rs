@@ -36,7 +36,7 @@ impl Operation {
     }
 }
 
-/// What tells managers apart: for updates also the version through which they wrote.
+/// What distinguishes managers: for updates also the version through which they wrote.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id {
     manager: String,

@@ -1,4 +1,4 @@
-//! What somebody wants to do, as far as roles can tell.
+//! What somebody wants to do, as far as roles know it.
 
 use crate::call::Call;
 use crate::query::percent;

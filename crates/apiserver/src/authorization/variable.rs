@@ -35,7 +35,7 @@ fn action(access: &Access<'_>) -> Action {
             path: path.to_owned(),
             ..Action::default()
         },
-        // Roles cannot tell by selectors.
+        // Roles know no selectors.
         Target::Resource {
             group,
             resource,

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_gets_the_names_that_are_free_and_hears_of_the_last_that_is_not() {
+    fn a_definition_gets_the_names_that_are_free_and_reports_the_last_that_is_not() {
         let mut taken = Taken::default();
         taken.add(&json!({"status": {"acceptedNames": {
             "plural": "parts", "singular": "part", "shortNames": ["pt"],

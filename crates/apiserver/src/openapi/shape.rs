@@ -26,7 +26,7 @@ pub(crate) enum ListType {
     Atomic,
     /// Distinct scalars.
     Set,
-    /// Objects told apart by the named fields.
+    /// Objects distinguished by the named fields.
     Map(Vec<String>),
 }
 
@@ -181,7 +181,7 @@ impl<'a> Shape<'a> {
             .is_some_and(|it| it.split(',').any(|it| it == strategy))
     }
 
-    /// The field by which strategic merge tells the entries of the list here apart.
+    /// The field by which strategic merge distinguishes the entries of the list here.
     pub(crate) fn patch_merge_key(&self) -> Option<&'a str> {
         self.text("x-kubernetes-patch-merge-key")
     }

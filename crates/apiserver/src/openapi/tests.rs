@@ -170,7 +170,7 @@ fn unknown_fields_of_built_in_kinds_are_named_with_their_path() {
 }
 
 #[test]
-fn wrong_types_of_built_in_kinds_are_told_in_the_words_of_go() {
+fn wrong_types_of_built_in_kinds_are_reported_in_the_words_of_go() {
     let rows = [
         (
             "Pod",

@@ -152,7 +152,7 @@ impl<'a> Attributes<'a> {
         options
     }
 
-    /// Lets the client be told something in a `Warning` header.
+    /// Sends the client a text in a `Warning` header.
     pub fn warn(&self, text: impl Into<String>) {
         self.notes.borrow_mut().warnings.push(text.into());
     }

@@ -49,7 +49,7 @@ struct Known {
 const MOST: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// How long the service has to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Annotations of pods that the service is told.
+/// Annotations of pods that are sent to the service.
 const ANNOTATIONS: &str = ".image-policy.k8s.io/";
 /// What the annotations of the audit log begin with.
 const AUDIT: &str = "imagepolicywebhook.image-policy.k8s.io/";
@@ -143,13 +143,14 @@ impl Plugin for ImagePolicyWebhook {
         let images = lists.iter().flat_map(|it| pod::list(&pod["spec"], it));
         let images: Vec<Value> = images.map(|it| json!({"image": it["image"]})).collect();
         let all = pod["metadata"]["annotations"].as_object();
-        let told = all.into_iter().flatten();
-        let told = told.filter(|(key, _)| key.contains(ANNOTATIONS));
-        let told: serde_json::Map<_, _> =
-            told.map(|(key, it)| (key.clone(), it.clone())).collect();
+        let annotations = all.into_iter().flatten();
+        let annotations = annotations.filter(|(key, _)| key.contains(ANNOTATIONS));
+        let annotations: serde_json::Map<_, _> = annotations
+            .map(|(key, it)| (key.clone(), it.clone()))
+            .collect();
         let mut spec = json!({"containers": images});
-        if !told.is_empty() {
-            spec["annotations"] = told.into();
+        if !annotations.is_empty() {
+            spec["annotations"] = annotations.into();
         }
         spec["namespace"] = attributes.namespace().into();
         service.check(cluster, attributes, spec)

@@ -83,16 +83,16 @@ fn times_numbers_and_inlined_messages_have_forms_of_their_own() {
 
 #[test]
 fn what_is_no_message_is_refused_in_words() {
-    let told = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
-    assert!(told(b"{}").starts_with("provided data does not appear to be"));
+    let error = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    assert!(error(b"{}").starts_with("provided data does not appear to be"));
     assert_eq!(
-        told(&whole("v1", "Thing", &[])),
+        error(&whole("v1", "Thing", &[])),
         "no kind \"Thing\" is registered for version \"v1\""
     );
     let torn = whole("v1", "Secret", &[vec![3 << 3 | 2, 9]]);
-    assert_eq!(told(&torn), "unexpected EOF");
+    assert_eq!(error(&torn), "unexpected EOF");
     let wrong = whole("v1", "Secret", &[number(3, 1)]);
-    assert_eq!(told(&wrong), "proto: wrong wireType for field type");
+    assert_eq!(error(&wrong), "proto: wrong wireType for field type");
 }
 
 proptest! {

@@ -108,7 +108,7 @@ pub(super) fn delete_collection(
     let shown: Vec<_> = chosen.iter().map(|it| state.shown(resource, it)).collect();
     let shown = shown.into_iter().collect::<Result<Vec<Object>, Status>>()?;
     // What mutates is asked once about the collection, and what validates about each object
-    // without being told its name.
+    // without the name of its bucket.
     let chain = state.chain.clone();
     let attributes = || Attributes::new(call, target, Operation::Delete);
     chain.admit(state, &attributes(), None)?;

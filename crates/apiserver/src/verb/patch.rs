@@ -39,8 +39,8 @@ pub(super) fn patch(
     check_name(target, &object)?;
     let mut repeated = body.repeated;
     if kind == Kind::Json {
-        let told = |it: &mut String| *it = format!("json patch {it}");
-        repeated.iter_mut().for_each(told);
+        let prefixed = |it: &mut String| *it = format!("json patch {it}");
+        repeated.iter_mut().for_each(prefixed);
     }
     let found = decode::prune_and_default(state, resource, &mut object, repeated);
     let validation = call.query.field_validation;

@@ -76,7 +76,7 @@ pub(super) fn finish(
     };
     let uid = meta::uid(&draft.object);
     if call.method == Method::PATCH && !uid.is_empty() && uid != meta::uid(&old) {
-        // Of a built-in kind it is checked in two places, and told twice.
+        // Of a built-in kind it is checked in two places, and reported twice.
         let error = FieldError::invalid("metadata.uid", uid.into(), "field is immutable");
         let errors = vec![error; if resource.custom { 1 } else { 2 }];
         return Err(invalid(resource, &target.name, &errors));

@@ -101,7 +101,7 @@ async fn two_evictions_at_once_cannot_both_spend_the_last_disruption() {
 }
 
 #[tokio::test]
-async fn a_running_pod_has_its_grace_period_and_ends_when_told_that_it_stopped() {
+async fn a_running_pod_has_its_grace_period_and_ends_when_its_stop_is_reported() {
     let server = server();
     let client = server.client();
     let mut web = pod("a", "n1", "web");

@@ -44,11 +44,11 @@ async fn a_quantity_that_is_none_is_refused() {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
             "spec": {"containers": [{"name": "c", "image": "i",
                 "resources": {"requests": {"cpu": wrong}}}]}});
-        let (code, told) = ask(&server, "POST", PODS, pod).await;
-        assert_eq!(code, 400, "{wrong}: {told}");
+        let (code, answer) = ask(&server, "POST", PODS, pod).await;
+        assert_eq!(code, 400, "{wrong}: {answer}");
         let expected =
             format!("Pod in version \"v1\" cannot be handled as a Pod: {form}");
-        assert_eq!(told["message"], expected, "{wrong}");
+        assert_eq!(answer["message"], expected, "{wrong}");
     }
     for (name, right) in [
         ("a", json!(1)),
@@ -59,8 +59,8 @@ async fn a_quantity_that_is_none_is_refused() {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
             "spec": {"containers": [{"name": "c", "image": "i",
                 "resources": {"requests": {"cpu": right}}}]}});
-        let (code, told) = ask(&server, "POST", PODS, pod).await;
-        assert_eq!(code, 201, "{right}: {told}");
+        let (code, answer) = ask(&server, "POST", PODS, pod).await;
+        assert_eq!(code, 201, "{right}: {answer}");
     }
 }
 

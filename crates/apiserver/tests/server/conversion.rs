@@ -179,11 +179,11 @@ async fn a_conversion_that_no_webhook_does_is_an_error_and_not_a_guess() {
         refused.message
     );
     let mut watch = client.watch(V2, &Selector::default(), "").unwrap();
-    let told = futures::StreamExt::next(&mut watch)
+    let answer = futures::StreamExt::next(&mut watch)
         .await
         .unwrap()
         .unwrap_err();
-    assert!(told.message.starts_with(start), "{}", told.message);
+    assert!(answer.message.starts_with(start), "{}", answer.message);
 }
 
 /// A webhook that answers with what `convert` makes of each object and the wanted version.

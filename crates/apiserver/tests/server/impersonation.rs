@@ -60,20 +60,20 @@ async fn an_administrator_may_be_anybody() {
 }
 
 #[tokio::test]
-async fn others_are_told_whom_they_cannot_be() {
+async fn impersonation_without_a_role_is_forbidden() {
     let alice = || User::new("alice", &["system:authenticated"]);
-    let (code, told) = who(&server(), alice(), &[("impersonate-user", "bob")]).await;
+    let (code, answer) = who(&server(), alice(), &[("impersonate-user", "bob")]).await;
     assert_eq!(code, 403);
     assert_eq!(
-        told["message"],
+        answer["message"],
         "users \"bob\" is forbidden: User \"alice\" cannot impersonate resource \"users\" in \
          API group \"\" at the cluster scope"
     );
     let group = [("impersonate-group", "system:masters")];
-    let (code, told) = who(&server(), alice(), &group).await;
+    let (code, answer) = who(&server(), alice(), &group).await;
     assert_eq!(code, 400);
     assert_eq!(
-        told["message"],
+        answer["message"],
         "requested &user.DefaultInfo{Name:\"\", UID:\"\", \
          Groups:[]string{\"system:masters\"}, Extra:map[string][]string(nil)} without \
          impersonating a user name"
@@ -82,8 +82,8 @@ async fn others_are_told_whom_they_cannot_be() {
 
 #[tokio::test]
 async fn the_record_names_both() {
-    let heard: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
-    let log = heard.clone();
+    let recorded: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let log = recorded.clone();
     let audit = Audit::new(move |event| {
         let names = (event.user.clone(), event.impersonated.clone());
         log.lock().unwrap().push(names);
@@ -95,5 +95,5 @@ async fn the_record_names_both() {
     .unwrap();
     who(&server, User::admin(), &[("impersonate-user", "bob")]).await;
     let names = ("kubernetes-admin".to_owned(), "bob".to_owned());
-    assert_eq!(*heard.lock().unwrap(), [names]);
+    assert_eq!(*recorded.lock().unwrap(), [names]);
 }

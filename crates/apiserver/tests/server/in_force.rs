@@ -62,11 +62,11 @@ async fn a_stored_definition_that_no_longer_compiles_keeps_the_server_from_start
         let stored = client.create(THINGS, unchecked).await;
         panic!("the server started, and a wrong object gave {stored:?}");
     };
-    let told = refused.to_string();
+    let answer = refused.to_string();
     let start = "CustomResourceDefinition \"things.example.com\" that is stored is not valid \
                  for Kubernetes 1.30: spec.validation.openAPIV3Schema.properties[spec].\
                  x-kubernetes-validations[0].rule: Invalid value: ";
-    assert!(told.starts_with(start), "{told}");
+    assert!(answer.starts_with(start), "{answer}");
     let third = Server::new(at_version(&place, "1.36")).unwrap();
     let wrong = json!({"apiVersion": "example.com/v1", "kind": "Thing",
         "metadata": {"name": "y"}, "spec": {"size": 0}});

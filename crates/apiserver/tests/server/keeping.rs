@@ -117,8 +117,8 @@ async fn a_watch_from_before_the_start_is_too_old() {
     let client = second.client();
     let old = old["metadata"]["resourceVersion"].as_str().unwrap();
     let mut watch = client.watch(MAPS, &Selector::default(), old).unwrap();
-    let told = watch.next().await.unwrap().unwrap_err();
-    assert_eq!(told.code, 410);
+    let error = watch.next().await.unwrap().unwrap_err();
+    assert_eq!(error.code, 410);
     let now = now.to_string();
     client.watch(MAPS, &Selector::default(), &now).unwrap();
 }
@@ -219,10 +219,10 @@ fn credentials_are_kept_for_their_owner_alone() {
         assert_eq!(mode & 0o077, 0, "{}", entry.path().display());
     }
     std::fs::write(place.0.join("credentials.json"), "x").unwrap();
-    let told = Credentials::kept_in(&place.0).err().unwrap().to_string();
+    let error = Credentials::kept_in(&place.0).err().unwrap().to_string();
     assert!(
-        told.ends_with("does not hold credentials; remove it and new ones are made"),
-        "{told}"
+        error.ends_with("does not hold credentials; remove it and new ones are made"),
+        "{error}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Which requests policies look at, and what they are told of them.
+//! Which requests policies look at, and what they see of them.
 
 use fivespot_apiserver::{Client, Delete, Patch};
 use serde_json::{Value, json};

@@ -174,7 +174,7 @@ async fn in_an_ending_namespace_no_pod_is_evicted_and_no_token_is_issued() {
     let cause = &refused.details.unwrap().causes[0];
     assert_eq!(cause.reason, "NamespaceTerminating");
     let path = "/api/v1/namespaces/blue/serviceaccounts/default/token";
-    let (code, told) = ask(&server, "POST", path, json!({"spec": {}})).await;
+    let (code, answer) = ask(&server, "POST", path, json!({"spec": {}})).await;
     let expected = format!("serviceaccounts \"default\" is forbidden: {why}");
-    assert_eq!((code, told["message"].as_str()), (403, Some(&*expected)));
+    assert_eq!((code, answer["message"].as_str()), (403, Some(&*expected)));
 }

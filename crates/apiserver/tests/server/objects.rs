@@ -290,11 +290,11 @@ async fn the_data_of_maps_and_secrets_ends_at_a_mebibyte() {
             texts: {"a": "x".repeat(size)}})
     };
     for (path, kind, field) in [(MAPS, "ConfigMap", "[]"), (secrets, "Secret", "data")] {
-        let (code, told) = ask(&server, "POST", path, sized(kind, (1 << 20) + 1)).await;
+        let (code, answer) = ask(&server, "POST", path, sized(kind, (1 << 20) + 1)).await;
         let expected = format!(
             "{kind} \"x\" is invalid: {field}: Too long: may not be more than 1048576 bytes"
         );
-        assert_eq!((code, told["message"].as_str()), (422, Some(&*expected)));
+        assert_eq!((code, answer["message"].as_str()), (422, Some(&*expected)));
         assert_eq!(
             ask(&server, "POST", path, sized(kind, 1 << 20)).await.0,
             201

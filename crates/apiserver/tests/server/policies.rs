@@ -164,8 +164,8 @@ async fn a_definition_with_a_schema_that_is_none_is_not_stored() {
 
 #[tokio::test]
 async fn every_request_is_on_record() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let sink = heard.clone();
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let sink = recorded.clone();
     let audit = Audit::new(move |event| {
         let line = format!(
             "{} {} {} {}",
@@ -187,7 +187,7 @@ async fn every_request_is_on_record() {
         ("jane get configmaps 200".to_owned(), false),
         ("jane get configmaps 404".to_owned(), false),
     ];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*recorded.lock().unwrap(), expected);
 }
 
 /// A policy may ask what the user of a request may do.
@@ -238,7 +238,8 @@ async fn a_policy_asks_the_roles_what_the_user_may_do() {
 }
 
 #[tokio::test]
-async fn a_policy_is_told_what_does_not_fit_the_built_in_kinds_that_it_matches() {
+async fn the_status_of_a_policy_says_what_does_not_fit_the_built_in_kinds_that_it_matches()
+ {
     let server = server();
     let client = server.client();
     let mut misfit = policy("object.spec.nope == 1 && params.data.limit == 2");
@@ -265,7 +266,7 @@ async fn a_policy_is_told_what_does_not_fit_the_built_in_kinds_that_it_matches()
 }
 
 #[tokio::test]
-async fn a_policy_is_told_what_does_not_fit_the_definitions_that_it_matches() {
+async fn the_status_of_a_policy_says_what_does_not_fit_the_definitions_that_it_matches() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();

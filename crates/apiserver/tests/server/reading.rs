@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::fixture::{MAPS, ask, at, map, read, request, send, server};
 
 /// What the server says to a body of that text.
-async fn told(server: &Server, method: &str, path: &str, sent: (&str, &str)) -> Value {
+async fn answer(server: &Server, method: &str, path: &str, sent: (&str, &str)) -> Value {
     let (media, text) = sent;
     let request = Request::builder()
         .method(method)
@@ -42,23 +42,23 @@ async fn a_body_that_cannot_be_read_is_quoted_as_far_as_it_is_short() {
             "the object provided is unrecognized (must be of type ConfigMap): couldn't get \
              version/kind; json parse error: {expected}"
         );
-        let told = told(&server, "POST", MAPS, ("application/json", text)).await;
-        assert_eq!(told, expected);
+        let answer = answer(&server, "POST", MAPS, ("application/json", text)).await;
+        assert_eq!(answer, expected);
     }
 }
 
 #[tokio::test]
-async fn keys_that_yaml_says_twice_are_told_with_their_line() {
+async fn keys_that_yaml_says_twice_are_reported_with_their_line() {
     let server = server();
     let path = format!("{MAPS}?fieldValidation=Strict");
     let text = "metadata: {name: x}\ndata:\n  a: b\n  a: c\n";
     assert_eq!(
-        told(&server, "POST", &path, ("application/yaml", text)).await,
+        answer(&server, "POST", &path, ("application/yaml", text)).await,
         "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
          yaml: unmarshal errors:\n  line 4: key \"a\" already set in map"
     );
     let lenient = format!("{MAPS}?fieldValidation=Ignore");
-    told(&server, "POST", &lenient, ("application/yaml", text)).await;
+    answer(&server, "POST", &lenient, ("application/yaml", text)).await;
     let (_, made) = ask(&server, "GET", &at("x"), Value::Null).await;
     assert_eq!(made["data"]["a"], "c");
 }
@@ -72,7 +72,7 @@ async fn a_patch_whose_outcome_cannot_be_read_is_refused_with_what_it_would_be()
         r#"{"kind": "Secret", "metadata": null}"#,
     );
     assert_eq!(
-        told(&server, "PATCH", &at("x"), merge).await,
+        answer(&server, "PATCH", &at("x"), merge).await,
         " \"\" is invalid: patch: Invalid value: \"{\\\"apiVersion\\\":\\\"v1\\\",\\\"data\\\":\
          {\\\"a\\\":\\\"1\\\"},\\\"kind\\\":\\\"Secret\\\"}\": converting (v1.Secret) to \
          (core.ConfigMap): unknown conversion"
@@ -101,10 +101,10 @@ async fn a_patch_whose_outcome_cannot_be_read_is_refused_with_what_it_would_be()
         ),
     ];
     for (patch, quoted, why) in rows {
-        let told = told(&server, "PATCH", &at("x"), (strategic, patch)).await;
+        let answer = answer(&server, "PATCH", &at("x"), (strategic, patch)).await;
         let expected =
             format!(" \"\" is invalid: patch: Invalid value: \"{quoted}\": {why}");
-        assert_eq!(told, expected);
+        assert_eq!(answer, expected);
     }
 }
 
@@ -179,7 +179,7 @@ async fn a_patch_that_nests_an_object_ever_deeper_is_refused() {
     let patch = Value::from(operations).to_string();
     let sent = ("application/json-patch+json", patch.as_str());
     assert_eq!(
-        told(&server, "PATCH", &at("x"), sent).await,
+        answer(&server, "PATCH", &at("x"), sent).await,
         "the server rejected our request due to an error in our request"
     );
 }

@@ -23,8 +23,8 @@ async fn a_lease_that_is_not_there_is_made_by_its_replacement() {
     let mut other = lease();
     other["metadata"]["name"] = "m".into();
     other["metadata"]["uid"] = "of-one-that-was".into();
-    let (code, told) = ask(&server, "PUT", &format!("{LEASES}/m"), other).await;
-    assert_eq!((code, &told["reason"]), (409, &"Conflict".into()));
+    let (code, answer) = ask(&server, "PUT", &format!("{LEASES}/m"), other).await;
+    assert_eq!((code, &answer["reason"]), (409, &"Conflict".into()));
     let map = json!({"metadata": {"name": "m"}});
     let maps = "/api/v1/namespaces/default/configmaps/m";
     assert_eq!(ask(&server, "PUT", maps, map).await.0, 404);
@@ -60,7 +60,7 @@ async fn who_may_not_create_makes_nothing_by_a_replacement() {
 }
 
 #[tokio::test]
-async fn kinds_that_are_replaced_at_a_version_have_to_be_told_which() {
+async fn kinds_that_are_replaced_at_a_version_require_it() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -84,17 +84,17 @@ async fn kinds_that_are_replaced_at_a_version_have_to_be_told_which() {
     for (collection, object, what) in rows {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let path = format!("{collection}/{name}");
-        let (code, told) = ask(&server, "PUT", &path, object).await;
+        let (code, answer) = ask(&server, "PUT", &path, object).await;
         let expected = format!(
             "{what} \"{name}\" is invalid: metadata.resourceVersion: Invalid value: 0: must be \
              specified for an update"
         );
-        assert_eq!((code, told["message"].as_str()), (422, Some(&*expected)));
+        assert_eq!((code, answer["message"].as_str()), (422, Some(&*expected)));
     }
 }
 
 #[tokio::test]
-async fn a_patch_need_not_tell_a_version() {
+async fn a_patch_needs_no_version() {
     let server = server();
     let client = server.client();
     client.create(LEASES, lease()).await.unwrap();

@@ -54,33 +54,33 @@ async fn refused(client: &Client, path: &str) -> Status {
 }
 
 #[tokio::test]
-async fn who_has_no_role_is_told_what_they_cannot_do() {
+async fn a_user_without_a_role_is_forbidden_with_what_is_missing() {
     let client = server().client_as(alice());
-    let told = refused(&client, MAPS).await;
-    assert_eq!((told.code, told.reason), (403, Reason::Forbidden));
+    let error = refused(&client, MAPS).await;
+    assert_eq!((error.code, error.reason), (403, Reason::Forbidden));
     assert_eq!(
-        told.message,
+        error.message,
         "configmaps is forbidden: User \"alice\" cannot list resource \"configmaps\" in API \
          group \"\" in the namespace \"default\""
     );
-    let told = refused(&client, "/apis/example.com/v1/things").await;
+    let error = refused(&client, "/apis/example.com/v1/things").await;
     assert_eq!(
-        told.message,
+        error.message,
         "things.example.com is forbidden: User \"alice\" cannot list resource \"things\" in \
          API group \"example.com\" at the cluster scope"
     );
-    let told = client.get("/api/v1/nodes/a/status").await.unwrap_err();
+    let error = client.get("/api/v1/nodes/a/status").await.unwrap_err();
     assert_eq!(
-        told.message,
+        error.message,
         "nodes \"a\" is forbidden: User \"alice\" cannot get resource \"nodes/status\" in API \
          group \"\" at the cluster scope"
     );
-    let told = client.get("/metrics").await.unwrap_err();
+    let error = client.get("/metrics").await.unwrap_err();
     assert_eq!(
-        told.message,
+        error.message,
         "forbidden: User \"alice\" cannot get path \"/metrics\""
     );
-    assert_eq!(told.details, Some(Box::default()));
+    assert_eq!(error.details, Some(Box::default()));
 }
 
 #[tokio::test]
@@ -151,9 +151,9 @@ async fn applying_what_is_not_there_needs_the_right_to_create() {
         manager: "m".to_owned(),
         force: false,
     };
-    let told = client.patch(&at("x"), apply()).await.unwrap_err();
+    let error = client.patch(&at("x"), apply()).await.unwrap_err();
     assert_eq!(
-        told.message,
+        error.message,
         "configmaps \"x\" is forbidden: User \"alice\" cannot create resource \"configmaps\" \
          in API group \"\" in the namespace \"default\""
     );
@@ -166,9 +166,9 @@ async fn a_binding_to_a_missing_role_is_named_in_the_refusal() {
     let server = server();
     let bound = binding("b", "ClusterRole", "gone", user("alice"));
     server.client().create(BINDINGS, bound).await.unwrap();
-    let told = refused(&server.client_as(alice()), MAPS).await;
+    let error = refused(&server.client_as(alice()), MAPS).await;
     assert_eq!(
-        told.message,
+        error.message,
         "configmaps is forbidden: User \"alice\" cannot list resource \"configmaps\" in API \
          group \"\" in the namespace \"default\": RBAC: \
          clusterrole.rbac.authorization.k8s.io \"gone\" not found"
@@ -193,9 +193,9 @@ async fn nobody_grants_more_than_they_hold() {
             rule(&["get"], "secrets")
         ]),
     );
-    let told = client.create(ROLES, beyond).await.unwrap_err();
+    let error = client.create(ROLES, beyond).await.unwrap_err();
     assert_eq!(
-        told.message,
+        error.message,
         "clusterroles.rbac.authorization.k8s.io \"beyond\" is forbidden: user \"alice\" \
          (groups=[\"team\" \"system:authenticated\"]) is attempting to grant RBAC \
          permissions not currently held:\n\
@@ -203,22 +203,22 @@ async fn nobody_grants_more_than_they_hold() {
          {APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\"]}"
     );
     let wide = Patch::Merge(json!({"rules": [rule(&["get"], "secrets")]}));
-    let told = client.patch(&format!("{ROLES}/within"), wide).await;
-    assert_eq!(told.unwrap_err().code, 403);
+    let error = client.patch(&format!("{ROLES}/within"), wide).await;
+    assert_eq!(error.unwrap_err().code, 403);
     let bound = binding("b", "ClusterRole", "view", user("alice"));
-    let told = client.create(BINDINGS, bound).await.unwrap_err();
+    let error = client.create(BINDINGS, bound).await.unwrap_err();
     assert!(
-        told.message.starts_with(
+        error.message.starts_with(
             "clusterrolebindings.rbac.authorization.k8s.io \"b\" is forbidden: user \
              \"alice\" (groups="
         ),
         "{}",
-        told.message
+        error.message
     );
     let bound = binding("b", "ClusterRole", "gone", user("alice"));
-    let told = client.create(BINDINGS, bound).await.unwrap_err();
+    let error = client.create(BINDINGS, bound).await.unwrap_err();
     assert_eq!(
-        (told.code, told.message.as_str()),
+        (error.code, error.message.as_str()),
         (
             404,
             "clusterrole.rbac.authorization.k8s.io \"gone\" not found"
@@ -293,15 +293,15 @@ async fn reviews_say_what_is_allowed_and_why() {
     let mut of_others = may("get");
     of_others["user"] = "bob".into();
     of_others["groups"] = json!(["team"]);
-    let told = review(&server.client(), "subjectaccessreviews", of_others.clone()).await;
-    assert_eq!(told["allowed"], true);
+    let error = review(&server.client(), "subjectaccessreviews", of_others.clone()).await;
+    assert_eq!(error["allowed"], true);
     let path = format!("{REVIEWS}/subjectaccessreviews");
-    let told = client.create(&path, json!({"spec": of_others})).await;
-    assert_eq!(told.unwrap_err().code, 403);
+    let error = client.create(&path, json!({"spec": of_others})).await;
+    assert_eq!(error.unwrap_err().code, 403);
     let nothing = json!({"spec": {"user": "bob"}});
-    let told = server.client().create(&path, nothing).await.unwrap_err();
+    let error = server.client().create(&path, nothing).await.unwrap_err();
     assert_eq!(
-        told.message,
+        error.message,
         ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes: \
          Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must \
          be specified"
@@ -318,9 +318,9 @@ async fn a_local_review_is_about_its_own_namespace() {
     };
     let answer = client.create(path, ask("a")).await.unwrap();
     assert_eq!(answer["status"]["allowed"], false);
-    let told = client.create(path, ask("b")).await.unwrap_err();
+    let error = client.create(path, ask("b")).await.unwrap_err();
     assert_eq!(
-        told.message,
+        error.message,
         ".authorization.k8s.io \"\" is invalid: \
          spec.resourceAttributes.namespace: Invalid value: \"b\": must match \
          metadata.namespace"
@@ -347,6 +347,6 @@ async fn a_rules_review_lists_what_its_asker_may_do() {
             .contains("/openapi/*")
     );
     let path = format!("{REVIEWS}/selfsubjectrulesreviews");
-    let told = client.create(&path, json!({"spec": {}})).await.unwrap_err();
-    assert_eq!(told.message, "no namespace on request");
+    let error = client.create(&path, json!({"spec": {}})).await.unwrap_err();
+    assert_eq!(error.message, "no namespace on request");
 }

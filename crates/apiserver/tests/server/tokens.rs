@@ -205,9 +205,9 @@ async fn a_request_for_an_impossible_token_is_refused() {
             "cannot bind token to object of type /v1, Kind=ConfigMap",
         ),
     ];
-    for (spec, told) in rows {
+    for (spec, answer) in rows {
         let refused = client.create(&path, json!({ "spec": spec })).await;
-        assert_eq!(refused.unwrap_err().message, told);
+        assert_eq!(refused.unwrap_err().message, answer);
     }
 }
 

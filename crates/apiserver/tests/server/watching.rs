@@ -11,7 +11,7 @@ use crate::fixture::{
 };
 
 #[tokio::test]
-async fn a_watch_tells_what_happens_after_the_list() {
+async fn a_watch_has_the_changes_after_the_list() {
     let client = client();
     client.create(MAPS, map("old")).await.unwrap();
     let list = client.list(MAPS, &Selector::default()).await.unwrap();

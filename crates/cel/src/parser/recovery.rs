@@ -103,14 +103,14 @@ impl Parser<'_> {
     }
 
     /// Notes an error that the parse goes on behind. One behind a sign that was taken for
-    /// granted is not told.
+    /// granted is not reported.
     fn note(&mut self, error: SyntaxError) {
         if !self.quiet {
             self.errors.push(error);
         }
     }
 
-    /// The last error, if it is to be told.
+    /// The last error, if it is to be reported.
     pub(super) fn end_with(&mut self, error: SyntaxError) {
         self.note(error);
     }

@@ -12,7 +12,7 @@ use super::raw::{Identity, plain};
 use super::{List, Map, Value};
 use crate::{ListKind, RunError, Type};
 
-/// Whether two values are equal, or why the API server cannot tell.
+/// Whether two values are equal, or why the API server cannot decide.
 pub(crate) type Answer = Result<bool, Box<RunError>>;
 
 /// Whether two values are equal; what cannot be compared is not.
@@ -119,7 +119,7 @@ fn lists(left: &List<'_>, right: &List<'_>) -> Answer {
         };
     }
     // A list of the language goes on behind an answer that is none. Only one that is made
-    // of two tells it in the end.
+    // of two decides it in the end.
     let mut none = None;
     for (left, right) in pairs {
         match same_parts(left, right) {

@@ -114,7 +114,7 @@ async fn an_agent_that_is_not_there_is_an_error_where_it_is_needed() {
 }
 
 #[tokio::test]
-async fn a_crd_of_another_version_is_told_from_one_of_this() {
+async fn a_crd_of_another_version_is_distinguished_from_one_of_this() {
     let (cluster, _replica) = with_worker().await;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scheduledmachines.5spot.finos.org";
     let edited = async |edit: fn(&mut Value)| {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_in_the_source_tree_tells_of_the_metrics_there_are() {
+    fn the_page_in_the_source_tree_lists_every_metric() {
         let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
         let page = page();
         let found = fs::read_to_string(tree.join(&page.path)).ok();

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Asked, next_window, table, told};
+use super::{Asked, created_message, next_window, table};
 
 fn instant(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -35,7 +35,7 @@ fn what_is_written_keeps_every_rule_and_says_what_was_asked_for() {
             "reason": "no batch tonight",
         })
     );
-    assert_snapshot!(told("desk-042-stop-x7k2p", "desk-042", &asked()), @"desk-042 is stopped from 2026-03-06T18:00:00Z until 2026-03-07T06:30:00Z (ScheduleOverride desk-042-stop-x7k2p; `5spot overrides --end desk-042-stop-x7k2p` ends it)");
+    assert_snapshot!(created_message("desk-042-stop-x7k2p", "desk-042", &asked()), @"desk-042 is stopped from 2026-03-06T18:00:00Z until 2026-03-07T06:30:00Z (ScheduleOverride desk-042-stop-x7k2p; `5spot overrides --end desk-042-stop-x7k2p` ends it)");
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl Inventory {
     ) -> Result<Vec<Object>, String> {
         let path = format!("{}/{}", kind.group, kind.plural);
         let mut found = reader.list_where(&path, LABEL).await?;
-        // The policy bears no label of its own.
+        // The policy has no label of its own.
         for document in manifest::installed(reader.minor) {
             if document["kind"] == kind.name && [POLICY, BINDING].contains(&kind.name) {
                 let path = format!("{path}/{}", text(&document, "/metadata/name"));

@@ -158,7 +158,7 @@ fn the_policy_rejects_what_the_schema_accepts() {
 }
 
 #[test]
-fn all_failures_tells_of_the_policies_too() {
+fn all_failures_lists_the_policies_too() {
     let text = MACHINE.replace("5m", "five minutes");
     let (text, _) = validate(&text, "", &["--all-failures"]).unwrap();
     let mut lines = text.lines();

@@ -205,7 +205,7 @@ impl Source<'_> {
         }
     }
 
-    /// Whether nothing that was heard earlier counts. That a kind is not served is as good as
+    /// Whether nothing that was received earlier counts. That a kind is not served is as good as
     /// that its objects are gone, so that it is asked anew then.
     pub(super) fn is_live(&self) -> bool {
         self.freshness == Freshness::Live

@@ -247,7 +247,7 @@ impl NodeLookup<'_> {
         Key::new(name::SYSTEM_NAMESPACE, name)
     }
 
-    /// Trouble with it is told as such: the Node itself can be reached.
+    /// Trouble with it is reported as such: the Node itself can be reached.
     async fn agent_config_now(&self, api: &ApiClient) -> Fact<Option<AgentConfig>> {
         let (cache, key) = (self.workload.agent_configs(), self.agent_config());
         if let Fact::Known(known) = self.source.reads.get(&cache, &key) {

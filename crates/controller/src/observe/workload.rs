@@ -251,7 +251,7 @@ impl Workload {
         }
     }
 
-    /// A request beside the watch has failed: the watch begins anew, to tell when the cluster
+    /// A request beside the watch has failed: the watch begins anew, to see when the cluster
     /// answers again.
     pub(crate) fn has_failed(&self, context: &Context, error: &kube::Error) {
         self.is_broken_by(context, error);

@@ -1,4 +1,4 @@
-//! The metrics and health ports: GET and HEAD alone. Who is not on this host is told no details.
+//! The metrics and health ports: GET and HEAD alone. Who is not on this host gets no details.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

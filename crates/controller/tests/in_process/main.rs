@@ -282,8 +282,11 @@ async fn only_the_namespaces_that_were_given_are_read() {
 struct Ear(Mutex<Vec<String>>);
 
 impl Ear {
-    fn told(&self) -> Vec<String> {
-        self.0.lock().map(|told| told.clone()).unwrap_or_default()
+    fn printed(&self) -> Vec<String> {
+        self.0
+            .lock()
+            .map(|printed| printed.clone())
+            .unwrap_or_default()
     }
 }
 
@@ -292,29 +295,30 @@ impl Listener for Ear {
         let Transition { at, from, to, .. } = transition;
         let from = from.map_or("nothing", Phase::as_str);
         let line = format!("{at} {from} {to}");
-        if let Ok(mut told) = self.0.lock() {
-            told.push(line);
+        if let Ok(mut printed) = self.0.lock() {
+            printed.push(line);
         }
     }
 }
 
 #[tokio::test]
-async fn each_transition_is_told_once_with_its_instant_and_as_an_event_of_the_object() {
+async fn each_transition_is_reported_once_with_its_instant_and_as_an_event_of_the_object()
+{
     let world = World::with_cluster_api("2026-03-06T13:50:00Z").await;
     world.wanted(&json!({"token": "abc"})).await;
-    let ear = Arc::new(Ear::default());
+    let recorder = Arc::new(Ear::default());
     let _controller = world.run(|client, clock| {
         let mut options = world.options(client, clock);
-        options.listener = ear.clone();
+        options.listener = recorder.clone();
         options
     });
     world.until("2026-03-06T14:01:00Z").await;
     world.join("worker").await;
     world.ready("worker", true).await;
     world.until("2026-03-06T15:00:00Z").await;
-    let told = ear.told();
+    let printed = recorder.printed();
     assert_eq!(
-        told,
+        printed,
         [
             "2026-03-06T13:50:00Z nothing Inactive",
             "2026-03-06T14:00:00Z Inactive Pending",
@@ -325,7 +329,7 @@ async fn each_transition_is_told_once_with_its_instant_and_as_an_event_of_the_ob
     let events = world
         .items("/apis/events.k8s.io/v1/namespaces/default/events")
         .await;
-    assert_eq!(events.len(), told.len());
+    assert_eq!(events.len(), printed.len());
     for event in events {
         assert_eq!(event["regarding"]["uid"], object["metadata"]["uid"]);
         assert_eq!(event["reportingController"], "5spot-controller");

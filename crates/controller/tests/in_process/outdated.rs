@@ -105,7 +105,7 @@ async fn newer_definitions_are_noticed_at_once() {
 }
 
 #[tokio::test]
-async fn an_older_definition_keeps_no_machine_from_leaving_and_is_told_to_probes() {
+async fn an_older_definition_blocks_no_shutdown_and_is_reported_to_probes() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     store(&world, &older()).await;
@@ -114,14 +114,14 @@ async fn an_older_definition_keeps_no_machine_from_leaving_and_is_told_to_probes
     world.until("2026-03-06T23:06:00Z").await;
     assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
 
-    let told = std::sync::Mutex::new(None);
+    let printed = std::sync::Mutex::new(None);
     let _second = world.run(|client, clock| {
         let options = Options::new(client, clock);
-        *told.lock().unwrap() = Some(options.instruments.clone());
+        *printed.lock().unwrap() = Some(options.instruments.clone());
         options
     });
     world.until("2026-03-06T23:07:00Z").await;
-    let instruments = told.lock().unwrap().take().unwrap();
+    let instruments = printed.lock().unwrap().take().unwrap();
     let answer = instruments.on_health_port("/readyz", Detail::Verbose);
     assert_eq!(answer.code, 503, "{}", answer.body);
     let problem = "[-]definition failed: CustomResourceDefinitionOutdated: ";

@@ -41,7 +41,7 @@ pub(crate) struct World {
     pub(crate) clock: Clock,
     pub(crate) client: Client,
     server: Server,
-    heard: Arc<Mutex<Vec<String>>>,
+    requests_seen: Arc<Mutex<Vec<String>>>,
     writes: Arc<Mutex<Vec<String>>>,
     faults: Faults,
     delays: Delays,
@@ -173,20 +173,20 @@ impl World {
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .try_init();
         let clock = Clock::stopped_at(instant(start));
-        let (heard, writes) = (Arc::default(), Arc::default());
+        let (requests_seen, writes) = (Arc::default(), Arc::default());
         let mut options = ServerOptions::new(clock.clone());
         // Nodes are made ready here by whoever tests something else.
         options
             .disable_plugins
             .push("TaintNodesByCondition".to_owned());
-        options.audit = Some(ear(&heard, &writes));
+        options.audit = Some(recorder(&requests_seen, &writes));
         let server = Server::new(options).unwrap();
         let client = server.client();
         let world = Self {
             clock,
             client,
             server,
-            heard,
+            requests_seen,
             writes,
             faults: Faults::default(),
             delays: Delays::default(),
@@ -229,14 +229,17 @@ impl World {
         Running(tokio::spawn(async move { match running.await {} }))
     }
 
-    /// A client whose requests of the path `held` are answered only when the server has heard
+    /// A client whose requests of the path `held` are answered only when the server has received
     /// `line` once more, and everybody else has had time to act on that.
     pub(crate) fn held_until(&self, held: &str, line: &str) -> kube::Client {
-        let (server, heard) = (self.server.clone(), self.heard.clone());
+        let (server, requests_seen) = (self.server.clone(), self.requests_seen.clone());
         let (held, line) = (held.to_owned(), line.to_owned());
         let times = move || {
-            let heard = heard.lock().unwrap();
-            heard.iter().filter(|told| **told == line).count()
+            let requests_seen = requests_seen.lock().unwrap();
+            requests_seen
+                .iter()
+                .filter(|printed| **printed == line)
+                .count()
         };
         let before = times();
         let answer = move |request: Request<Body>| {
@@ -449,7 +452,7 @@ impl World {
 
     /// Every request so far but the beginning of watches, which end by themselves.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+        self.requests_seen.lock().unwrap().clone()
     }
 
     /// Every write so far.
@@ -458,15 +461,18 @@ impl World {
     }
 }
 
-fn ear(heard: &Arc<Mutex<Vec<String>>>, writes: &Arc<Mutex<Vec<String>>>) -> Audit {
-    let (heard, writes) = (heard.clone(), writes.clone());
+fn recorder(
+    requests_seen: &Arc<Mutex<Vec<String>>>,
+    writes: &Arc<Mutex<Vec<String>>>,
+) -> Audit {
+    let (requests_seen, writes) = (requests_seen.clone(), writes.clone());
     Audit::new(move |event: &AuditEvent| {
         let line = format!("{} {} {}", event.verb, event.path, event.code);
         if event.is_write() {
             writes.lock().unwrap().push(line.clone());
         }
         if event.verb != "watch" {
-            heard.lock().unwrap().push(line);
+            requests_seen.lock().unwrap().push(line);
         }
     })
 }

@@ -14,7 +14,7 @@ const FOLDED: usize = 4 * PARTS_OF_RANGE;
 
 /// The most parts that the automaton of a translated pattern may have, if there is nothing in
 /// it but ASCII characters, simple classes, groups, repetitions and anchors, all well formed;
-/// nothing if only a parser can tell.
+/// nothing if only a parser can decide.
 pub(super) fn parts(translated: &str) -> Option<usize> {
     let either_case = translated.strip_prefix("(?i)");
     let mut scan = Scan {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_parser_can_tell_is_left_to_it() {
+    fn what_only_a_parser_can_decide_is_left_to_it() {
         let rows = [
             "(",
             ")",

@@ -141,7 +141,7 @@ pub fn own_node() -> [Value; 2] {
     )
 }
 
-/// What must hold of a request of the agent, and what it is told otherwise.
+/// What must hold of a request of the agent, and the message otherwise.
 fn validations() -> [(String, String); 5] {
     let same = |path: &str| format!("object.?{path} == oldObject.?{path}");
     let unchanged = [

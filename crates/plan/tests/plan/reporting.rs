@@ -90,7 +90,7 @@ fn a_phase_is_reported_at_once_whatever_was_reported_just_before() {
 fn troubles_read_like_this() {
     let open = "2026-03-06T09:00:00Z";
     let mut reported = Vec::new();
-    let mut tell = |change: fn(&mut World)| {
+    let mut change = |change: fn(&mut World)| {
         let mut world = World::new(Contract::V1Beta2, open);
         change(&mut world);
         world.settle(&mut Memory::default());
@@ -100,23 +100,25 @@ fn troubles_read_like_this() {
             world.reported.last().unwrap().replace(open, "").trim()
         ));
     };
-    tell(|world| world.objects.clear());
-    tell(|world| world.get_mut("Cluster").unwrap()["status"] = json!({}));
-    tell(|world| {
+    change(|world| world.objects.clear());
+    change(|world| world.get_mut("Cluster").unwrap()["status"] = json!({}));
+    change(|world| {
         world.put(json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "RemoteMachine",
             "metadata": { "name": NAME },
         }));
     });
-    tell(|world| {
+    change(|world| {
         world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-25".to_owned()]);
     });
-    tell(|world| world.edit(|sm| sm.spec.schedule.timezone = "Mars/Olympus".to_owned()));
-    tell(|world| world.edit(|sm| sm.spec.schedule.days_of_week.clear()));
-    tell(|world| world.edit(|sm| sm.spec.cluster_name.clear()));
-    tell(|world| world.edit(|sm| sm.spec.schedule.enabled = false));
-    tell(|world| world.edit(|sm| sm.spec.kill_switch = true));
-    tell(|world| world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true));
+    change(|world| {
+        world.edit(|sm| sm.spec.schedule.timezone = "Mars/Olympus".to_owned());
+    });
+    change(|world| world.edit(|sm| sm.spec.schedule.days_of_week.clear()));
+    change(|world| world.edit(|sm| sm.spec.cluster_name.clear()));
+    change(|world| world.edit(|sm| sm.spec.schedule.enabled = false));
+    change(|world| world.edit(|sm| sm.spec.kill_switch = true));
+    change(|world| world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true));
     insta::assert_snapshot!(reported.join("\n"), @r#"
     Pending ClusterNotFound there is no Cluster prod in this namespace
     Pending ClusterNotReady Cluster prod cannot take machines yet: its infrastructure is not ready

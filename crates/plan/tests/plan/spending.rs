@@ -127,7 +127,7 @@ impl Slow {
     }
 
     /// What the statuses said that reported something of the operator's own. That a machine is being
-    /// created is not among them: the operator tells of it when it sees what became of it.
+    /// created is not among them: the operator reports it when it sees its result.
     fn own_words(&self) -> Vec<String> {
         let reported: Vec<Value> = self.reported.iter().map(own_words).collect();
         let news = reported.windows(2).filter(|pair| pair[0] != pair[1]);

@@ -76,7 +76,7 @@ fn taints_come_with_readiness_follow_the_spec_and_go_with_it() {
 }
 
 #[test]
-fn a_machine_tells_of_its_taints_from_beginning_to_end() {
+fn a_machine_reports_its_taints_from_beginning_to_end() {
     let mut memory = Memory::default();
     let mut world = World::new(Contract::V1Beta1, BEFORE);
     world.edit(|sm| sm.spec.node_taints = vec![taint("team", "a")]);

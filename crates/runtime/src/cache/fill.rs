@@ -14,7 +14,7 @@ use crate::Key;
 use crate::http::error;
 use crate::watch::Sink;
 
-/// Who is told what a cache shows.
+/// What is called with the changes of a cache.
 pub trait Handler<T>: Send + Sync {
     /// Objects that concern these have come, changed or gone.
     fn changed(&self, concerned: BTreeSet<T>);
@@ -47,7 +47,7 @@ pub struct Fill<P: Cached, H> {
     pub part: Part,
     /// Where what is kept is counted, of a server that is not trusted; none for no limit.
     pub budget: Option<Arc<Budget>>,
-    /// Who is told.
+    /// What is called.
     pub handler: H,
     /// How many objects the list under way has named, and pages it has had: a list without end has
     /// one.

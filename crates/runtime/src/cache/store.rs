@@ -223,7 +223,7 @@ impl<T: Clone + Ord> Store<T> {
     }
 
     /// `object` was read live. It takes the place of one that is known by name only, in the same
-    /// version: of any other a watch tells.
+    /// version: any other comes with a watch.
     pub fn fill(&self, key: &Key, mut object: Object<T>) {
         let mut state = self.state();
         let shown = state.objects.get(key);

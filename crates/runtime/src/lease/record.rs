@@ -120,7 +120,7 @@ pub struct Record {
     pub holder: String,
     /// How long it binds after a renewal; none where the Lease does not say.
     pub duration: Option<SignedDuration>,
-    /// When the holder got it, by the holder's clock: to tell terms apart, never to reckon with.
+    /// When the holder got it, by the holder's clock: to distinguish terms, never to reckon with.
     pub acquired: String,
     /// When the holder renewed it last, by the holder's clock, likewise.
     pub renewed: String,

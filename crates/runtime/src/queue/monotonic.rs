@@ -13,7 +13,7 @@ const CORRECTION: SignedDuration = SignedDuration::from_mins(10);
 ///
 /// A clock that is set back a little shows instants again that were acted upon. Until it has caught
 /// up, time stands still: otherwise a window that has just opened would close, and open once more.
-/// A clock that is set back by more was wrong before, and is believed.
+/// A clock that is set back by more was wrong before, and is accepted.
 #[derive(Debug, Default)]
 pub struct Monotonic(Mutex<Option<Timestamp>>);
 
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_far_ahead_is_believed_when_it_is_set_right() {
+    fn a_clock_that_was_far_ahead_is_accepted_when_it_is_set_right() {
         let latest = Monotonic::default();
         let at = |text: &str| -> Timestamp { text.parse().unwrap() };
         latest.at(at("2026-03-06T09:00:00Z"));

@@ -31,7 +31,7 @@ pub struct StartLimit {
 struct Waiting {
     priority: u8,
     since: Timestamp,
-    /// When it was told to ask again.
+    /// When it was reported to ask again.
     turn: Timestamp,
 }
 

@@ -145,7 +145,7 @@ fn what_the_policy_does_not_look_at_is_admitted() {
 }
 
 #[test]
-fn auditing_and_warning_admit_and_tell() {
+fn audit_and_warn_admit_and_report() {
     let question = review("CREATE", &wrong(), &Value::Null);
     let audited = ask(&Validator::new(&["Audit"]).unwrap(), &question);
     assert_eq!(audited["allowed"], true);

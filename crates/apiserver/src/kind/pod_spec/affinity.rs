@@ -116,7 +116,7 @@ fn pod_term(term: &Field<'_>, errors: &mut Errors) {
     rule::qualified_name(&key, errors);
 }
 
-/// Keys of labels by which further pods are told apart
+/// Keys of labels by which further pods are distinguished
 /// (`ValidateMatchLabelKeysAndMismatchLabelKeys`).
 pub(super) fn label_keys(term: &Field<'_>, errors: &mut Errors) {
     let selector = term.child("labelSelector");

@@ -34,7 +34,7 @@ pub(in crate::patch) enum Error {
         /// The announced order.
         order: String,
     },
-    /// An entry without the field that tells entries apart.
+    /// An entry without the field that distinguishes entries.
     #[error("map: {entry} does not contain declared merge key: {key}")]
     NoMergeKey {
         /// The entry.
@@ -42,7 +42,7 @@ pub(in crate::patch) enum Error {
         /// The field.
         key: String,
     },
-    /// A list of objects that are not told apart by any field.
+    /// A list of objects that are not distinguished by any field.
     #[error("cannot merge lists without merge key for {0}")]
     NoKeyDeclared(String),
     /// `$patch` with an unknown word.

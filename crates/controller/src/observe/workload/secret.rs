@@ -200,7 +200,7 @@ impl Session {
                 *self = Self::default();
                 self.begin(context, workload, &secret);
             }
-            // The watch of the Secret tells of that.
+            // The watch of the Secret shows that.
             Ok(None) => {}
             Err(_) => workload.lost.notify_one(),
         }

@@ -182,7 +182,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
 }
 
 #[test]
-fn a_record_that_claims_kubernetes_own_taints_is_not_believed() {
+fn a_record_that_claims_kubernetes_own_taints_is_ignored() {
     let node = |record: &str| {
         let node = serde_json::json!({"metadata": {
             "annotations": {fivespot_api::name::APPLIED_TAINTS_ANNOTATION: record},

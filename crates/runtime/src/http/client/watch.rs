@@ -39,7 +39,7 @@ struct ListMeta {
     next: Option<String>,
 }
 
-/// What a watch tells.
+/// What a watch sends.
 #[derive(Debug)]
 pub enum Change {
     /// The object is there, new or changed.
@@ -170,11 +170,11 @@ pub struct Events {
 }
 
 impl Events {
-    /// What the watch at `at` tells next; none once it has ended, or has been silent for longer
+    /// What the watch at `at` sends next; none once it has ended, or has been silent for longer
     /// than it may last.
     ///
     /// # Errors
-    /// It breaks off, or tells of an error.
+    /// It breaks off, or sends an error.
     pub async fn next(&mut self, at: &Address<'_>) -> kube::Result<Option<Change>> {
         let limit = Duration::from_secs(WATCH_SECONDS) + MARGIN;
         loop {

@@ -32,7 +32,7 @@ const STREAM_WINDOW: u32 = 128 << 10;
 /// hold up the one whose turn it is.
 const CONNECTION_WINDOW: u32 = 32 << 20;
 
-/// How many watches share a connection: as many as every server allows that speaks HTTP/2.
+/// How many watches share a connection: as many as every server allows that supports HTTP/2.
 const MOST_WATCHES: usize = 100;
 
 /// A client whose requests share a connection, and whose watches share others.
@@ -40,7 +40,7 @@ const MOST_WATCHES: usize = 100;
 /// A connection costs as much memory as twenty machines, and a handshake as much time as making
 /// one: too much for each of the requests that are under way at an edge, and for each of the
 /// watches of pods when thousands of machines leave together. A watch that falls silent is given
-/// up by whoever reads it, however much is heard of others.
+/// up by whoever reads it, however much is received for others.
 ///
 /// Where the server that `config` names does not speak HTTP/2, there are as many connections as
 /// it takes. Answers are held to `bounds`, and names are resolved by `resolver`.
@@ -160,10 +160,10 @@ mod tests {
     use super::*;
 
     /// What was asked for, in which protocol, and by whom.
-    type Heard = Arc<Mutex<Vec<(String, Version, String)>>>;
+    type Seen = Arc<Mutex<Vec<(String, Version, String)>>>;
 
-    /// A server that speaks these protocols, a client of it, and what the server has heard.
-    async fn server(protocols: &[&[u8]]) -> (Client, Heard) {
+    /// A server that supports these protocols, a client of it, and what the server has received.
+    async fn server(protocols: &[&[u8]]) -> (Client, Seen) {
         let own =
             rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let certificate = own.cert.der().clone();
@@ -191,13 +191,13 @@ mod tests {
                 farewell: Duration::ZERO,
             },
         };
-        let heard = Heard::default();
-        let noted = heard.clone();
+        let seen = Seen::default();
+        let recorded = seen.clone();
         let respond = move |request: Request<hyper::body::Incoming>| {
             let agent = request.headers().get("user-agent");
             let agent = agent.map_or("", |it| it.to_str().unwrap()).to_owned();
             let said = (request.uri().path().to_owned(), request.version(), agent);
-            noted.lock().unwrap().push(said);
+            recorded.lock().unwrap().push(said);
             async { Response::new(http_body_util::Full::new(bytes::Bytes::from("{}"))) }
         };
         tokio::spawn(server.serve(respond, std::future::pending()));
@@ -208,7 +208,7 @@ mod tests {
             agent: AGENT,
             local_refusal: None,
         };
-        (super::super::client(config, connection).unwrap(), heard)
+        (super::super::client(config, connection).unwrap(), seen)
     }
 
     /// How the client names itself, so that audit logs show who has asked.
@@ -221,26 +221,26 @@ mod tests {
 
     #[tokio::test]
     async fn requests_and_watches_speak_http_2_where_the_server_does() {
-        let (client, heard) = server(&[b"h2", b"http/1.1"]).await;
+        let (client, seen) = server(&[b"h2", b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
         let expected = [
             ("/request".to_owned(), Version::HTTP_2, AGENT.to_owned()),
             ("/watch".to_owned(), Version::HTTP_2, AGENT.to_owned()),
         ];
-        assert_eq!(*heard.lock().unwrap(), expected);
+        assert_eq!(*seen.lock().unwrap(), expected);
     }
 
     #[tokio::test]
     async fn a_server_that_knows_no_shared_lines_is_talked_to_all_the_same() {
-        let (client, heard) = server(&[b"http/1.1"]).await;
+        let (client, seen) = server(&[b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
         let expected = [
             ("/request".to_owned(), Version::HTTP_11, AGENT.to_owned()),
             ("/watch".to_owned(), Version::HTTP_11, AGENT.to_owned()),
         ];
-        assert_eq!(*heard.lock().unwrap(), expected);
+        assert_eq!(*seen.lock().unwrap(), expected);
     }
 
     #[test]
