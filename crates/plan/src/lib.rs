@@ -74,7 +74,7 @@ use act::{backoff, memory, write};
 use decide::case::{Basis, Case};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
-use decide::{machine, reclaim, serve, shutdown};
+use decide::{machine, reclaim, serve, shutdown, taint};
 use status::{conditions, debounce, event, stalled};
 
 /// How long until what could not be read is read again.
@@ -158,7 +158,9 @@ fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
     match decision {
         Decision::Paused(what) => Outcome::of(State::Paused(what)),
         Decision::NotObservable(unknown) => not_observable(case, unknown),
-        Decision::ShutDown(removal) => shutdown::shut_down(case, removal),
+        Decision::ShutDown(removal) => {
+            taint::last_call::withdraw(case, shutdown::shut_down(case, removal))
+        }
         Decision::Disabled | Decision::Invalid => serve::maintain(case),
         Decision::Hold => serve::hold(case),
         Decision::Serve => serve::serve(case),

@@ -236,6 +236,24 @@ pub(crate) fn uncordon(node: &Node) -> Action {
 /// so that everything in it is written back as it was read, and the version guards against whoever
 /// writes meanwhile.
 pub(crate) fn taint(node: &Node, change: &Change, leaves_at: Option<&str>) -> Action {
+    let (annotations, spec) = tainted(node, change, leaves_at);
+    patch_node(node, Step::TaintNode, &annotations, &spec)
+}
+
+/// Cordons the Node, and takes the last call off it in the same patch: `change` is without it.
+pub(crate) fn cordon_without_last_call(
+    node: &Node,
+    subject: &Subject,
+    change: &Change,
+) -> Action {
+    let (mut annotations, mut spec) = tainted(node, change, None);
+    annotations[name::CORDONED_ANNOTATION] = json!(subject.uid);
+    spec["unschedulable"] = json!(true);
+    patch_node(node, Step::CordonNode, &annotations, &spec)
+}
+
+/// The annotations and the spec of a Node with these taints.
+fn tainted(node: &Node, change: &Change, leaves_at: Option<&str>) -> (Value, Value) {
     let taints: Vec<Value> = change.taints.iter().map(taint_json).collect();
     let record = if change.record.is_empty() {
         Value::Null
@@ -246,12 +264,7 @@ pub(crate) fn taint(node: &Node, change: &Change, leaves_at: Option<&str>) -> Ac
     if node.leaves_at.as_deref() != leaves_at {
         annotations[name::LEAVES_AT_ANNOTATION] = json!(leaves_at);
     }
-    patch_node(
-        node,
-        Step::TaintNode,
-        &annotations,
-        &json!({ "taints": taints }),
-    )
+    (annotations, json!({ "taints": taints }))
 }
 
 fn taint_json(taint: &Taint) -> Value {

@@ -102,7 +102,7 @@ fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
         shutdown: Commitment::Clear,
         ..Outcome::of(readiness(case, machine)).with(actions)
     };
-    let conflict = taint::last_call_conflict(case, machine, &outcome.actions);
+    let conflict = taint::last_call::conflict(case, machine, &outcome.actions);
     outcome.events.extend(conflict);
     outcome.wakes.extend(agent::due(case));
     if case.wants_replacement(machine) {

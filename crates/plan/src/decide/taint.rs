@@ -11,12 +11,12 @@
 //! The taint of the last call, `shutdown.lastCall` before the machine is needed no longer, is one of
 //! ours like those of `nodeTaints`. `NodeTainted` is about the latter only.
 
+pub(crate) mod last_call;
+
 use std::fmt::Write as _;
 
 use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
-use fivespot_api::{
-    MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, TaintEffect, name, rules,
-};
+use fivespot_api::{MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, name, rules};
 use fivespot_capi::Machine;
 
 use crate::act::write;
@@ -24,7 +24,7 @@ use crate::decide::case::Case;
 use crate::decide::machine;
 use crate::decide::precedence::Decision;
 use crate::status::ConditionChange;
-use crate::{Access, Action, Event, Fact, Node, Step, Taint};
+use crate::{Access, Action, Fact, Node, Step, Taint};
 
 /// How many taints may be asked for: those of the spec, and that of the last call.
 const MOST_WANTED: usize = MOST_TAINTS + 1;
@@ -169,26 +169,17 @@ fn is_at(there: &Taint, taint: &NodeTaint) -> bool {
 pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
     let text = node.applied_taints.as_deref().unwrap_or_default();
     let mut all: Vec<NodeTaint> = serde_json::from_str(text).unwrap_or_default();
-    all.retain(|taint| rules::is_acceptable_taint(taint) || *taint == last_call());
+    all.retain(|taint| rules::is_acceptable_taint(taint) || *taint == last_call::taint());
     all.sort_by(|one, other| (&one.key, one.effect).cmp(&(&other.key, other.effect)));
     all.dedup_by(|one, other| is_same(one, other));
     all.sort();
     all
 }
 
-/// The taint of a Node that is needed no longer soon: what can go elsewhere does.
-fn last_call() -> NodeTaint {
-    NodeTaint {
-        key: name::LAST_CALL_TAINT.to_owned(),
-        value: String::new(),
-        effect: TaintEffect::PreferNoSchedule,
-    }
-}
-
 /// What is to become of the taints of our Machine's Node, of which `wanted` are those of the spec.
 fn change_of(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> Change {
     let mut wanted: Vec<_> = wanted.iter().take(MOST_TAINTS).cloned().collect();
-    wanted.extend(case.leaves_at().map(|_| last_call()));
+    wanted.extend(case.leaves_at().map(|_| last_call::taint()));
     let record = recorded(node);
     let ownership = Ownership {
         record: &record,
@@ -212,44 +203,13 @@ fn change_of_spec(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> (Change
     (next, is_settled)
 }
 
-/// When the machine leaves, as it stands on the Node.
-fn leaves_at(case: &Case<'_>) -> Option<String> {
-    case.leaves_at().map(|end| end.to_string())
-}
-
-/// That the Node announces the last call without its taint, because somebody else has set that:
-/// an event of the write that announces it.
-pub(crate) fn last_call_conflict(
-    case: &Case<'_>,
-    machine: &Machine,
-    actions: &[Action],
-) -> Option<Event> {
-    let mut steps = actions.iter().map(|action| action.step);
-    if !steps.any(|step| step == Step::TaintNode) {
-        return None;
-    }
-    let node = machine::node(case, machine)?;
-    let end = case.leaves_at()?;
-    let next = change_of(case, node, case.desired.taints.as_ref().ok()?);
-    let taint = last_call();
-    let is_conflict = next.conflicts.iter().any(|of| is_same(of, &taint));
-    let note = format!(
-        "the machine is needed until {end}, and Node {} does not get the taint {}:{} of the last \
-         call, because somebody else has set it; remove it from the Node",
-        node.name,
-        taint.key,
-        taint.effect.as_str(),
-    );
-    is_conflict.then(|| Event::warning("LastCallConflict", "TaintNode", &note))
-}
-
 /// What is to be done about the taints of the Node of our Machine; none if they are as they
 /// should be, or nothing can be done now.
 pub(crate) fn action(case: &Case<'_>, machine: &Machine) -> Option<Action> {
     let node = machine::node(case, machine).filter(|node| node.is_ready)?;
     let wanted = case.desired.taints.as_ref().ok()?;
     let next = change_of(case, node, wanted);
-    let leaves_at = leaves_at(case);
+    let leaves_at = case.leaves_at().map(|end| end.to_string());
     let is_settled = next.is_settled(&node.taints) && node.leaves_at == leaves_at;
     let is_due = !is_settled && next.is_claimed(&case.subject.status.applied_node_taints);
     is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))
@@ -306,7 +266,13 @@ fn status_of(
     done: Done<'_>,
 ) -> TaintStatus {
     let Done { decision, actions } = done;
-    let is_taken = actions.iter().any(|action| action.step == Step::TaintNode);
+    // The Node of a machine that leaves gets no taint any more.
+    let is_served = matches!(
+        decision,
+        Decision::Serve | Decision::Disabled | Decision::Invalid | Decision::Hold
+    );
+    let mut steps = actions.iter().map(|action| action.step);
+    let is_taken = is_served && steps.any(|step| step == Step::TaintNode);
     let (of_spec, is_settled) = change_of_spec(case, node, wanted);
     let is_settled = is_taken || is_settled;
     let conflicts = &of_spec.conflicts;
@@ -333,18 +299,13 @@ fn status_of(
             message,
         )
     };
-    // The Node of a machine that leaves gets no taint any more.
-    let is_served = matches!(
-        decision,
-        Decision::Serve | Decision::Disabled | Decision::Invalid | Decision::Hold
-    );
     let next = change_of(case, node, wanted);
     let applied = if is_taken {
         next.ours
     } else if is_served && node.is_ready {
         next.claimed()
     } else {
-        next.before
+        last_call::kept(case, next.before)
     };
     TaintStatus {
         condition,

@@ -8,6 +8,7 @@
 
 mod chance;
 mod crash;
+mod last_call;
 mod law;
 mod others;
 mod providers;

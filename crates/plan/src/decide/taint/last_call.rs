@@ -1,0 +1,118 @@
+//! The last call: the taint on the Node of a machine that is needed no longer soon, and the
+//! annotation that says until when it is.
+//!
+//! It comes and goes with the taints of the spec while the machine is served. When the machine is
+//! shut down it goes with the patch that cordons the Node, else with one of its own.
+
+use fivespot_api::{NodeTaint, TaintEffect, name};
+use fivespot_capi::Machine;
+
+use super::{Change, change_of, is_same, recorded};
+use crate::act::write;
+use crate::decide::case::Case;
+use crate::decide::machine;
+use crate::decide::{outcome::Commitment, outcome::Outcome};
+use crate::{Action, Event, Node, Step};
+
+/// The taint: pods that can be scheduled elsewhere are.
+pub(crate) fn taint() -> NodeTaint {
+    NodeTaint {
+        key: name::LAST_CALL_TAINT.to_owned(),
+        value: String::new(),
+        effect: TaintEffect::PreferNoSchedule,
+    }
+}
+
+/// That the Node announces the last call without its taint, because somebody else has set that:
+/// an event of the write that announces it.
+pub(crate) fn conflict(
+    case: &Case<'_>,
+    machine: &Machine,
+    actions: &[Action],
+) -> Option<Event> {
+    let mut steps = actions.iter().map(|action| action.step);
+    if !steps.any(|step| step == Step::TaintNode) {
+        return None;
+    }
+    let node = machine::node(case, machine)?;
+    let end = case.leaves_at()?;
+    let next = change_of(case, node, case.desired.taints.as_ref().ok()?);
+    let taint = taint();
+    let is_conflict = next.conflicts.iter().any(|of| is_same(of, &taint));
+    let note = format!(
+        "the machine is needed until {end}, and Node {} does not get the taint {}:{} of the last \
+         call, because somebody else has set it; remove it from the Node",
+        node.name,
+        taint.key,
+        taint.effect.as_str(),
+    );
+    is_conflict.then(|| Event::warning("LastCallConflict", "TaintNode", &note))
+}
+
+/// Takes the last call off the Node of a machine that is shut down, once the commitment is stored:
+/// in the patch that cordons the Node if that is sent now, else beside what is sent to others.
+pub(crate) fn withdraw(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+    let is_committing = matches!(outcome.shutdown, Commitment::Make(_));
+    let machine = case.owned.our_machine().filter(|_| !is_committing);
+    let node = machine.and_then(|machine| machine::node(case, machine));
+    let withdrawal = node.and_then(|node| Some((node, without(case, node)?)));
+    let Some((node, change)) = withdrawal else {
+        return outcome;
+    };
+    let mut on_node = outcome
+        .actions
+        .iter_mut()
+        .filter(|action| action.request.target.object.kind == "Node");
+    match on_node.next() {
+        Some(action) if action.step == Step::CordonNode => {
+            *action = write::cordon_without_last_call(node, case.subject, &change);
+        }
+        // Each write to the Node is guarded by its version: one at a time.
+        Some(_) => {}
+        None => outcome.actions.push(write::taint(node, &change, None)),
+    }
+    outcome
+}
+
+/// The Node's taints without that of the last call, if it is ours; none if there is nothing of the
+/// last call to take off.
+fn without(case: &Case<'_>, node: &Node) -> Option<Change> {
+    let taint = taint();
+    let is_taint = |of: &NodeTaint| is_same(of, &taint);
+    let record = recorded(node);
+    let is_ours = record.iter().any(is_taint) && is_named(case);
+    if !is_ours && node.leaves_at.is_none() {
+        return None;
+    }
+    let mut change = Change {
+        taints: node.taints.clone(),
+        record,
+        ..Change::default()
+    };
+    if is_ours {
+        change.record.retain(|of| !is_taint(of));
+        // One with another value is somebody else's by now.
+        change.taints.retain(|of| {
+            (&of.key, of.effect.as_str(), of.value.as_str())
+                != (&taint.key, taint.effect.as_str(), "")
+        });
+    }
+    Some(change)
+}
+
+/// Whether the status names the taint.
+fn is_named(case: &Case<'_>) -> bool {
+    let named = &case.subject.status.applied_node_taints;
+    named.iter().any(|of| is_same(of, &taint()))
+}
+
+/// What the status of a machine that is shut down names of our taints: `ours`, and that of the last
+/// call for as long as there is a Node, so that its removal takes no status write of its own.
+pub(crate) fn kept(case: &Case<'_>, mut ours: Vec<NodeTaint>) -> Vec<NodeTaint> {
+    let taint = taint();
+    if is_named(case) && !ours.contains(&taint) {
+        ours.push(taint);
+        ours.sort();
+    }
+    ours
+}
