@@ -29,20 +29,7 @@ const LARGEST_RATES: u64 = 1024 * 1024;
 /// not in it: run it before you delete them, or at the end of each month.
 ///
 /// With --rates also in money, energy and CO2. The file of rates is YAML or JSON; of the rates, the
-/// first that a machine matches by the kind of its infrastructure object and by a label is its rate:
-///
-///     currency: CHF
-///     pricePerKilowattHour: 0.27       # optional
-///     co2GramsPerKilowattHour: 112     # optional
-///     rates:
-///     - name: desks
-///       infrastructureKind: RemoteMachine
-///       label: tier=desk               # or only the key
-///       pricePerHour: 0.05
-///       watts: 180
-///     - name: others
-///       pricePerHour: 0.40
-///       watts: 350
+/// first that a machine matches by the kind of its infrastructure object and by a label is its rate.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -50,7 +37,21 @@ const LARGEST_RATES: u64 = 1024 * 1024;
   5spot report
   5spot report -A --month 2026-10 --rates rates.yaml --by team
   5spot report -A --month 2026-10 -o csv > october.csv
-  5spot report -A --month 2026-10 --rates rates.yaml -o html > october.html"
+  5spot report -A --month 2026-10 --rates rates.yaml -o html > october.html
+
+A file of rates:
+  currency: CHF
+  pricePerKilowattHour: 0.27       # optional
+  co2GramsPerKilowattHour: 112     # optional
+  rates:
+  - name: desks
+    infrastructureKind: RemoteMachine
+    label: tier=desk               # or only the key
+    pricePerHour: 0.05
+    watts: 180
+  - name: others
+    pricePerHour: 0.40
+    watts: 350"
 )]
 pub(crate) struct Args {
     /// The month, as 2026-10 [default: the present one, as far as it has passed]

@@ -196,6 +196,7 @@ async fn describe_shows_spec_status_and_events() {
           Provisioning Seconds:  12
           Reclaims:              0
           Wanted Seconds:        12
+        Start Time:              2026-03-06T15:00:00Z
     ");
     let (_, events) = description.split_once("\nEvents:").unwrap();
     for event in [

@@ -293,8 +293,8 @@ mutants! {
     "reclaim-waits-for-schedule", "keeps a host until its schedule could be switched off", RECLAIM,
         "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if !switching.is_empty() {";
     "disabled-only-on-record", "notes that a schedule is switched off and leaves it on", RECLAIM,
-        "disable.into_iter().chain(record).collect()"
-        => "disable.into_iter().filter(|_| false).chain(record).collect()";
+        "stop.into_iter().chain(record).collect()"
+        => "stop.into_iter().filter(|_| false).chain(record).collect()";
     "reclaim-request-kept", "leaves the request on a Node that joined with it", RECLAIM,
         "is_stale.then(|| write::clear_request(node))" => "(is_stale && false).then(|| write::clear_request(node))";
     "brought-request-obeyed", "gives back a host for a request that its Node has brought along", RECLAIM,
@@ -316,5 +316,5 @@ mutants! {
     "taint-value-kept", "leaves the old value on a taint that was edited", TAINT,
         "there.value.clone_from(&desired.value);" => "";
     "never-tainted", "leaves a Node without the taints asked for", TAINT,
-        "is_due.then(|| write::taint(node, &next))" => "(is_due && false).then(|| write::taint(node, &next))";
+        "is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))" => "(is_due && false).then(|| write::taint(node, &next, leaves_at.as_deref()))";
 }

@@ -30,7 +30,7 @@ pub const CALENDAR_RULES: &[Rule] = &[
         path: "spec.dates[].name",
         requirement: NAME,
         examples: NAMES,
-        why: "The name says to people which day it is.",
+        why: "The name shows people which day it is.",
     },
     Rule {
         id: "SM082",

@@ -117,10 +117,10 @@ fn a_file_of_rates_that_cannot_be_used_is_named_with_what_to_do() {
 #[test]
 fn the_example_of_the_help_is_a_file_of_rates() {
     let help = crate::command();
-    let about = help.find_subcommand("report").unwrap().get_long_about();
-    let about = about.unwrap().to_string();
-    let (_, example) = about.split_once("currency:").unwrap();
-    let example = format!("    currency:{example}").replace("\n    ", "\n");
+    let help = help.find_subcommand("report").unwrap().get_after_help();
+    let help = help.unwrap().to_string();
+    let (_, example) = help.split_once("A file of rates:\n").unwrap();
+    let example = example.replace("\n  ", "\n");
     fivespot_usage::Rates::parse(example.trim_start()).unwrap();
 }
 
