@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
+use fivespot_api::{crd, reference};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
@@ -14,6 +14,9 @@ use crate::{
     Faults, builtin_kind, builtin_schema, conformance, diagram, how_we_test, protobuf,
     scale,
 };
+
+/// The page that ends with the table of condition reasons.
+const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 
 /// Writes every generated file that is not as it should be.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
@@ -81,6 +84,12 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: conformance::page(root)?,
     };
     all.push((PathBuf::new(), conformance));
+    let written = fs::read_to_string(root.join(TROUBLESHOOTING))?;
+    let troubleshooting = GeneratedFile {
+        path: TROUBLESHOOTING.to_owned(),
+        text: reference::troubleshooting(&written),
+    };
+    all.push((PathBuf::new(), troubleshooting));
     let tests = GeneratedFile {
         path: how_we_test::PATH.to_owned(),
         text: how_we_test::page(root)?,

@@ -25,6 +25,9 @@ pub(super) const ARCHITECTURES: [(&str, &str); 2] = [
     ("arm64", "aarch64-unknown-linux-musl"),
 ];
 
+/// What is built.
+const PROGRAMS: [&str; 2] = ["5spot", "5spot-reclaim-agent"];
+
 /// How a release is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -78,6 +81,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         Some(folder) => folder.clone(),
         None => build(root, &time)?,
     };
+    let pages = archive::manual(&binaries, &out)?;
     manifests(&out, plan)?;
     chart(root, &out, plan)?;
     for (architecture, _) in ARCHITECTURES {
@@ -89,6 +93,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         let archive = archive::Archive {
             root,
             binaries: &folder,
+            pages: &pages,
             time: &time,
         };
         archive.write(&out, architecture)?;
@@ -100,6 +105,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         };
         images.write(&out)?;
     }
+    fs::remove_dir_all(&pages)?;
     krew(&out)?;
     sums(&out)?;
     print_sizes(&out)
@@ -131,15 +137,11 @@ fn build(root: &Path, time: &str) -> Result<PathBuf, Box<dyn Error>> {
     );
     run_program(
         Command::new("cargo")
-            .args([
-                "build",
-                "--locked",
-                "--profile",
-                "dist",
-                "--target",
-                &triple,
-            ])
-            .args(["-p", "fivespot-cli", "-p", "fivespot-agent", "--bins"])
+            // Each binary has the list of its dependencies, which scanners read.
+            .args(["auditable", "build", "--locked", "--profile", "dist"])
+            .args(["--target", &triple])
+            .args(["-p", "fivespot-cli", "-p", "fivespot-agent"])
+            .args(PROGRAMS.map(|name| format!("--bin={name}")))
             .env("RUSTFLAGS", flags)
             .env("SOURCE_DATE_EPOCH", time)
             .current_dir(root),
@@ -148,7 +150,7 @@ fn build(root: &Path, time: &str) -> Result<PathBuf, Box<dyn Error>> {
     let folder = target(root).join("release-binaries");
     let own = folder.join(architecture);
     fs::create_dir_all(&own)?;
-    for name in ["5spot", "kubectl-5spot", "5spot-reclaim-agent"] {
+    for name in PROGRAMS {
         fs::copy(built.join(name), own.join(name))?;
     }
     Ok(folder)

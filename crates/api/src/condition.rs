@@ -1,14 +1,14 @@
 //! Condition types and reasons, and how a condition is set.
 
-use std::fmt;
+mod reason;
 
 use jiff::{Timestamp, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+pub use reason::{Reason, ReasonRow, Remedy, Section};
+
 /// Kubernetes' bound on a condition's message, in characters.
 const MAX_MESSAGE: usize = 32_768;
-/// Kubernetes' bound on a condition's reason, in characters.
-const MAX_REASON: usize = 1_024;
 
 /// What a condition is about. The order is the order in which a status lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,195 +106,6 @@ impl From<bool> for ConditionStatus {
     fn from(holds: bool) -> Self {
         if holds { Self::True } else { Self::False }
     }
-}
-
-/// Declares [`Reason`] so that each reason is spelled once.
-macro_rules! reasons {
-    ($($(#[doc = $doc:literal])+ $reason:ident,)+) => {
-        /// The reason of a condition.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub enum Reason {
-            $($(#[doc = $doc])+ $reason,)+
-            /// A reason that another controller reports, e.g. Cluster API.
-            Reported(String),
-        }
-
-        impl Reason {
-            /// Every reason of 5-Spot's own as it is written, with its meaning.
-            pub const MEANINGS: &'static [(&'static str, &'static str)] =
-                &[$((stringify!($reason), concat!($($doc),+)),)+];
-
-            /// The reason as it is written.
-            ///
-            /// A reported reason that is no CamelCase word is written as `Reported`, because
-            /// Kubernetes refuses a status with a malformed reason as a whole.
-            pub fn as_str(&self) -> &str {
-                match self {
-                    $(Self::$reason => stringify!($reason),)+
-                    Self::Reported(reason) if is_reason(reason) => reason,
-                    Self::Reported(_) => "Reported",
-                }
-            }
-        }
-    };
-}
-
-reasons! {
-    // Ready
-    /// The machine is running and its Node is ready.
-    MachineRunning,
-    /// No machine is desired and none exists.
-    Inactive,
-    /// The schedule is disabled.
-    Disabled,
-    /// The kill switch removed the machine.
-    Terminated,
-    /// The machine is running; a changed spec takes effect at the next activation.
-    PendingChanges,
-    /// The machine is being provisioned.
-    Provisioning,
-    /// The Node exists but is not ready (also in `NodeTainted`).
-    NodeNotReady,
-    /// The machine is running, but its bootstrap or infrastructure object is missing.
-    InfrastructureMissing,
-    /// The machine is shutting down.
-    ShuttingDown,
-    /// The machine is shutting down, without progress for ten minutes.
-    RemovalStalled,
-    /// Reconciliation is paused.
-    Paused,
-    /// The machine is being removed because the owner of its host reclaims it.
-    EmergencyReclaim,
-    /// An object could not be read.
-    ReadFailed,
-    /// The CustomResourceDefinition in the cluster lacks fields that the operator needs. It creates
-    /// no machine.
-    CustomResourceDefinitionOutdated,
-    /// The Node was not ready within `provisioning.timeout` (in `Stalled`).
-    ProvisioningTimeout,
-    /// The bootstrap object could not be created.
-    BootstrapCreationFailed,
-    /// The infrastructure object could not be created.
-    InfrastructureCreationFailed,
-    /// The Machine could not be created.
-    MachineCreationFailed,
-    /// The Machine could not be updated.
-    MachineUpdateFailed,
-    /// The Machine, or a bootstrap or infrastructure object without one, could not be deleted.
-    MachineDeletionFailed,
-    /// The Node could not be cordoned, or its pods could not be evicted.
-    NodeDrainFailed,
-
-    // Scheduled
-    /// The current time is inside a window of the schedule.
-    ScheduleActive,
-    /// The current time is outside all windows of the schedule.
-    ScheduleInactive,
-    /// An override of mode Run is in force.
-    OverrideRun,
-    /// An override of mode Stop is in force.
-    OverrideStop,
-    /// An override of mode Hold is in force.
-    OverrideHold,
-    /// An exception of action Run applies today.
-    ExceptionRun,
-    /// An exception of action Stop applies today.
-    ExceptionStop,
-    /// The schedule is disabled.
-    ScheduleDisabled,
-    /// A reclaim disabled the schedule.
-    EmergencyReclaimDisabledSchedule,
-    /// The kill switch overrides the schedule.
-    KillSwitchActivated,
-
-    // ScheduleValid, ReferencesValid
-    /// No errors were found.
-    Valid,
-    /// The time zone is not in the tz database.
-    UnknownTimeZone,
-    /// The days are invalid.
-    InvalidDays,
-    /// The hours are invalid.
-    InvalidHours,
-    /// The cron expression or its duration is invalid.
-    InvalidCron,
-    /// Neither cron nor both of daysOfWeek and hoursOfDay are set.
-    Incomplete,
-    /// A field of the spec other than the schedule violates a rule.
-    InvalidSpec,
-    /// A ScheduleCalendar does not exist: its exceptions do not apply (also in `Ready`).
-    CalendarNotFound,
-    /// The Cluster does not exist.
-    ClusterNotFound,
-    /// The Cluster is being deleted.
-    ClusterDeleting,
-    /// The Cluster is not initialized.
-    ClusterNotReady,
-    /// A bootstrap or infrastructure spec exceeds the size limit.
-    SpecTooLarge,
-    /// An object with this name exists and is not owned by the ScheduledMachine.
-    NameTaken,
-    /// The API server does not serve this kind.
-    KindNotServed,
-    /// The operator lacks a permission; the message names the role to extend.
-    Forbidden,
-    /// The API server rejected the object.
-    Rejected,
-
-    // MachineReady
-    /// There is no Machine.
-    NoMachine,
-
-    // NodeAccess
-    /// The workload cluster is reachable.
-    Connected,
-    /// The kubeconfig Secret does not exist.
-    KubeconfigMissing,
-    /// The kubeconfig uses a feature that 5-Spot rejects for security (exec, auth provider, file
-    /// path, proxy, impersonation).
-    KubeconfigRefused,
-    /// The workload cluster does not respond.
-    Unreachable,
-    /// The objects of the workload cluster exceed the size limit.
-    TooLarge,
-    /// The workload cluster rejects the credentials.
-    Unauthorized,
-    /// The Node belongs to another Machine or to two Machines, or has a control-plane role. It is
-    /// not changed.
-    NodeNotOurs,
-
-    // NodeTainted
-    /// All taints are applied.
-    Applied,
-    /// There is no Node.
-    NoNodeYet,
-    /// The Node could not be patched.
-    PatchFailed,
-    /// Another client has set a taint with this key and effect.
-    TaintOwnershipConflict,
-
-    // AgentReady
-    /// The agent runs with the desired configuration.
-    Running,
-    /// No agent has reported.
-    NotInstalled,
-    /// The agent rejected its configuration.
-    ConfigRejected,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
-    }
-}
-
-/// Kubernetes' format of a condition reason, `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`.
-fn is_reason(text: &str) -> bool {
-    let inner = |letter: char| letter.is_ascii_alphanumeric() || "_,:".contains(letter);
-    text.len() <= MAX_REASON
-        && text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.chars().all(inner)
-        && !text.ends_with([',', ':'])
 }
 
 /// The desired value of one condition.

@@ -1,7 +1,8 @@
 //! Selecting the cluster of a command, as kubectl does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::name;
 use fivespot_clock::Clock;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +10,7 @@ use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
-use crate::Failure;
+use crate::{Failure, completion};
 
 /// Flags that select a cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -18,7 +19,7 @@ pub(crate) struct Source {
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: the current context]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::contexts))]
     context: Option<String>,
 }
 
@@ -205,11 +206,16 @@ pub(crate) struct Access {
     #[command(flatten)]
     source: Source,
     /// Namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = ArgValueCompleter::new(completion::namespaces))]
     pub(crate) namespace: Option<String>,
 }
 
 impl Access {
+    /// The path of the kubeconfig, where one is selected.
+    pub(crate) fn kubeconfig(&self) -> Option<&Path> {
+        self.source.kubeconfig.as_deref()
+    }
+
     /// A client with the selected namespace as its default namespace.
     ///
     /// # Errors

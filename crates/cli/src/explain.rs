@@ -1,5 +1,6 @@
 //! `5spot explain`: why a machine is in its current state, from the planning function; and rules.
 
+mod remedy;
 mod report;
 mod rule;
 #[cfg(test)]
@@ -10,6 +11,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::ValueEnum;
+use clap_complete::engine::ArgValueCompleter;
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Inspection, Key, Namespaces, Options, inspect};
@@ -20,7 +22,7 @@ use kube::{Client, Config};
 use crate::cluster::{self, Access, NodeAccess};
 use crate::output::Format;
 use crate::preview::Moment;
-use crate::{Failure, Outcome, output};
+use crate::{Failure, Outcome, completion, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,10 +42,10 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the ScheduledMachine; or `rule` (with --namespace, a machine of that name)
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::machines))]
     name: String,
     /// After `rule`, the id of a rule or of a lint warning [default: lists all]
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(completion::rules))]
     rule: Option<String>,
     /// Time to plan for, with the current objects: RFC 3339, or a date in the schedule's
     /// time zone [default: now]

@@ -2,6 +2,7 @@
 
 mod agent;
 mod completions;
+mod man;
 mod manifests;
 mod metrics;
 mod rbac;
@@ -21,7 +22,7 @@ use fivespot_install::file;
 use crate::document::unreadable;
 use crate::{Failure, Outcome};
 
-/// Print, write or check generated manifests, roles, docs and completions
+/// Print, write or check generated manifests, roles, docs, man pages and completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  5spot generate crd | kubectl apply -f -")]
 pub(crate) struct Args {
@@ -55,12 +56,30 @@ enum What {
                       helm install 5spot ./chart -n 5spot-system --create-namespace")]
     Chart(Output),
     /// Shell completions for this command line
-    #[command(after_help = "Example:\n  source <(5spot generate completions bash)")]
+    ///
+    /// Prints a script that has the shell call `5spot` for each completion. So names of machines,
+    /// namespaces and contexts are completed. Load it when a shell starts; do not keep it in a file,
+    /// because another version may need another script.
+    #[command(after_help = COMPLETIONS)]
     Completions(completions::Args),
     /// The reference pages
     #[command(after_help = "Example:\n  5spot generate docs -o docs/reference")]
     Docs(Output),
+    /// The manual pages
+    ///
+    /// Without --output-dir, prints the page of `5spot` itself.
+    #[command(after_help = "Examples:\n  5spot generate man | man -l -\n  \
+                      5spot generate man -o ~/.local/share/man/man1")]
+    Man(Output),
 }
+
+const COMPLETIONS: &str = "\
+Examples:
+  source <(5spot generate completions bash)
+  5spot generate completions fish | source";
+
+/// Where manual pages are in a source tree.
+const MAN: &str = "man";
 
 #[derive(Debug, clap::Args)]
 struct Definition {
@@ -120,6 +139,13 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             (output, files, file::CHART)
         }
         What::Completions(args) => return completions::run(&args, out),
+        What::Man(output) => {
+            let mut pages = man::pages(crate::command())?;
+            if output.is_printed() {
+                pages.truncate(1);
+            }
+            (output, pages, MAN)
+        }
         What::Docs(output) => {
             let mut pages = Group::Docs.files(shipped).map_err(failed)?;
             pages.push(file::permission_page());
@@ -324,6 +350,30 @@ mod tests {
         ]);
         assert!(!older.contains("kind: ValidatingAdmissionPolicy"));
         assert!(!older.contains("optionalOldSelf"));
+    }
+
+    #[test]
+    fn every_command_has_a_manual_page() {
+        let pages = man::pages(crate::command()).unwrap();
+        let names: Vec<_> = pages.iter().map(|page| page.path.as_str()).collect();
+        assert_eq!(names.first(), Some(&"5spot.1"));
+        for name in ["5spot-explain.1", "5spot-generate-crd.1"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+        let is_hidden = |name: &&str| name.contains("complete.") || name.contains("help");
+        assert!(!names.iter().any(is_hidden), "{names:?}");
+        let (_, printed) = generate(&["man"]);
+        assert_eq!(Some(&printed), pages.first().map(|page| &page.text));
+        assert!(printed.starts_with(".ie "), "{printed}");
+    }
+
+    #[test]
+    fn a_shell_is_told_to_call_this_program() {
+        for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+            let (outcome, script) = generate(&["completions", shell]);
+            assert_eq!(outcome, Outcome::Yes);
+            assert!(script.contains("FIVESPOT_COMPLETE"), "{script}");
+        }
     }
 
     #[test]

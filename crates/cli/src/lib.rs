@@ -12,6 +12,7 @@ mod calendar;
 mod cel;
 mod check;
 mod cluster;
+mod completion;
 mod controller;
 mod convert;
 mod dashboard;
@@ -86,12 +87,15 @@ enum Command {
     Generate(generate::Args),
     Uninstall(uninstall::Args),
     Version(version::Args),
+    #[command(name = completion::COMMAND)]
+    Complete(completion::Args),
 }
 
 /// Runs the command line of this process and says how it ended.
 ///
 /// Never panics on its arguments: wrong arguments are reported, with exit code 2.
 pub fn main() -> ExitCode {
+    completion::answer_shell();
     let parsed = Cli::command()
         .bin_name(called_as(std::env::args_os().next()))
         .try_get_matches()
@@ -158,6 +162,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Generate(args) => generate::run(args, out),
         Command::Uninstall(args) => uninstall::run(&args, out),
         Command::Version(args) => version::run(args, out),
+        Command::Complete(args) => completion::run(args, out),
     }
 }
 

@@ -9,6 +9,7 @@ mod tests;
 
 use std::io::Write;
 
+use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::schedule_override::LONGEST_OVERRIDE;
 use fivespot_api::{
     OverrideMode, ScheduleCalendar, ScheduleOverride, ScheduledMachine, name, rules,
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{self, Access};
 use crate::preview::{Context, Moment};
-use crate::{Failure, Format, Outcome, output, plain};
+use crate::{Failure, Format, Outcome, completion, output, plain};
 
 const RUN: &str = "\
 Examples:
@@ -73,6 +74,7 @@ pub(crate) struct HoldArgs {
 #[command(group = clap::ArgGroup::new("which-end").required(true))]
 struct SpanArgs {
     /// Name of the ScheduledMachine
+    #[arg(add = ArgValueCompleter::new(completion::machines))]
     name: String,
     /// How long, from now on: digits and one of s, m, h; at most 14 days
     #[arg(long = "for", value_name = "DURATION", group = "which-end")]
@@ -89,6 +91,7 @@ struct SpanArgs {
 #[command(about = "Skip the next window of a machine", after_help = SKIP)]
 pub(crate) struct SkipArgs {
     /// Name of the ScheduledMachine
+    #[arg(add = ArgValueCompleter::new(completion::machines))]
     name: String,
     #[command(flatten)]
     why: WhyArgs,
@@ -111,7 +114,7 @@ struct WhyArgs {
 #[command(about = "List the overrides of schedules, or end one", after_help = LIST)]
 pub(crate) struct ListArgs {
     /// End the override of this name: it is deleted
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::overrides))]
     end: Option<String>,
     /// The overrides of all namespaces
     #[arg(short = 'A', long, conflicts_with = "end")]

@@ -17,6 +17,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap_complete::engine::ArgValueCompleter;
 use fivespot_clock::Clock;
 use fivespot_drawing::terminal::Screen;
 use fivespot_drawing::{html, svg};
@@ -25,7 +26,7 @@ use serde::Serialize;
 
 use crate::cluster::Access;
 use crate::document::Document;
-use crate::{Failure, Outcome, document, output};
+use crate::{Failure, Outcome, completion, document, output};
 use forecast::Forecast;
 use source::Which;
 use span::Range;
@@ -49,7 +50,11 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE|DIR|-", group = "which")]
     file: Vec<PathBuf>,
     /// Name of a ScheduledMachine in the cluster
-    #[arg(value_name = "NAME", group = "which")]
+    #[arg(
+        value_name = "NAME",
+        group = "which",
+        add = ArgValueCompleter::new(completion::machines)
+    )]
     name: Option<String>,
     /// All ScheduledMachines in the cluster
     #[arg(short = 'A', long, group = "which")]

@@ -1,18 +1,42 @@
 //! The archive of the command line, for downloads, krew and cargo-binstall.
 
 use std::error::Error;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::run_program;
+use super::{ARCHITECTURES, file_names, run_program};
 
 /// What is put into an archive.
 pub(super) struct Archive<'r> {
     pub(super) root: &'r Path,
     pub(super) binaries: &'r Path,
+    /// The folder of the manual pages.
+    pub(super) pages: &'r Path,
     /// The time of every file in it, in seconds since 1970.
     pub(super) time: &'r str,
+}
+
+/// What kubectl calls to complete the words after `kubectl 5spot`.
+const COMPLETER: &str = "#!/bin/sh\nexec kubectl-5spot __complete \"$@\"\n";
+
+/// Has the binary of this machine's architecture write its manual pages, and returns their folder,
+/// which is below `out`.
+///
+/// # Errors
+/// There is no such binary, or it fails.
+pub(super) fn manual(binaries: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let own = |triple: &str| triple.starts_with(std::env::consts::ARCH);
+    let found = ARCHITECTURES.iter().find(|(_, triple)| own(triple));
+    let (architecture, _) = found.ok_or("no binary of this architecture")?;
+    let pages = out.join("man1");
+    run_program(
+        Command::new(binaries.join(architecture).join("5spot"))
+            .args(["generate", "man", "-o"])
+            .arg(&pages),
+    )?;
+    Ok(pages)
 }
 
 impl Archive<'_> {
@@ -31,8 +55,17 @@ impl Archive<'_> {
         );
         let stage = out.join(format!("stage-{architecture}"));
         fs::create_dir_all(&stage)?;
-        for program in ["5spot", "kubectl-5spot"] {
-            fs::copy(self.binaries.join(program), stage.join(program))?;
+        // One program under two names: kubectl finds a plugin by its name.
+        for name in ["5spot", "kubectl-5spot"] {
+            fs::copy(self.binaries.join("5spot"), stage.join(name))?;
+        }
+        let completer = stage.join("kubectl_complete-5spot");
+        fs::write(&completer, COMPLETER)?;
+        fs::set_permissions(&completer, Permissions::from_mode(0o755))?;
+        let pages = stage.join("man/man1");
+        fs::create_dir_all(&pages)?;
+        for name in file_names(self.pages)? {
+            fs::copy(self.pages.join(&name), pages.join(&name))?;
         }
         for page in ["LICENSE", "README.md", "CHANGELOG.md"] {
             fs::copy(self.root.join(page), stage.join(page))?;

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
+use super::remedy::{self, Remedy};
 use crate::plain;
 
 /// What is printed.
@@ -25,6 +26,8 @@ pub(super) struct Report {
     observed_at: Option<Timestamp>,
     phase: String,
     message: String,
+    /// What to do about the conditions that are not as they should be.
+    remedies: Vec<Remedy>,
     checks: Vec<Check>,
     observed: Vec<Line>,
     /// Set if the operator reports another state of the workload cluster.
@@ -62,8 +65,10 @@ pub(super) fn report(found: &Inspection, at: Timestamp) -> Report {
     memory.observe(found.object.metadata.generation, &found.observed, at);
     let explanation = explain(&found.object, &found.observed, &memory, at);
     let meta = &found.object.metadata;
+    let namespace = meta.namespace.clone().unwrap_or_default();
     Report {
-        namespace: meta.namespace.clone().unwrap_or_default(),
+        remedies: remedy::of(&explanation.status.conditions, &namespace),
+        namespace,
         name: meta.name.clone().unwrap_or_default(),
         at: whole_seconds(at),
         observed_at: (at != found.now).then_some(whole_seconds(found.now)),
@@ -253,6 +258,7 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     if !message.is_empty() {
         writeln!(out, "{}", plain::line(message))?;
     }
+    remedy::text(out, &report.remedies)?;
     if let Some(observed_at) = report.observed_at {
         writeln!(out, "(planned with the objects read at {observed_at})")?;
     }

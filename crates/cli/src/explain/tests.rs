@@ -138,6 +138,29 @@ fn a_closed_window_without_a_machine_is_the_last_check() {
 }
 
 #[test]
+fn what_is_wrong_comes_with_what_to_do() {
+    let mut found = inspection(&json!({}), None);
+    found.observed.cluster = Fact::Known(None);
+    let text = report(&found, at("2026-03-06T16:00:00Z"), Format::Text);
+    let advice: Vec<_> = text
+        .lines()
+        .skip_while(|it| !it.starts_with("do: "))
+        .take_while(|it| it.starts_with("do: ") || it.starts_with("    http"))
+        .collect();
+    assert_eq!(
+        advice,
+        [
+            "do: Check `spec.clusterName` for a typo. The Cluster must be in the same namespace: \
+             `kubectl get clusters -n default`. (ClusterNotFound)"
+        ],
+        "{text}"
+    );
+    let json = report(&found, at("2026-03-06T16:00:00Z"), Format::Json);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["remedies"][0]["reason"], "ClusterNotFound");
+}
+
+#[test]
 fn a_machine_that_still_exists_when_the_window_has_closed_is_shut_down() {
     let found = inspection(&json!({}), Some(running()));
     insta::assert_snapshot!(report(&found, found.now, Format::Text));

@@ -1,4 +1,4 @@
-//! The page about troubleshooting knows every reason.
+//! The page about troubleshooting has a row for every reason.
 
 use fivespot_api::condition::Reason;
 
@@ -13,7 +13,22 @@ fn every_reason_of_a_condition_has_a_row_about_what_to_do() {
         let (reason, _) = line.strip_prefix("| `")?.split_once("` |")?;
         Some(reason)
     });
-    let mut reasons: Vec<_> = Reason::MEANINGS.iter().map(|it| it.0).collect();
+    let mut reasons: Vec<_> = Reason::TABLE.iter().map(|it| it.name).collect();
     reasons.sort_unstable();
     assert_eq!(rows.collect::<Vec<_>>(), reasons);
+}
+
+/// The links of the table are relative to `docs/`, and `5spot explain` prints them as addresses.
+#[test]
+fn every_section_that_a_remedy_names_has_its_title() {
+    let book = Book::open();
+    for row in Reason::TABLE {
+        let Some(section) = row.remedy.and_then(|it| it.section) else {
+            continue;
+        };
+        let (file, _) = section.path.split_once('#').unwrap_or((section.path, ""));
+        let page = book.pages.iter().find(|it| it.is(file)).unwrap();
+        let is_there = |line: &str| line.trim_start_matches('#').trim() == section.title;
+        assert!(page.text.lines().any(is_there), "{section:?}");
+    }
 }

@@ -1,0 +1,186 @@
+//! What shells and kubectl complete: the words of the command line, and names from the cluster.
+//!
+//! A shell calls this program for every completion, with [`VARIABLE`] set; kubectl calls
+//! `kubectl_complete-5spot`, which calls `5spot __complete`. Both need an answer at once, so whatever
+//! fails or lasts too long completes nothing, without an error.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Debug;
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{Args as _, FromArgMatches as _};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{self, CompletionCandidate};
+use fivespot_api::lint::LINTS;
+use fivespot_api::{ScheduleOverride, ScheduledMachine, rules};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::ListParams;
+use kube::config::Kubeconfig;
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+
+use crate::cluster::{self, Access};
+use crate::{Failure, Outcome, plain};
+
+/// Set by the script of a shell, to the shell's name.
+pub(crate) const VARIABLE: &str = "FIVESPOT_COMPLETE";
+
+/// How long a person waits for names from the cluster.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// The most names that are listed; a longer list helps nobody.
+const MOST_NAMES: u32 = 500;
+
+/// That of cobra's `ShellCompDirectiveNoFileComp`, which kubectl reads.
+const NO_FILES: &str = ":4";
+
+/// The hidden command that `kubectl_complete-5spot` calls.
+pub(crate) const COMMAND: &str = "__complete";
+
+/// Answers a shell's request for completions and ends the process; does nothing otherwise.
+pub(crate) fn answer_shell() {
+    CompleteEnv::with_factory(crate::command)
+        .var(VARIABLE)
+        .complete();
+}
+
+/// Completes for kubectl: one candidate in a line, with its meaning after a tab
+#[derive(Debug, clap::Args)]
+#[command(hide = true, after_help = "Example:\n  5spot __complete explain bus")]
+pub(crate) struct Args {
+    /// The words after `kubectl 5spot`, the last one as far as it is typed
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let mut words = vec![OsString::from("5spot")];
+    words.extend(args.words);
+    if words.len() == 1 {
+        words.push(OsString::new());
+    }
+    let place = words.len() - 1;
+    let mut command = crate::command();
+    // Nothing is completed behind a word that no command has.
+    let found = engine::complete(&mut command, words, place, None);
+    for candidate in found.unwrap_or_default() {
+        if candidate.is_hide_set() {
+            continue;
+        }
+        let value = candidate.get_value().to_string_lossy();
+        let help = candidate.get_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        match help.lines().next() {
+            None | Some("") => writeln!(out, "{value}")?,
+            Some(help) => writeln!(out, "{value}\t{help}")?,
+        }
+    }
+    writeln!(out, "{NO_FILES}")?;
+    Ok(Outcome::Yes)
+}
+
+/// The ScheduledMachines of the namespace that was typed.
+pub(crate) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
+    from_cluster::<ScheduledMachine>(current, Api::default_namespaced)
+}
+
+/// The ScheduleOverrides of the namespace that was typed.
+pub(crate) fn overrides(current: &OsStr) -> Vec<CompletionCandidate> {
+    from_cluster::<ScheduleOverride>(current, Api::default_namespaced)
+}
+
+/// The namespaces of the cluster.
+pub(crate) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
+    from_cluster::<Namespace>(current, Api::all)
+}
+
+/// The contexts of the kubeconfig.
+pub(crate) fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
+    let kubeconfig = match selected(typed()).kubeconfig() {
+        None => Kubeconfig::read(),
+        Some(path) => Kubeconfig::read_from(path),
+    };
+    let contexts = kubeconfig.map_or_else(|_| Vec::new(), |it| it.contexts);
+    candidates(current, contexts.into_iter().map(|it| it.name))
+}
+
+/// The ids of rules and lints.
+pub(crate) fn rules(current: &OsStr) -> Vec<CompletionCandidate> {
+    let rules = rules::all().map(|it| it.id.to_owned());
+    let lints = LINTS.iter().map(|it| it.code.to_owned());
+    candidates(current, rules.chain(lints))
+}
+
+/// The names of one kind in the cluster that the words select; none where that fails.
+fn from_cluster<K>(
+    current: &OsStr,
+    api: fn(Client) -> Api<PartialObjectMeta<K>>,
+) -> Vec<CompletionCandidate>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + 'static,
+{
+    let access = selected(typed());
+    let names = cluster::block_on(async {
+        let client = access.client().await?;
+        let limit = ListParams::default().limit(MOST_NAMES);
+        let api = api(client);
+        let list = tokio::time::timeout(LONGEST_WAIT, api.list_metadata(&limit));
+        let found = list.await.map_err(|it| Failure::new("listing", it))?;
+        let found = found.map_err(|it| Failure::new("listing", it))?;
+        Ok(found.items.iter().map(ResourceExt::name_any).collect())
+    });
+    candidates(current, names.unwrap_or_else(|_: Failure| Vec::new()))
+}
+
+/// Those that go on from what is typed.
+fn candidates(
+    current: &OsStr,
+    names: impl IntoIterator<Item = String>,
+) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let names = names.into_iter();
+    names
+        .filter(|name| name.starts_with(current.as_ref()))
+        .map(|name| CompletionCandidate::new(plain::line(&name).to_string()))
+        .collect()
+}
+
+/// The words that are being completed, of the arguments of this process.
+fn typed() -> impl Iterator<Item = String> {
+    std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .skip_while(|word| word != "--" && word != COMMAND)
+        .skip(1)
+}
+
+/// The cluster and the namespace that `words` select, whatever else they are.
+fn selected(words: impl Iterator<Item = String>) -> Access {
+    let command = clap::Command::new("5spot").no_binary_name(true);
+    Access::augment_args(command)
+        .try_get_matches_from(selecting(words))
+        .and_then(|matches| Access::from_arg_matches(&matches))
+        .unwrap_or_default()
+}
+
+/// The flags among `words` that select a cluster or a namespace, with their values.
+fn selecting(mut words: impl Iterator<Item = String>) -> Vec<String> {
+    const FLAGS: [&str; 4] = ["-n", "--namespace", "--context", "--kubeconfig"];
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        let flag = word.split('=').next().unwrap_or(&word);
+        if !FLAGS.contains(&flag) {
+            continue;
+        }
+        let has_value = flag != word;
+        kept.push(word);
+        if !has_value {
+            kept.extend(words.next());
+        }
+    }
+    kept
+}

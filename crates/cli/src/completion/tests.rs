@@ -1,0 +1,58 @@
+use super::*;
+
+fn completed(words: &[&str]) -> Vec<String> {
+    let args = Args {
+        words: words.iter().map(OsString::from).collect(),
+    };
+    let mut out = Vec::new();
+    assert_eq!(run(args, &mut out).unwrap(), Outcome::Yes);
+    let text = String::from_utf8(out).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn words(line: &str) -> impl Iterator<Item = String> {
+    line.split_whitespace().map(str::to_owned)
+}
+
+#[test]
+fn commands_are_completed_with_what_they_do() {
+    assert_eq!(
+        completed(&["hol"]),
+        [
+            "hold\tKeep a machine as it is for a time: nothing is created or shut down",
+            ":4"
+        ]
+    );
+    let all = completed(&[""]);
+    assert!(all.iter().any(|it| it.starts_with("dev\t")), "{all:?}");
+    assert!(!all.iter().any(|it| it.starts_with("__")), "{all:?}");
+}
+
+#[test]
+fn the_ids_of_rules_and_lints_are_completed() {
+    assert_eq!(
+        completed(&["explain", "rule", "SM00"]).len(),
+        10,
+        "SM001 to SM009"
+    );
+    assert_eq!(completed(&["explain", "rule", "SL001"]), ["SL001", ":4"]);
+}
+
+#[test]
+fn behind_words_that_no_command_has_nothing_is_completed() {
+    assert_eq!(completed(&["nonsense", "wor"]), [":4"]);
+    assert_eq!(completed(&[]), completed(&[""]));
+}
+
+#[test]
+fn the_cluster_of_the_words_is_asked() {
+    let line = "explain -n team-a --context=prod --at now --kubeconfig /k wor";
+    assert_eq!(
+        selecting(words(line)).join(" "),
+        "-n team-a --context=prod --kubeconfig /k"
+    );
+    let access = selected(words(line));
+    assert_eq!(access.namespace.as_deref(), Some("team-a"));
+    // A flag whose value is still to come selects nothing.
+    assert_eq!(selected(words("explain -n")).namespace, None);
+}
