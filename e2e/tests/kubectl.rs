@@ -2,6 +2,7 @@
 
 pub(crate) mod creates;
 pub(crate) mod page;
+pub(crate) mod policies;
 pub(crate) mod session;
 pub(crate) mod shows;
 

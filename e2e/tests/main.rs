@@ -111,6 +111,7 @@ const ALL: &[&[Promise]] = &[
     kubectl::PROMISES,
     kubectl::creates::PROMISES,
     kubectl::page::PROMISES,
+    kubectl::policies::PROMISES,
     kubectl::shows::PROMISES,
     shuts_down_in_time::PROMISES,
     finalizes_when_deleted::PROMISES,
