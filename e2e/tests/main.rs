@@ -80,6 +80,7 @@ mod survives_every_fault;
 mod survives_restart_at_every_write;
 mod taints_the_node;
 mod waits_for_its_cluster;
+mod works_with_other_versions;
 mod writes_nothing_when_settled;
 
 use std::process::ExitCode;
@@ -139,6 +140,7 @@ const ALL: &[&[Promise]] = &[
     reports_errors::PROMISES,
     reports_readiness::PROMISES,
     waits_for_its_cluster::PROMISES,
+    works_with_other_versions::PROMISES,
 ];
 
 fn main() -> ExitCode {

@@ -158,6 +158,11 @@ fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
     match decision {
         Decision::Paused(what) => Outcome::of(State::Paused(what)),
         Decision::NotObservable(unknown) => not_observable(case, unknown),
+        Decision::ScheduleUnknown(unknown) => nothing_touched(
+            case,
+            unknown,
+            "the overrides and calendars of this schedule",
+        ),
         Decision::ShutDown(removal) => {
             taint::last_call::withdraw(case, shutdown::shut_down(case, removal))
         }
@@ -167,10 +172,14 @@ fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
     }
 }
 
-/// Something that has to be known is not.
+/// What exists is not known, and nothing is touched.
 fn not_observable(case: &Case<'_>, unknown: &Unknown) -> Outcome {
-    let (reason, message) =
-        conditions::unknown_fact(unknown, "the objects of this machine");
+    nothing_touched(case, unknown, "the objects of this machine")
+}
+
+/// Nothing is touched, because `what`, for people, is not known.
+fn nothing_touched(case: &Case<'_>, unknown: &Unknown, what: &str) -> Outcome {
+    let (reason, message) = conditions::unknown_fact(unknown, what);
     Outcome::of(State::NotObservable { reason, message })
         .wake(memory::after(case.now, REREAD))
 }
@@ -228,6 +237,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         Decision::ShutDown(removal) => Some(removal.reason),
         Decision::Paused(_)
         | Decision::NotObservable(_)
+        | Decision::ScheduleUnknown(_)
         | Decision::Disabled
         | Decision::Hold
         | Decision::Invalid

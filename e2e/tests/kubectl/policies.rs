@@ -398,7 +398,8 @@ async fn whoever_names_parameters_needs_the_right_to_read_them() {
          --resource=replicalimits.rules.example.com"
             .to_owned(),
     ] {
-        page.session.kubectl(&words).await;
+        // kubectl finds a resource once the server serves its definition.
+        page.until(&words, "created").await;
     }
     let can = "auth can-i create validatingadmissionpolicybindings --as=alice";
     page.until(can, "yes").await;
@@ -415,12 +416,9 @@ async fn whoever_names_parameters_needs_the_right_to_read_them() {
     The ValidatingAdmissionPolicyBinding "replicalimit-binding-test.example.com" is invalid: spec.paramRef: Forbidden: user &{alice  [system:authenticated] map[]} does not have "get" permission on the object referenced by paramRef
     exit status: 1
     "#);
-    page.session
-        .kubectl(
-            "create clusterrolebinding document-limits --clusterrole=document-limits \
-             --user=alice",
-        )
-        .await;
+    let binding = "create clusterrolebinding document-limits \
+                   --clusterrole=document-limits --user=alice";
+    page.until(binding, "created").await;
     let can = "auth can-i get replicalimits.rules.example.com --as=alice";
     page.until(can, "yes").await;
     assert_snapshot!(

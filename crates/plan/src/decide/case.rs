@@ -190,8 +190,14 @@ impl<'a> Case<'a> {
     /// Why the Cluster or the Machine is not known, if one is not.
     pub(crate) fn unobserved(&self) -> Option<&'a Unknown> {
         let cluster = unknown(&self.observed.cluster);
-        let objects = cluster.or_else(|| unknown(&self.observed.machine));
-        objects.or(self.observed.schedule.unknown.as_ref())
+        cluster.or_else(|| unknown(&self.observed.machine))
+    }
+
+    /// Why the overrides or calendars are not known, if some are not: what the schedule comes to is
+    /// not known then. A schedule that is switched off has no need of them.
+    pub(crate) fn unknown_schedule(&self) -> Option<&'a Unknown> {
+        let unknown = self.observed.schedule.unknown.as_ref();
+        unknown.filter(|_| self.desired.is_enabled)
     }
 
     /// The commitment to leave, if one counts for this Machine.

@@ -20,6 +20,8 @@ pub(crate) enum Decision<'a> {
     Paused(&'static str),
     /// What exists could not be read: nothing is touched.
     NotObservable(&'a Unknown),
+    /// What the schedule depends on could not be read: the schedule creates and ends nothing.
+    ScheduleUnknown(&'a Unknown),
     /// The machine is shut down.
     ShutDown(Removal),
     /// The schedule is switched off: what is there stays.
@@ -96,7 +98,7 @@ pub(crate) const PRECEDENCE: [Entry; 9] = [
     },
     Entry {
         name: "disabled",
-        reason: "the schedule is switched off, invalid or on hold: what is there stays as it is",
+        reason: "the schedule is switched off, not known or on hold: what is there stays as it is",
         matches: disabled,
         describe: describe::disabled,
     },
@@ -178,10 +180,14 @@ fn shutdown_committed<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let machine = case.owned.our_machine()?;
     let shutdown = case.commitment(machine)?;
     let reason = shutdown.reason;
-    let is_cancelled = case.is_wanted()
+    let can_be_cancelled =
+        !machine.meta.is_deleting && reason != ShutdownReason::Remediation;
+    if let Some(unknown) = case.unknown_schedule().filter(|_| can_be_cancelled) {
+        return Some(Decision::ScheduleUnknown(unknown));
+    }
+    let is_cancelled = can_be_cancelled
+        && case.is_wanted()
         && case.hold().is_none()
-        && !machine.meta.is_deleting
-        && reason != ShutdownReason::Remediation
         && is_wanted_for_longer(case, shutdown.window_end);
     (!is_cancelled).then_some(shut_down(reason))
 }
@@ -189,6 +195,9 @@ fn shutdown_committed<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
 fn disabled<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     if !case.desired.is_enabled {
         return Some(Decision::Disabled);
+    }
+    if let Some(unknown) = case.unknown_schedule() {
+        return Some(Decision::ScheduleUnknown(unknown));
     }
     if case.need.is_none() {
         return Some(Decision::Invalid);

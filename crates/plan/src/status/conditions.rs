@@ -158,7 +158,8 @@ pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> Conditio
     if let Some((reason, message)) = refused.and_then(refusal) {
         return ConditionUpdate::new(kind, false, reason, message);
     }
-    if let Some(unknown) = case.unobserved().or_else(|| case.owned.unknown()) {
+    let unobserved = case.unobserved().or_else(|| case.unknown_schedule());
+    if let Some(unknown) = unobserved.or_else(|| case.owned.unknown()) {
         let (reason, message) = unknown_fact(unknown, "the objects of this machine");
         let status = if matches!(unknown, Unknown::Forbidden { .. }) {
             ConditionStatus::False

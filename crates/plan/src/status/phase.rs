@@ -123,6 +123,7 @@ fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary
                 Decision::Serve => Phase::Pending,
                 Decision::Paused(_)
                 | Decision::NotObservable(_)
+                | Decision::ScheduleUnknown(_)
                 | Decision::ShutDown(_)
                 | Decision::Disabled
                 | Decision::Hold
@@ -235,7 +236,10 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             (Phase::Inactive, true, Reason::Inactive, message)
         }
         Decision::Hold => held(case),
-        Decision::Serve | Decision::Paused(_) | Decision::NotObservable(_) => (
+        Decision::Serve
+        | Decision::Paused(_)
+        | Decision::NotObservable(_)
+        | Decision::ScheduleUnknown(_) => (
             Phase::Pending,
             false,
             Reason::Provisioning,

@@ -3,7 +3,7 @@
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{AccountedState, EndPolicy, OverrideMode, Phase, ScheduleException};
 use fivespot_capi::Contract;
-use fivespot_plan::{Memory, Step, usage_until};
+use fivespot_plan::{Memory, Step, Unknown, usage_until};
 use fivespot_schedule::{DateEntry, Override};
 
 use crate::world::{
@@ -421,4 +421,65 @@ fn what_was_wanted_before_the_schedule_was_disabled_is_accounted_as_wanted() {
     let wanted = disabled_at.duration_since(opened).as_secs();
     assert!(wanted > 0);
     assert_eq!(march(&world).wanted_seconds, wanted);
+}
+
+/// Overrides may not be read, as with the roles of an earlier version.
+fn forbid_overrides(world: &mut World) {
+    let message = "scheduleoverrides is forbidden".to_owned();
+    world.schedule.unknown = Some(Unknown::Forbidden { message });
+}
+
+#[test]
+fn while_overrides_cannot_be_read_the_schedule_neither_creates_nor_ends_a_machine() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    forbid_overrides(&mut world);
+    world.run_until(&mut memory, NOON);
+    assert_eq!(world.kinds(), [""; 0]);
+    assert_eq!(reason(&world, ConditionType::Ready), "False Forbidden");
+
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    forbid_overrides(&mut world);
+    world.run_until(&mut memory, EVENING);
+    assert!(world.log.iter().all(|(_, step)| step != "DeleteMachine"));
+    assert_eq!(reason(&world, ConditionType::Ready), "False Forbidden");
+    world.schedule.unknown = None;
+    world.settle(&mut memory);
+    assert_eq!(world.first("DeleteMachine"), at(EVENING));
+}
+
+#[test]
+fn while_overrides_cannot_be_read_the_kill_switch_and_a_deletion_remove_the_machine() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    forbid_overrides(&mut world);
+    world.edit(|sm| sm.spec.kill_switch = true);
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Terminated));
+    assert_eq!(world.kinds(), [""; 0]);
+
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    forbid_overrides(&mut world);
+    world.delete_sm();
+    world.settle(&mut memory);
+    assert!(world.sm.is_none());
+    assert_eq!(world.kinds(), [""; 0]);
+}
+
+#[test]
+fn while_overrides_cannot_be_read_a_shutdown_that_could_be_cancelled_waits() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.pods = vec![pod("a")];
+    world.budget_until = Some(at(EVENING));
+    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    assert!(world.status().shutdown.is_some());
+    forbid_overrides(&mut world);
+    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    assert!(world.log.iter().all(|(_, step)| step != "DeleteMachine"));
+    world.schedule.unknown = None;
+    world.settle(&mut memory);
+    assert_eq!(world.status().phase, Some(Phase::Inactive));
 }

@@ -63,6 +63,12 @@ pub(super) fn shutdown(case: &Case<'_>) -> String {
 }
 
 pub(super) fn disabled(case: &Case<'_>) -> String {
+    if let Some(unknown) = case.unknown_schedule() {
+        let why = unknown.message().unwrap_or("not read yet");
+        return format!(
+            "the schedule waits, because its overrides or calendars cannot be read: {why}"
+        );
+    }
     match &case.desired.schedule {
         _ if !case.desired.is_enabled => "spec.schedule.enabled is false".to_owned(),
         Err(invalid) => format!("the schedule is invalid: {}", invalid.message),
