@@ -37,6 +37,7 @@ mod alerts;
 mod bounds_its_requests;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
+mod comes_back_from_a_backup;
 mod deletes_unfinished_objects;
 mod disabled_stays;
 mod drains_before_delete;
@@ -95,6 +96,7 @@ const ALL: &[&[Promise]] = &[
     ignores_forged_status::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
+    comes_back_from_a_backup::PROMISES,
     deletes_unfinished_objects::PROMISES,
     disabled_stays::PROMISES,
     drains_before_delete::PROMISES,

@@ -233,16 +233,7 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
 
 /// Puts a decision into a plan: what is held back after a failure, the status, the events.
 fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Plan {
-    let removal = match decision {
-        Decision::ShutDown(removal) => Some(removal.reason),
-        Decision::Paused(_)
-        | Decision::NotObservable(_)
-        | Decision::ScheduleUnknown(_)
-        | Decision::Disabled
-        | Decision::Hold
-        | Decision::Invalid
-        | Decision::Serve => None,
-    };
+    let removal = decision.shutdown_reason();
     let failure = backoff::apply(case, &mut outcome);
     backoff::delay_start(case, &mut outcome);
     let is_finalizing = is_finalizing(&outcome.actions);

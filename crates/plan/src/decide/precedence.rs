@@ -34,6 +34,22 @@ pub(crate) enum Decision<'a> {
     Serve,
 }
 
+impl Decision<'_> {
+    /// Why the machine is shut down, if it is.
+    pub(crate) fn shutdown_reason(self) -> Option<ShutdownReason> {
+        match self {
+            Self::ShutDown(removal) => Some(removal.reason),
+            Self::Paused(_)
+            | Self::NotObservable(_)
+            | Self::ScheduleUnknown(_)
+            | Self::Disabled
+            | Self::Hold
+            | Self::Invalid
+            | Self::Serve => None,
+        }
+    }
+}
+
 /// Why and how a machine is shut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Removal {
