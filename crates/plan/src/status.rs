@@ -4,6 +4,7 @@
 pub(crate) mod conditions;
 pub(crate) mod debounce;
 pub mod event;
+pub(crate) mod never;
 pub(crate) mod phase;
 pub(crate) mod stalled;
 pub(crate) mod undrained;

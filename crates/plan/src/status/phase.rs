@@ -11,7 +11,7 @@ use crate::decide::case::Case;
 use crate::decide::{outcome::Outcome, outcome::State};
 use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::decide::{reclaim, serve};
-use crate::status::{conditions, undrained};
+use crate::status::{conditions, never, undrained};
 use crate::{Failure, Step};
 
 /// The phase, and `Ready` with the sentence that also is the status' message.
@@ -208,7 +208,10 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             )
         }
         Decision::ShutDown(_) => {
-            let message = format!("no machine is wanted{}", until(case));
+            let message = match never::needed(case) {
+                Some(why) => format!("no machine is wanted: {why}"),
+                None => format!("no machine is wanted{}", until(case)),
+            };
             (Phase::Inactive, true, Reason::Inactive, message)
         }
         Decision::Disabled => disabled(case),

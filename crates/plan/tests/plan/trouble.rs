@@ -2,7 +2,10 @@
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::spec_hash::SpecHash;
-use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name};
+use fivespot_api::{
+    EndPolicy, ExceptionAction, Phase, ScheduleException, ScheduledMachine,
+    ShutdownReason, name,
+};
 use fivespot_capi::Contract;
 use fivespot_plan::{
     Call, Cause, Fact, Freshness, Memory, Observed, Specs, Step, Unknown, plan,
@@ -115,6 +118,45 @@ fn nothing_is_ready_while_a_reference_or_the_schedule_is_invalid() {
     world.put(crate::world::cluster(Contract::V1Beta2));
     world.settle(&mut memory);
     assert_eq!(world.status().conditions[0].reason, "MachineRunning");
+}
+
+#[test]
+fn a_schedule_that_never_needs_a_machine_tells_why_and_what_to_do() {
+    let mut reported = Vec::new();
+    for change in [
+        |sm: &mut ScheduledMachine| {
+            sm.spec.schedule.cron = Some("0 0 30 2 *".to_owned());
+        },
+        |sm: &mut ScheduledMachine| {
+            sm.spec.schedule.cron = Some("0 9 * * 1-5".to_owned());
+            sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd;
+            sm.spec.graceful_shutdown_timeout = "2h".to_owned();
+        },
+        |sm: &mut ScheduledMachine| {
+            sm.spec.schedule.cron = Some("0 9 1 1 *".to_owned());
+            sm.spec.schedule.exceptions = Some(vec![ScheduleException {
+                name: "closed".to_owned(),
+                action: ExceptionAction::Stop,
+                calendar_ref: None,
+                start_date: Some("2026-01-01".to_owned()),
+                end_date: Some("2099-12-31".to_owned()),
+            }]);
+        },
+    ] {
+        let mut world = World::new(Contract::V1Beta2, BEFORE);
+        world.edit(|sm| {
+            sm.spec.schedule.days_of_week.clear();
+            sm.spec.schedule.hours_of_day.clear();
+            change(sm);
+        });
+        world.settle(&mut Memory::default());
+        reported.push(ready(&world));
+    }
+    insta::assert_snapshot!(reported.join("\n"), @r"
+    Inactive True Inactive no machine is wanted: the cron expression '0 0 30 2 *' never fires: that day does not exist in the months that it names; correct spec.schedule.cron
+    Inactive True Inactive no machine is wanted: no window is longer than spec.gracefulShutdownTimeout (2h), which endPolicy CompleteByWindowEnd leaves for the shutdown; lengthen the windows, or shorten the timeout
+    Inactive True Inactive no machine is wanted: no window opens within ten years; correct spec.schedule, or its exceptions
+    ");
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! Why a schedule never needs a machine, and what to do about it.
+
+use crate::decide::case::Case;
+
+/// Why no machine is needed within ten years, and what to do; none where one is, and where the
+/// schedule is disabled or invalid.
+pub(crate) fn needed(case: &Case<'_>) -> Option<String> {
+    let schedule = case.desired.schedule.as_ref().ok()?;
+    let is_never = case.desired.is_enabled
+        && case.need.is_some_and(|need| !need.is_needed())
+        && case.next_flip().is_none();
+    if !is_never {
+        return None;
+    }
+    let cron = schedule.cron_expression().map(|(cron, _)| cron);
+    let window = case.window?;
+    Some(match cron.filter(|cron| !cron.can_fire()) {
+        _ if window.is_open() || window.until().is_some() => format!(
+            "no window is longer than spec.gracefulShutdownTimeout ({}), which endPolicy \
+             CompleteByWindowEnd leaves for the shutdown; lengthen the windows, or shorten the \
+             timeout",
+            schedule.early_end(),
+        ),
+        Some(cron) => format!(
+            "the cron expression '{cron}' never fires: that day does not exist in the months \
+             that it names; correct spec.schedule.cron"
+        ),
+        None => {
+            "no window opens within ten years; correct spec.schedule, or its exceptions"
+                .to_owned()
+        }
+    })
+}
