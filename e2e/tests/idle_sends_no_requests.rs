@@ -4,6 +4,7 @@ use fivespot_testkit::{Cluster, instant, scheduled_machine};
 use serde_json::json;
 
 use crate::promise::{Promise, promise};
+use crate::writes_nothing_when_settled::with_override_and_calendar;
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -12,6 +13,7 @@ pub(crate) const PROMISES: &[Promise] = &[
             "plays a whole day of a thousand machines and dates every request",
         ),
     promise!(a_machine_in_service_causes_no_request_until_its_window_closes),
+    promise!(overrides_and_calendars_cause_no_request_until_one_begins_or_ends),
 ];
 
 const IDLE: usize = 999;
@@ -67,4 +69,16 @@ async fn a_machine_in_service_causes_no_request_until_its_window_closes() {
     cluster.pass_to("2026-03-06T22:59:59Z").await;
     let requests = cluster.operator_requests();
     assert_eq!(requests[before..], []);
+}
+
+async fn overrides_and_calendars_cause_no_request_until_one_begins_or_ends() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    let worker = with_override_and_calendar(&cluster).await;
+    cluster.bring_up(&worker).await;
+    cluster.pass_to("2026-03-06T15:05:00Z").await;
+    assert_eq!(cluster.status("worker").await["override"]["name"], "today");
+    let before = cluster.operator_requests().len();
+    cluster.pass_to("2026-03-06T22:29:59Z").await;
+    assert_eq!(cluster.operator_requests()[before..], []);
 }

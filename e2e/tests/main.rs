@@ -79,6 +79,7 @@ mod supports_both_contracts;
 mod survives_a_crash_anywhere;
 mod survives_every_fault;
 mod survives_restart_at_every_write;
+mod taints_before_the_end;
 mod taints_the_node;
 mod waits_for_its_cluster;
 mod works_with_other_versions;
@@ -138,6 +139,7 @@ const ALL: &[&[Promise]] = &[
     survives_every_fault::PROMISES,
     starts_in_order::PROMISES,
     survives_restart_at_every_write::PROMISES,
+    taints_before_the_end::PROMISES,
     taints_the_node::PROMISES,
     reports_errors::PROMISES,
     reports_readiness::PROMISES,

@@ -6,6 +6,7 @@ use fivespot_testkit::{
     Cluster, Tally, condition, instant, machine_path, node_path, pod_path,
     scheduled_machine,
 };
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
@@ -13,6 +14,9 @@ use crate::promise::{Promise, promise};
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_request_ejects_the_machine_and_switches_the_schedule_off),
+    promise!(
+        by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_written
+    ),
     promise!(a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state),
     promise!(though_a_policy_keeps_its_schedule_on)
         .on_embedded_alone("a policy for every ScheduledMachine would hold others up"),
@@ -152,7 +156,7 @@ async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
             "delete machines 200",
         ]
     );
-    assert!(cluster.clock().now() <= begun + jiff::SignedDuration::from_secs(30));
+    assert!(cluster.clock().now() <= begun + SignedDuration::from_secs(30));
     assert_eq!(object["spec"]["schedule"]["enabled"], false);
     let scheduled = condition(&object["status"], "Scheduled");
     assert_eq!(scheduled["reason"], "EmergencyReclaimDisabledSchedule");
@@ -179,6 +183,45 @@ async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
             .wait_for_phase("worker", "Disabled", instant(LIMIT))
             .await;
     }
+}
+
+async fn by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_written() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _operator = cluster.operator_with(|options| {
+        options.reclaim_override = Some(SignedDuration::from_hours(1));
+    });
+    let active = cluster.bring_up(&scheduled_machine("worker")).await;
+    let uid = active["status"]["machineRef"]["uid"].as_str().unwrap();
+    let begun = cluster.clock().now();
+    request(&cluster).await;
+    let limit = instant(LIMIT);
+    let stopped = cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert_eq!(stopped["spec"], active["spec"]);
+    let scheduled = condition(&stopped["status"], "Scheduled");
+    assert_eq!(scheduled["reason"], "OverrideStop");
+    let name = format!("worker-{}", &uid[..8]);
+    assert_eq!(stopped["status"]["override"]["name"], name.as_str());
+    let path = format!(
+        "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides/{name}"
+    );
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["spec"]["mode"], "Stop");
+    assert_eq!(found["spec"]["targetRef"]["name"], "worker");
+    let end = instant(found["spec"]["endTime"].as_str().unwrap());
+    let hour = SignedDuration::from_hours(1);
+    let latest = cluster.clock().now() + hour;
+    assert!((begun + hour..=latest).contains(&end), "{end}");
+
+    // It comes back by itself.
+    cluster.pass_until(end - SignedDuration::from_secs(1)).await;
+    assert_eq!(cluster.status("worker").await["phase"], "Inactive");
+    let limit = end + SignedDuration::from_mins(1);
+    let back = cluster.wait_for_phase("worker", "Active", limit).await;
+    assert_eq!(back["spec"], active["spec"]);
+    assert_ne!(
+        back["status"]["machineRef"]["uid"],
+        active["status"]["machineRef"]["uid"]
+    );
 }
 
 async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {

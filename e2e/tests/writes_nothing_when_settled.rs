@@ -16,6 +16,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(without_the_kind_that_it_names),
     promise!(in_service_with_taints_and_the_agent),
     promise!(while_a_disruption_budget_blocks_its_drain),
+    promise!(with_overrides_and_a_calendar),
     promise!(outside_its_window),
     promise!(switched_off),
     promise!(killed),
@@ -104,6 +105,46 @@ async fn while_a_disruption_budget_blocks_its_drain() {
     cluster
         .wait_for_phase("worker", "ShuttingDown", limit)
         .await;
+    rests(&cluster, &operator).await;
+}
+
+/// Keeps the worker on by one override of two, and off on the dates of a calendar.
+pub(crate) async fn with_override_and_calendar(cluster: &Cluster) -> Value {
+    let of = |kind: &str, name: &str, spec: Value| {
+        json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": kind,
+            "metadata": {"name": name, "namespace": "default"}, "spec": spec,
+        })
+    };
+    let dates = json!({"dates": [{"name": "christmas", "date": "12-25"}]});
+    cluster
+        .apply(&of("ScheduleCalendar", "company", dates))
+        .await;
+    let run = json!({
+        "targetRef": {"name": "worker"}, "mode": "Run", "endTime": "2026-03-06T22:30:00Z",
+    });
+    cluster.apply(&of("ScheduleOverride", "today", run)).await;
+    let later = json!({
+        "selector": {"matchLabels": {"team": "x"}}, "mode": "Stop",
+        "startTime": "2026-03-09T14:00:00Z", "endTime": "2026-03-09T15:00:00Z",
+    });
+    cluster
+        .apply(&of("ScheduleOverride", "monday", later))
+        .await;
+    let mut worker = scheduled_machine("worker");
+    worker["metadata"]["labels"] = json!({"team": "x"});
+    worker["spec"]["schedule"]["exceptions"] = json!([
+        {"name": "holidays", "action": "Stop", "calendarRef": {"name": "company"}},
+    ]);
+    worker
+}
+
+async fn with_overrides_and_a_calendar() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let operator = cluster.operator();
+    let worker = with_override_and_calendar(&cluster).await;
+    cluster.bring_up(&worker).await;
+    told(&cluster, "Scheduled", "OverrideRun").await;
     rests(&cluster, &operator).await;
 }
 

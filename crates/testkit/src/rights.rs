@@ -47,6 +47,7 @@ pub(crate) fn within(namespaces: &[String]) -> Vec<Value> {
     all(&Rights {
         reach: reach.clone(),
         kubeconfigs: reach,
+        reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     })
 }
