@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::kind;
@@ -69,6 +69,82 @@ fn a_key_that_is_not_there_can_be_replaced_as_in_kubernetes() {
     let patch = json!([{"op": "replace", "path": "/spec/absent", "value": 1}]);
     let expected = json!({"spec": {"absent": 1}});
     assert_eq!(json(&json!({"spec": {}}), &patch), Ok(expected));
+}
+
+#[test]
+fn a_json_patch_reads_paths_as_kubernetes_library_does() {
+    let object = json!({"spec": {"n": 1, "list": [1, 2]}});
+    let rows = [
+        // What is not there is null, to a copy and to a test.
+        (
+            json!([{"op": "copy", "from": "/spec/absent", "path": "/new"},
+                {"op": "test", "path": "/absent"},
+                {"op": "test", "path": "/absent", "value": null}]),
+            json!({"spec": {"n": 1, "list": [1, 2]}, "new": null}),
+        ),
+        // Below zero is counted from the end.
+        (
+            json!([{"op": "remove", "path": "/spec/list/-2"},
+                {"op": "add", "path": "/spec/list/-1", "value": 3},
+                {"op": "test", "path": "/spec/list/-1", "value": 3}]),
+            json!({"spec": {"n": 1, "list": [2, 3]}}),
+        ),
+        // What is before the first slash does not count.
+        (
+            json!([{"op": "add", "path": "spec/x", "value": 1}]),
+            json!({"spec": {"n": 1, "list": [1, 2]}, "x": 1}),
+        ),
+        (
+            json!([{"op": "replace", "path": "", "value": {"a": 1}},
+                {"op": "add", "path": "/a~1b~0", "value": 2},
+                {"op": "test", "path": "", "value": {"a~0": 1}}]),
+            Value::Null,
+        ),
+        (
+            json!([{"op": "replace", "path": "/spec/list/-1", "value": 7}]),
+            json!({"spec": {"n": 1, "list": [1, 7]}}),
+        ),
+    ];
+    for (patch, expected) in rows {
+        let found = json(&object, &patch).unwrap_or_default();
+        assert_eq!(found, expected, "{patch}");
+    }
+    for path in [
+        "/spec/list/-",
+        "/spec/list/2",
+        "/spec/list/-3",
+        "/spec/n/x",
+        "",
+        "x",
+    ] {
+        for op in ["remove", "test", "replace"] {
+            let patch = json!([{"op": op, "path": path, "value": null}]);
+            assert_eq!(
+                json(&object, &patch).map_err(|it| it.code),
+                Err(422),
+                "{patch}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_json_patch_whose_texts_are_no_texts_is_refused_by_the_decoder() {
+    let rows = [
+        (
+            json!(["x"]),
+            "string into Go value of type handlers.jsonPatchOp",
+        ),
+        (
+            json!([{"op": "add", "path": 1}]),
+            "number into Go struct field jsonPatchOp.path of type string",
+        ),
+    ];
+    for (patch, why) in rows {
+        let refused = json(&json!({}), &patch).unwrap_err();
+        let expected = format!("error decoding patch: json: cannot unmarshal {why}");
+        assert_eq!((refused.code, refused.message), (400, expected), "{patch}");
+    }
 }
 
 #[test]
