@@ -31,14 +31,20 @@ static TABLE: LazyLock<HashMap<String, Struct>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../schema/empty.json")).unwrap_or_default()
 });
 
+/// Lists that are kept when they are empty, because defaults are filled in only where there is
+/// none.
+const KEPT: [(&str, &str); 1] =
+    [("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")];
+
 /// Leaves out and fills in what Kubernetes does. Does nothing to custom objects.
 pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            let found = shape.definition().and_then(|it| TABLE.get(it));
-            if let Some(known) = found {
+            let definition = shape.definition().unwrap_or_default();
+            if let Some(known) = TABLE.get(definition) {
                 fields.retain(|name, value| {
-                    !(is_empty(value) && known.omitted.contains(name))
+                    let kept = value.is_array() && KEPT.contains(&(definition, name));
+                    !is_empty(value) || kept || !known.omitted.contains(name)
                 });
                 for (name, zero) in &known.written {
                     fields.entry(name).or_insert_with(|| zero.clone());

@@ -101,9 +101,10 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         NameRule::DnsSubdomain
     }
 
-    /// When finalizers have to be qualified by a domain.
+    /// When finalizers have to be qualified by a domain; with most kinds, when the object is
+    /// created.
     fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Any
+        FinalizerRule::OnCreate
     }
 
     /// Fills in what an object leaves out.

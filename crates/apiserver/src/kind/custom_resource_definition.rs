@@ -5,7 +5,7 @@ use fivespot_admission::crd::Crd;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, Write, column};
+use super::{BuiltinKind, FinalizerRule, Write, column};
 use crate::definition::naming;
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
@@ -24,6 +24,10 @@ impl BuiltinKind for CustomResourceDefinition {
             .replaced_at_a_version()
             .with_subresources(&[Subresource::Status])
             .with_columns(vec![Column::created_at()])
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Any
     }
 
     fn default(&self, object: &mut Value) {

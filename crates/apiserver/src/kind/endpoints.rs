@@ -39,7 +39,7 @@ impl BuiltinKind for Endpoints {
     }
 
     fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
+        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

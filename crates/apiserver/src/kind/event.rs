@@ -8,7 +8,7 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltinKind, FieldSelector, FinalizerRule, Write};
+use super::{BuiltinKind, FieldSelector, Write};
 use crate::resource::Resource;
 
 pub use conversion::convert as convert_event;
@@ -62,10 +62,6 @@ impl BuiltinKind for Core {
         SELECTORS
     }
 
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
-    }
-
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         validation::core_errors(write.object)
     }
@@ -86,10 +82,6 @@ impl BuiltinKind for Events {
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
         SELECTORS
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

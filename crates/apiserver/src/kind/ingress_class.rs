@@ -4,7 +4,7 @@ use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, Write, column, text};
+use super::{BuiltinKind, FinalizerRule, Write, column, text};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -33,6 +33,10 @@ impl BuiltinKind for IngressClass {
                 Column::new("Parameters", "string", parameters),
                 Column::age(),
             ])
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

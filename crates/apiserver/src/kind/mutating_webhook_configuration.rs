@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::webhook_configuration as common;
-use super::{BuiltinKind, Write};
+use super::{BuiltinKind, FinalizerRule, Write};
 use crate::resource::Resource;
 
 /// `mutatingwebhookconfigurations` of `admissionregistration.k8s.io/v1`.
@@ -18,6 +18,10 @@ impl BuiltinKind for MutatingWebhookConfiguration {
             "MutatingWebhookConfiguration",
             "mutatingwebhookconfigurations",
         )
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Any
     }
 
     fn default(&self, object: &mut Value) {

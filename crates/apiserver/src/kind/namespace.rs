@@ -35,7 +35,7 @@ impl BuiltinKind for Namespace {
     }
 
     fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
+        FinalizerRule::Always
     }
 
     /// Every namespace can be selected by its name.

@@ -59,7 +59,7 @@ impl BuiltinKind for Node {
     }
 
     fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
+        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

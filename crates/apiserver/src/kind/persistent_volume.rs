@@ -1,10 +1,15 @@
 //! PersistentVolumes: stored and validated, with nobody who provisions or attaches them.
 
-use fivespot_admission::FieldError;
+use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, Write, column, resource_name, text, volume};
+use super::field::{Errors, Field};
+use super::pod_spec::volume_source;
+use super::{
+    BuiltinKind, FinalizerRule, Write, column, pod_spec, resource_name, rule, text,
+    volume,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -12,30 +17,30 @@ use crate::resource::{Column, Resource, Subresource};
 #[derive(Debug)]
 pub(super) struct PersistentVolume;
 
-/// The fields of a spec that say what a volume is made of.
+/// The fields of a spec that say what a volume is made of, in the order of Kubernetes' checks.
 const SOURCES: [&str; 22] = [
+    "hostPath",
+    "gcePersistentDisk",
     "awsElasticBlockStore",
-    "azureDisk",
-    "azureFile",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
     "cephfs",
+    "iscsi",
     "cinder",
-    "csi",
     "fc",
     "flexVolume",
-    "flocker",
-    "gcePersistentDisk",
-    "glusterfs",
-    "hostPath",
-    "iscsi",
-    "local",
-    "nfs",
+    "azureFile",
+    "vsphereVolume",
     "photonPersistentDisk",
     "portworxVolume",
-    "quobyte",
-    "rbd",
+    "azureDisk",
     "scaleIO",
+    "local",
     "storageos",
-    "vsphereVolume",
+    "csi",
 ];
 
 const RECLAIM: &str = "persistentVolumeReclaimPolicy defines what happens to a persistent volume \
@@ -51,6 +56,10 @@ impl BuiltinKind for PersistentVolume {
             .without_generation()
             .with_subresources(&[Subresource::Status])
             .with_columns(columns())
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {
@@ -199,17 +208,137 @@ fn spec_errors(spec: &Value) -> Vec<FieldError> {
         let at = format!("spec.{field}");
         errors.push(FieldError::not_supported(at, policy.into(), known));
     }
-    let sources: Vec<&str> = SOURCES
-        .into_iter()
-        .filter(|it| spec[*it].is_object())
-        .collect();
-    if sources.is_empty() {
-        errors.push(FieldError::required("spec", "must specify a volume type"));
+    let at = Field {
+        path: "spec".to_owned(),
+        value: spec,
+    };
+    let affinity = at.child("nodeAffinity");
+    if affinity.is_set() {
+        node_affinity(&affinity.child("required"), &mut errors);
     }
-    for source in sources.iter().skip(1) {
-        let why = "may not specify more than 1 volume type";
-        errors.push(FieldError::forbidden(format!("spec.{source}"), why));
-    }
+    sources(&at, &mut errors);
+    let (classes, path) = (name::dns_subdomain, "storageClassName");
+    rule::text_if_set(&at.child(path), classes, &mut errors);
     errors.extend(volume::volume_mode_errors(spec));
+    attributes_class(&at, &mut errors);
     errors
+}
+
+fn node_affinity(required: &Field<'_>, errors: &mut Errors) {
+    if required.is_set() {
+        pod_spec::node_selector(required, errors);
+    } else {
+        errors.push(required.required("must specify required node constraints"));
+    }
+}
+
+/// What the volume is made of: one source, in the order of Kubernetes' checks.
+fn sources(spec: &Field<'_>, errors: &mut Errors) {
+    let set = SOURCES.iter().filter(|it| spec.child(it).is_set());
+    let mut count = 0;
+    for name in set {
+        count += 1;
+        // Kubernetes forgets to count a flexVolume among the others.
+        if count > 1 && *name != "flexVolume" {
+            let refused = if *name == "cephfs" { "cephFS" } else { name };
+            let why = "may not specify more than 1 volume type";
+            errors.push(FieldError::forbidden(spec.path_of(refused), why));
+        } else {
+            source(name, spec, errors);
+        }
+    }
+    if count == 0 {
+        errors.push(spec.required("must specify a volume type"));
+    }
+    let root = spec.child("hostPath.path").text();
+    let is_root = spec.child("hostPath").is_set() && is_root(root);
+    let policy = spec.child("persistentVolumeReclaimPolicy");
+    if is_root && policy.text() == "Recycle" {
+        let why = "may not be 'recycle' for a hostPath mount of '/'";
+        errors.push(policy.forbidden(why));
+    }
+}
+
+/// One source. Those of clouds, whose drivers are gone, are not checked.
+fn source(name: &str, spec: &Field<'_>, errors: &mut Errors) {
+    let source = spec.child(name);
+    match name {
+        "hostPath" => volume_source::host_path(&source, errors),
+        "nfs" => volume_source::nfs(&source, errors),
+        "local" => {
+            let path = source.child("path");
+            if path.text().is_empty() {
+                errors.push(path.required(""));
+            } else {
+                rule::path_without_backsteps(&path, errors);
+            }
+            let affinity = spec.child("nodeAffinity");
+            if !affinity.is_set() {
+                errors.push(affinity.required("Local volume requires node affinity"));
+            }
+        }
+        "csi" => csi(&source, errors),
+        "flexVolume" => volume_source::required(&source, &["driver"], errors),
+        _ => {}
+    }
+}
+
+fn csi(source: &Field<'_>, errors: &mut Errors) {
+    volume_source::driver(&source.child("driver"), errors);
+    volume_source::required(source, &["volumeHandle"], errors);
+    for name in [
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ] {
+        let secret = source.child(name);
+        if secret.is_set() {
+            missing_or(&secret.child("name"), rule::dns_subdomain, errors);
+            missing_or(&secret.child("namespace"), rule::dns_label, errors);
+        }
+    }
+}
+
+/// A text that has to be there and to keep a rule.
+fn missing_or(
+    field: &Field<'_>,
+    rule: impl Fn(&Field<'_>, &mut Errors),
+    errors: &mut Errors,
+) {
+    if field.text().is_empty() {
+        errors.push(field.required(""));
+    } else {
+        rule(field, errors);
+    }
+}
+
+/// Whether a path means the root of a file system (`path.Clean`).
+fn is_root(path: &str) -> bool {
+    let mut depth = 0_usize;
+    for step in path.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => depth = depth.saturating_sub(1),
+            _ => depth += 1,
+        }
+    }
+    path.starts_with('/') && depth == 0
+}
+
+fn attributes_class(spec: &Field<'_>, errors: &mut Errors) {
+    let class = spec.child("volumeAttributesClassName");
+    if !class.is_set() {
+        return;
+    }
+    if class.text().is_empty() {
+        errors.push(class.required("an empty string is disallowed"));
+    } else {
+        rule::dns_subdomain(&class, errors);
+    }
+    let csi = spec.child("csi");
+    if !csi.is_set() {
+        let why = "has to be specified when using volumeAttributesClassName";
+        errors.push(csi.required(why));
+    }
 }

@@ -4,7 +4,7 @@ use fivespot_admission::{FieldError, Quantity, name};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{BuiltinKind, Write, column, resource_name, text, volume};
+use super::{BuiltinKind, FinalizerRule, Write, column, resource_name, text, volume};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -56,6 +56,10 @@ impl BuiltinKind for PersistentVolumeClaim {
             )
             .wide(),
         ])
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::{BuiltinKind, NameRule, Write, column, rule, workload};
+use super::{BuiltinKind, FinalizerRule, NameRule, Write, column, rule, workload};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -46,6 +46,10 @@ impl BuiltinKind for PodDisruptionBudget {
 
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Any
     }
 
     fn prepare_create(&self, object: &mut Value) {

@@ -25,8 +25,11 @@ use fivespot_admission::{FieldError, name};
 use super::field::{Errors, Field};
 use super::rule;
 
+pub(in crate::kind) use affinity::node_selector;
 pub(in crate::kind) use container::only_for_pods;
-pub(in crate::kind) use volume::claim_errors;
+pub(in crate::kind) use resources::overhead;
+pub(in crate::kind) use toleration::all as tolerations;
+pub(in crate::kind) use volume::{claim_errors, source as volume_source};
 
 /// Whose spec it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,15 @@
 //! RuntimeClasses. The plugin RuntimeClass gives pods the overhead and the scheduling of theirs.
 
+use std::collections::BTreeSet;
+
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{BuiltinKind, Write, column, resource_name, text};
+use super::field::{Errors, Field};
+use super::{
+    BuiltinKind, FinalizerRule, Write, column, pod_spec, resource_name, rule, text,
+};
 use crate::resource::{Column, Resource};
 
 /// `runtimeclasses` of `node.k8s.io/v1`.
@@ -21,6 +26,10 @@ impl BuiltinKind for RuntimeClass {
             .with_columns(vec![Column::new("Handler", "string", ""), Column::age()])
     }
 
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
+    }
+
     fn default(&self, object: &mut Value) {
         let overhead = object.pointer_mut("/overhead/podFixed");
         if let Some(overhead) = overhead.and_then(Value::as_object_mut) {
@@ -30,12 +39,6 @@ impl BuiltinKind for RuntimeClass {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let handler = text(write.object, "handler");
-        if let Some(old) = write.old {
-            let changed = text(old, "handler") != handler;
-            let why = "field is immutable";
-            let error = || FieldError::invalid("handler", handler.into(), why);
-            return changed.then(error).into_iter().collect();
-        }
         let mut errors = Vec::new();
         if handler.is_empty() {
             errors.push(FieldError::required("handler", ""));
@@ -44,12 +47,16 @@ impl BuiltinKind for RuntimeClass {
             let each = |it| FieldError::invalid("handler", handler.into(), it);
             errors.extend(wrong.map(each));
         }
-        for (resource, amount) in
-            resource_name::amounts(&write.object["overhead"]["podFixed"])
-        {
-            let at = format!("overhead.limits[{resource}]");
-            errors.extend(resource_name::container_name_errors(resource, &at));
-            errors.extend(resource_name::amount_errors(resource, &amount, &at));
+        let object = Field::of(write.object, "overhead");
+        let overhead = Field {
+            path: object.path.clone(),
+            value: object.child("podFixed").value,
+        };
+        pod_spec::overhead(&overhead, &mut errors);
+        scheduling(&Field::of(write.object, "scheduling"), &mut errors);
+        if write.old.is_some_and(|old| text(old, "handler") != handler) {
+            let why = "field is immutable";
+            errors.push(FieldError::invalid("handler", handler.into(), why));
         }
         errors
     }
@@ -61,4 +68,30 @@ impl BuiltinKind for RuntimeClass {
             column::age(object, now),
         ]
     }
+}
+
+/// Which nodes have what the class needs: no toleration twice.
+fn scheduling(field: &Field<'_>, errors: &mut Errors) {
+    rule::labels(&field.child("nodeSelector"), errors);
+    let tolerations = field.child("tolerations");
+    pod_spec::tolerations(&tolerations, errors);
+    let mut seen = BTreeSet::new();
+    for each in tolerations.items() {
+        let key = ["key", "operator", "value", "effect"].map(|it| each.child(it).text());
+        if !seen.insert(key) {
+            errors.push(FieldError::duplicate(each.path.clone(), toleration(&each)));
+        }
+    }
+}
+
+/// A toleration as Go's type of it is written: every field under the name of the type.
+fn toleration(field: &Field<'_>) -> Value {
+    let text = |name: &str| field.child(name).text().to_owned();
+    json!({
+        "Key": text("key"),
+        "Operator": text("operator"),
+        "Value": text("value"),
+        "Effect": text("effect"),
+        "TolerationSeconds": field.child("tolerationSeconds").value,
+    })
 }

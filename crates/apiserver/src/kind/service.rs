@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::{BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write, load_balancer};
+use super::{BuiltinKind, FieldSelector, NameRule, Write, load_balancer};
 use super::{column, text, workload};
 use crate::resource::{Resource, Subresource};
 
@@ -41,10 +41,6 @@ impl BuiltinKind for Service {
 
     fn name_rule(&self) -> NameRule {
         NameRule::DnsLabel
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
     }
 
     fn default(&self, object: &mut Value) {

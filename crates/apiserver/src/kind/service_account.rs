@@ -20,7 +20,7 @@ impl BuiltinKind for ServiceAccount {
     }
 
     fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
+        FinalizerRule::Always
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -1,10 +1,13 @@
 //! StorageClasses.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, Write, column, text};
+use super::field::{Errors, Field};
+use super::{BuiltinKind, FinalizerRule, Write, column, rule, text};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -21,6 +24,14 @@ const DEFAULT: [&str; 2] = [
 const MOST_PARAMETERS: usize = 512;
 /// Most bytes of them.
 const PARAMETERS_SIZE: usize = 256 * 1024;
+
+/// What an update cannot change.
+const KEPT: [&str; 4] = [
+    "parameters",
+    "provisioner",
+    "reclaimPolicy",
+    "volumeBindingMode",
+];
 
 /// Whether claims that name no class get this one.
 pub(crate) fn is_default(class: &Value) -> bool {
@@ -51,6 +62,10 @@ impl BuiltinKind for StorageClass {
             ])
     }
 
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Always
+    }
+
     fn default(&self, object: &mut Value) {
         let fields = meta::fields(object);
         for (field, word) in [
@@ -62,24 +77,14 @@ impl BuiltinKind for StorageClass {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        match write.old {
-            None => create_errors(write.object),
-            Some(old) => {
-                let kept = [
-                    "parameters",
-                    "provisioner",
-                    "reclaimPolicy",
-                    "volumeBindingMode",
-                ];
-                let changed = kept.into_iter().filter(|it| write.object[*it] != old[*it]);
-                changed
-                    .map(|it| {
-                        let said = write.object[it].clone();
-                        FieldError::invalid(it, said, "field is immutable")
-                    })
-                    .collect()
-            }
+        let mut errors = errors(write.object);
+        for field in KEPT {
+            let Some(old) = write.old.map(|old| Field::of(old, field)) else {
+                break;
+            };
+            rule::immutable(&Field::of(write.object, field), &old, &mut errors);
         }
+        errors
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -96,7 +101,7 @@ impl BuiltinKind for StorageClass {
     }
 }
 
-fn create_errors(object: &Value) -> Vec<FieldError> {
+fn errors(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let provisioner = text(object, "provisioner");
     if provisioner.is_empty() {
@@ -129,5 +134,46 @@ fn create_errors(object: &Value) -> Vec<FieldError> {
             errors.push(FieldError::not_supported(field, said.into(), known));
         }
     }
+    topologies(&Field::of(object, "allowedTopologies"), &mut errors);
     errors
+}
+
+/// Where volumes may be provisioned: keys and values of labels, no term twice.
+fn topologies(list: &Field<'_>, errors: &mut Errors) {
+    // Kubernetes compares with as many empty terms as there are terms, and then with those
+    // before: an empty term counts as a duplicate of each.
+    let mut before = vec![BTreeMap::new(); list.len()];
+    for term in list.items() {
+        let requirements = requirements(&term, errors);
+        let same = before.iter().filter(|it| **it == requirements).count();
+        let path = term.path_of("matchLabelExpressions");
+        let duplicate = || FieldError::duplicate(path.clone(), "".into());
+        errors.extend((0..same).map(|_| duplicate()));
+        before.push(requirements);
+    }
+}
+
+/// The values of a term by their key (`ValidateTopologySelectorTerm`).
+fn requirements<'a>(
+    term: &Field<'a>,
+    errors: &mut Errors,
+) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut found = BTreeMap::new();
+    for requirement in term.child("matchLabelExpressions").items() {
+        let (key, values) = (requirement.child("key"), requirement.child("values"));
+        if values.len() == 0 {
+            errors.push(values.required(""));
+        }
+        let mut set = BTreeSet::new();
+        for value in values.items() {
+            if !set.insert(value.text()) {
+                errors.push(value.duplicate());
+            }
+        }
+        rule::qualified_name(&key, errors);
+        if found.insert(key.text(), set).is_some() {
+            errors.push(FieldError::duplicate(key.path.clone(), key.text().into()));
+        }
+    }
+    found
 }

@@ -35,17 +35,22 @@ fn weight(term: &Field<'_>, errors: &mut Errors) {
 fn nodes(field: &Field<'_>, errors: &mut Errors) {
     let required = field.child(REQUIRED);
     if required.is_set() {
-        let terms = required.child("nodeSelectorTerms");
-        if terms.len() == 0 {
-            errors.push(terms.required("must have at least one node selector term"));
-        }
-        for term in terms.items() {
-            node_term(&term, errors);
-        }
+        node_selector(&required, errors);
     }
     for weighted in field.child(PREFERRED).items() {
         weight(&weighted, errors);
         node_term(&weighted.child("preference"), errors);
+    }
+}
+
+/// Nodes, of which at least one term selects some.
+pub(in crate::kind) fn node_selector(selector: &Field<'_>, errors: &mut Errors) {
+    let terms = selector.child("nodeSelectorTerms");
+    if terms.len() == 0 {
+        errors.push(terms.required("must have at least one node selector term"));
+    }
+    for term in terms.items() {
+        node_term(&term, errors);
     }
 }
 

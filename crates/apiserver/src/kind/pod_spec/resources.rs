@@ -36,10 +36,11 @@ pub(super) fn of_pod(field: &Field<'_>, errors: &mut Errors) {
     huge_pages(field, errors);
 }
 
-/// What a pod needs beside its containers.
-pub(super) fn overhead(field: &Field<'_>, errors: &mut Errors) {
+/// What a pod needs beside its containers, as the limits of a field of that path.
+pub(in crate::kind) fn overhead(field: &Field<'_>, errors: &mut Errors) {
     let limits = field.at(field.path_of("limits"));
     amounts(&limits, resource_name::container_name_errors, errors);
+    huge_pages_alone(field, limits.entries().map(|(name, _)| name), errors);
 }
 
 fn pod_name_errors(resource: &str, path: &str) -> Vec<FieldError> {
@@ -133,9 +134,18 @@ fn requested(
 
 fn huge_pages(field: &Field<'_>, errors: &mut Errors) {
     let lists = [field.child("limits"), field.child("requests")];
-    let named = || lists.iter().flat_map(Field::entries).map(|(name, _)| name);
-    let has_base = named().any(|it| it == "cpu" || it == "memory");
-    if named().any(is_huge_page) && !has_base {
+    let named = lists.iter().flat_map(Field::entries).map(|(name, _)| name);
+    huge_pages_alone(field, named, errors);
+}
+
+fn huge_pages_alone<'a>(
+    field: &Field<'_>,
+    named: impl Iterator<Item = &'a str>,
+    errors: &mut Errors,
+) {
+    let named: Vec<&str> = named.collect();
+    let has_base = named.iter().any(|it| *it == "cpu" || *it == "memory");
+    if named.iter().any(|it| is_huge_page(it)) && !has_base {
         errors.push(field.forbidden("HugePages require cpu or memory"));
     }
 }

@@ -6,7 +6,7 @@ use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
 /// The tolerations of a pod. What is wrong with a value is at the operator, as in Kubernetes.
-pub(super) fn all(list: &Field<'_>, errors: &mut Errors) {
+pub(in crate::kind) fn all(list: &Field<'_>, errors: &mut Errors) {
     for toleration in list.items() {
         one(&toleration, errors);
     }

@@ -2,7 +2,7 @@
 
 mod claim;
 mod projected;
-mod source;
+pub(in crate::kind) mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
 

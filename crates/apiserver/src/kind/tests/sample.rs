@@ -285,6 +285,7 @@ fn limits(resource: &Resource) -> Option<Sample> {
         json!({"type": "Container", "max": {"cpu": "1000m"}, "min": {"cpu": "0.1"}});
     let inverted =
         json!([{"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "2"}}]);
+    let toleration = json!({"key": "a", "operator": "Exists"});
     Some(match resource.kind.as_str() {
         "LimitRange" => Sample::of(json!({"spec": {"limits": [limit]}}))
             .fills("/spec/limits/0/max/cpu", json!("1"))
@@ -314,7 +315,23 @@ fn limits(resource: &Resource) -> Option<Sample> {
         "RuntimeClass" => Sample::of(json!({"handler": "gvisor",
             "overhead": {"podFixed": {"cpu": "0.25"}}}))
         .fills("/overhead/podFixed/cpu", json!("250m"))
-        .refuses(json!({"handler": "G"}), "handler"),
+        .refuses(json!({"handler": "G"}), "handler")
+        .refuses(
+            json!({"overhead": {"podFixed": {"hugepages-2Mi": "1Mi", "cpu": null}}}),
+            "overhead.limits[hugepages-2Mi]",
+        )
+        .refuses(
+            json!({"scheduling": {"tolerations": [toleration, toleration]}}),
+            "scheduling.tolerations[1]",
+        )
+        .refuses(
+            json!({"scheduling": {"tolerations": [{"key": "a", "effect": "Odd"}]}}),
+            "scheduling.tolerations[0].effect",
+        )
+        .refuses(
+            json!({"scheduling": {"nodeSelector": {"a b": "c"}}}),
+            "scheduling.nodeSelector",
+        ),
         "IngressClass" => {
             Sample::of(json!({"spec": {"controller": "example.com/ingress",
             "parameters": {"kind": "K", "name": "n"}}}))
@@ -326,11 +343,20 @@ fn limits(resource: &Resource) -> Option<Sample> {
 }
 
 fn volumes(resource: &Resource) -> Option<Sample> {
+    let zone = json!({"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]});
     Some(match resource.kind.as_str() {
         "StorageClass" => Sample::of(json!({"provisioner": "example.com/disk"}))
             .fills("/reclaimPolicy", json!("Delete"))
             .fills("/volumeBindingMode", json!("Immediate"))
-            .refuses(json!({"reclaimPolicy": "Recycle"}), "reclaimPolicy"),
+            .refuses(json!({"reclaimPolicy": "Recycle"}), "reclaimPolicy")
+            .refuses(
+                json!({"allowedTopologies": [zone, zone]}),
+                "allowedTopologies[1].matchLabelExpressions",
+            )
+            .refuses(
+                json!({"allowedTopologies": [{"matchLabelExpressions": [{"key": "zone"}]}]}),
+                "allowedTopologies[0].matchLabelExpressions[0].values",
+            ),
         "PersistentVolume" => {
             Sample::of(json!({"spec": {"capacity": {"storage": "1024Mi"},
             "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/data"}}}))
@@ -338,6 +364,26 @@ fn volumes(resource: &Resource) -> Option<Sample> {
             .fills("/spec/persistentVolumeReclaimPolicy", json!("Retain"))
             .fills("/status/phase", json!("Pending"))
             .refuses(json!({"spec": {"hostPath": null}}), "spec")
+            .refuses(
+                json!({"spec": {"hostPath": {"path": "/a/../b"}}}),
+                "spec.hostPath.path",
+            )
+            .refuses(
+                json!({"spec": {"hostPath": null, "local": {"path": "/data"}}}),
+                "spec.nodeAffinity",
+            )
+            .refuses(
+                json!({"spec": {"nodeAffinity": {"required": {}}}}),
+                "spec.nodeAffinity.required.nodeSelectorTerms",
+            )
+            .refuses(
+                json!({"spec": {"hostPath": null, "csi": {"driver": "example.com"}}}),
+                "spec.csi.volumeHandle",
+            )
+            .refuses(
+                json!({"spec": {"storageClassName": "A"}}),
+                "spec.storageClassName",
+            )
             .refuses(
                 json!({"spec": {"accessModes": ["Any"]}}),
                 "spec.accessModes",

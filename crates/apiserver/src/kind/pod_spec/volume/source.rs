@@ -106,7 +106,12 @@ fn checked(name: &str, source: &Field<'_>, owner: Owner, errors: &mut Errors) {
     }
 }
 
-fn required(source: &Field<'_>, fields: &[&str], errors: &mut Errors) {
+/// Texts that have to be there.
+pub(in crate::kind) fn required(
+    source: &Field<'_>,
+    fields: &[&str],
+    errors: &mut Errors,
+) {
     let missing = fields.iter().map(|it| source.child(it));
     let missing = missing.filter(|it| it.text().is_empty());
     errors.extend(missing.map(|it| it.required("")));
@@ -120,7 +125,8 @@ fn empty_dir(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-fn host_path(source: &Field<'_>, errors: &mut Errors) {
+/// A path of the node.
+pub(in crate::kind) fn host_path(source: &Field<'_>, errors: &mut Errors) {
     const TYPES: &[&str] = &[
         "",
         "BlockDevice",
@@ -140,7 +146,8 @@ fn host_path(source: &Field<'_>, errors: &mut Errors) {
     rule::one_of_if_set(&source.child("type"), TYPES, errors);
 }
 
-fn nfs(source: &Field<'_>, errors: &mut Errors) {
+/// A folder of a file server.
+pub(in crate::kind) fn nfs(source: &Field<'_>, errors: &mut Errors) {
     required(source, &["server", "path"], errors);
     let path = source.child("path");
     if !path.text().starts_with('/') {
@@ -165,7 +172,7 @@ fn iscsi(source: &Field<'_>, errors: &mut Errors) {
 }
 
 /// The name of a driver of the container storage interface.
-fn driver(name: &Field<'_>, errors: &mut Errors) {
+pub(in crate::kind) fn driver(name: &Field<'_>, errors: &mut Errors) {
     if name.text().is_empty() {
         errors.push(name.required(""));
         return;
