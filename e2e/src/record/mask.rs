@@ -175,7 +175,8 @@ fn mask_generated_name(metadata: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// The cells of a table that say how old something is.
+/// The cells of a table that say how old something is: those of what was just made, and those
+/// of a time that is older by the day.
 fn mask_ages(table: &mut Value) {
     let columns: Vec<usize> = table["columnDefinitions"]
         .as_array()
@@ -185,7 +186,7 @@ fn mask_ages(table: &mut Value) {
         .filter(|(_, column)| {
             matches!(
                 column["name"].as_str(),
-                Some("Age" | "Last Seen" | "First Seen")
+                Some("Age" | "Last Seen" | "First Seen" | "Last Schedule")
             )
         })
         .map(|(index, _)| index)
@@ -193,7 +194,7 @@ fn mask_ages(table: &mut Value) {
     for row in table["rows"].as_array_mut().into_iter().flatten() {
         for column in &columns {
             if let Some(Value::String(cell)) = row["cells"].get_mut(column)
-                && cell.ends_with('s')
+                && cell.ends_with(['s', 'd'])
             {
                 "age".clone_into(cell);
             }
