@@ -22,6 +22,7 @@ mod random;
 mod request;
 mod schema;
 mod scope;
+mod server;
 mod shrink;
 mod table;
 mod tally;
@@ -43,7 +44,7 @@ use serde_json::{Value, json};
 use crate::Faults;
 use compare::{Comparison, Difference, compare};
 use oracle::Oracle;
-pub(crate) use plan::Plan;
+use plan::Plan;
 use tally::Tally;
 
 /// How often the oracle is asked again: some of its answers depend on the order in which
@@ -59,11 +60,23 @@ struct Total {
     found: BTreeMap<u64, Vec<Difference>>,
 }
 
+/// Runs what the words behind `differential` ask for: `--server` compares whole servers, all else
+/// the engine.
+///
+/// # Errors
+/// As for [`run`] and [`server::run`], or a flag is not known.
+pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
+    match words {
+        ["--server", words @ ..] => server::run(root, words),
+        _ => run(root, Plan::read(words)?),
+    }
+}
+
 /// Runs the cases and prints how far the two agree. Verdicts that differ are faults.
 ///
 /// # Errors
 /// There is no Go, the oracle cannot be built, or it ends early.
-pub(crate) fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
+fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     if let Some(file) = &plan.questions {
         return questions::run(root, file);
     }

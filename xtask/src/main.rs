@@ -48,6 +48,11 @@ usage: cargo xtask <task>
                  put the questions of a file to both, one a line: {\"id\": .., \"question\": ..},
                  print each difference and count them; needs no Go where each line holds the
                  answer of Kubernetes' libraries under \"kubernetes\"
+  differential --server [--kubeconfig FILE] [--cases N] [--from I] [--seed S] [--show K]
+               [--kind KIND] [--record]
+                 put generated requests about every built-in kind to a real API server and to
+                 the embedded one, and compare (needs Go unless FILE leads to a server),
+                 printing K of the causes that differ
   gostd [--seed S]
                  put 20,000 generated texts for each function to Go's standard library and to
                  crates/gostd, and compare (needs Go)
@@ -92,8 +97,7 @@ fn main() -> ExitCode {
             "no conformance data; give its folder: cargo xtask conformance --data DIR"
                 .into(),
         ),
-        ["differential", words @ ..] => differential::Plan::read(words)
-            .and_then(|plan| differential::run(&root(), plan)),
+        ["differential", words @ ..] => differential::task(&root(), words),
         ["gostd"] => differential::gostd::run(&root(), 20_000, 1),
         ["gostd", "--seed", seed] => match seed.parse() {
             Ok(seed) => differential::gostd::run(&root(), 20_000, seed),

@@ -1,0 +1,46 @@
+//! Generated requests to a real API server and to the embedded one; see
+//! `cargo xtask differential --server`.
+
+use std::process::ExitCode;
+
+use e2e::differential::{self, Plan};
+use e2e::record::Trouble;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+const USAGE: &str = "usage: differential KUBECONFIG [--cases N] [--from I] [--seed S] \
+    [--show K] [--kind KIND]... [--record]";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let done = runtime
+        .map_err(Trouble::from)
+        .and_then(|runtime| runtime.block_on(run(&words)));
+    match done {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(verdicts) => {
+            eprintln!("{verdicts} verdicts differ");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(words: &[String]) -> Result<u64, Trouble> {
+    let [kubeconfig, words @ ..] = words else {
+        return Err(USAGE.into());
+    };
+    let plan = Plan::read(words)?;
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    // A refusal that asks for patience is an answer too.
+    config.default_retry = false;
+    differential::run(Client::try_from(config)?, &plan).await
+}

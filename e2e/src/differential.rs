@@ -1,0 +1,237 @@
+//! Generated requests about every built-in kind, put to a real API server and to the embedded
+//! one: what they answer is compared. See `cargo xtask differential --server`.
+//!
+//! - [`seed`]: valid objects, from which requests are made, in `e2e/differential`;
+//! - `mutation`: the mistakes that are made in them;
+//! - `case`: the requests about one object;
+//! - `play`: puts a case to a server, any server;
+//! - `compare`: what differs in two answers;
+//! - `shrink`: a case with one part less;
+//! - `tally`: the counts of a run.
+
+mod case;
+mod compare;
+mod mutation;
+mod play;
+mod random;
+pub mod seed;
+mod shrink;
+mod tally;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fivespot_apiserver::{Options, Server as Embedded};
+use fivespot_clock::Clock;
+use kube::Client;
+use serde_json::Value;
+
+use crate::record::Trouble;
+use case::Case;
+use compare::Difference;
+use play::Server;
+use tally::Tally;
+
+/// How often a case is made smaller at most.
+const SHRINKS: usize = 60;
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How many cases.
+    pub cases: u64,
+    /// The number of the first.
+    pub first: u64,
+    /// Other cases for another one.
+    pub seed: u64,
+    /// How many causes are shown with a case.
+    pub show: usize,
+    /// Kinds alone about which there are to be cases; all if there is none.
+    pub kinds: Vec<String>,
+    /// Whether the counts are kept for the documentation.
+    pub record: bool,
+}
+
+impl Plan {
+    /// Reads `--cases`, `--from`, `--seed`, `--show`, `--kind` and `--record`.
+    ///
+    /// # Errors
+    /// A flag is not known or has no number.
+    pub fn read(words: &[String]) -> Result<Self, Trouble> {
+        let mut plan = Self {
+            cases: 200,
+            first: 0,
+            seed: 1,
+            show: 10,
+            kinds: Vec::new(),
+            record: false,
+        };
+        let mut words = words.iter();
+        while let Some(flag) = words.next() {
+            if flag == "--record" {
+                plan.record = true;
+                continue;
+            }
+            let value = words
+                .next()
+                .ok_or_else(|| format!("{flag} needs a value"))?;
+            let number = || {
+                let parsed = value.parse::<u64>();
+                parsed.map_err(|_| format!("{flag} needs a number, not '{value}'"))
+            };
+            match flag.as_str() {
+                "--kind" => plan.kinds.push(value.clone()),
+                "--cases" => plan.cases = number()?,
+                "--from" => plan.first = number()?,
+                "--seed" => plan.seed = number()?,
+                "--show" => plan.show = usize::try_from(number()?)?,
+                _ => return Err(format!("unknown flag {flag}").into()),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// Where the counts of the last recorded run are.
+fn kept() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("differential/agreement.json")
+}
+
+/// Both servers.
+struct Pair {
+    theirs: Server,
+    ours: Server,
+}
+
+impl Pair {
+    /// How many answers were compared, and the first difference.
+    async fn judge(
+        &self,
+        case: &Case<'_>,
+    ) -> Result<(usize, Option<Difference>), Trouble> {
+        let theirs = self.theirs.play(case).await?;
+        let ours = self.ours.play(case).await?;
+        Ok(compare::first(case, (&theirs, &ours)))
+    }
+
+    /// A case that differs in the same way, as small as it can be made.
+    async fn shrunk<'a>(
+        &self,
+        case: Case<'a>,
+        difference: Difference,
+    ) -> Result<(Case<'a>, Difference), Trouble> {
+        let matter = difference.skeleton();
+        let mut best = (case, difference);
+        let mut left = SHRINKS;
+        'again: while left > 0 {
+            for less in shrink::smaller(&best.0) {
+                left = left.saturating_sub(1);
+                let (_, found) = self.judge(&less).await?;
+                if let Some(found) = found.filter(|it| it.skeleton() == matter) {
+                    best = (less, found);
+                    continue 'again;
+                }
+            }
+            break;
+        }
+        Ok(best)
+    }
+}
+
+/// Runs the cases beside the server behind `client` and prints how far the two agree. Returns
+/// how many differ in their verdict.
+///
+/// # Errors
+/// A file cannot be read, or a server cannot be asked.
+pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
+    let mut seeds = seed::read()?;
+    if !plan.kinds.is_empty() {
+        seeds.retain(|it| plan.kinds.iter().any(|kind| kind == it.kind()));
+    }
+    let setup = setup()?;
+    let embedded = Embedded::new(Options::new(Clock::system()))?;
+    let pair = Pair {
+        theirs: Server::new(client),
+        ours: Server::new(Client::new(embedded.in_process(), "default")),
+    };
+    for server in [&pair.theirs, &pair.ours] {
+        server.prepare(&seeds, &setup).await?;
+    }
+    let mut tally = Tally::default();
+    for number in plan.first..plan.first.saturating_add(plan.cases) {
+        let Some(case) = Case::of(&seeds, plan.seed, number) else {
+            return Err("there is no seed of these kinds".into());
+        };
+        let (requests, found) = pair.judge(&case).await?;
+        tally.add(&case, requests, found.as_ref());
+        if number % 100 == 99 {
+            eprintln!("{} cases, {} verdicts differ", number + 1, tally.verdicts());
+        }
+    }
+    println!("{tally}");
+    for (text, group) in tally.groups().into_iter().take(plan.show) {
+        println!(
+            "{} times, first in case {}: {text}",
+            group.count, group.case
+        );
+        if let Some(case) = Case::of(&seeds, plan.seed, group.case) {
+            show(&pair, case).await?;
+        }
+    }
+    if plan.record {
+        let text = serde_json::to_string_pretty(&tally.result(plan.seed))?;
+        fs::write(kept(), format!("{text}\n"))?;
+    }
+    Ok(tally.verdicts())
+}
+
+/// Prints a case that differs, as small as it can be made.
+async fn show(pair: &Pair, case: Case<'_>) -> Result<(), Trouble> {
+    let (_, Some(found)) = pair.judge(&case).await? else {
+        println!("    (not again)");
+        return Ok(());
+    };
+    let (case, found) = pair.shrunk(case, found).await?;
+    for step in case.steps.iter().take(found.step + 1) {
+        let request = case.request(step, "(version)");
+        let changed = step.mutations.iter().map(|it| match &it.value {
+            Some(value) => format!("{} = {value}", it.pointer),
+            None => format!("{} removed", it.pointer),
+        });
+        let operations = step.operations.iter().map(Value::to_string);
+        let parts: Vec<String> = changed.chain(operations).collect();
+        println!(
+            "      {} {} [{}]",
+            request.method,
+            request.path,
+            parts.join("; ")
+        );
+    }
+    println!("      kubernetes  {}", found.theirs);
+    println!("      ours        {}", found.ours);
+    Ok(())
+}
+
+/// The definitions that both servers get first.
+fn setup() -> Result<Vec<Value>, Trouble> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("differential/definitions.yaml"))?;
+    Ok(serde_saphyr::from_str(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_read_from_its_flags() {
+        let words = |text: &str| -> Vec<String> {
+            text.split_whitespace().map(str::to_owned).collect()
+        };
+        let plan = Plan::read(&words("--cases 7 --kind Pod --record")).expect("a plan");
+        assert_eq!((plan.cases, plan.record), (7, true));
+        assert_eq!(plan.kinds, ["Pod"]);
+        assert!(Plan::read(&words("--cases x")).is_err());
+        assert!(Plan::read(&words("--odd 1")).is_err());
+    }
+}

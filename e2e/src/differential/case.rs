@@ -1,0 +1,383 @@
+//! A case: what is sent about one object, one request after the other.
+
+use serde_json::{Map, Value, json};
+
+use super::mutation::Mutation;
+use super::random::Random;
+use super::seed::Seed;
+
+/// In which way something is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Create,
+    Update,
+    Merge,
+    Strategic,
+    Json,
+    Apply,
+    Read,
+    Delete,
+}
+
+impl Form {
+    /// Its name in what is printed.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Merge => "merge patch",
+            Self::Strategic => "strategic patch",
+            Self::Json => "json patch",
+            Self::Apply => "apply",
+            Self::Read => "get",
+            Self::Delete => "delete",
+        }
+    }
+
+    fn media(self) -> &'static str {
+        match self {
+            Self::Merge => "application/merge-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+            Self::Json => "application/json-patch+json",
+            Self::Apply => "application/apply-patch+yaml",
+            _ => "application/json",
+        }
+    }
+}
+
+/// One request, as it is made from the seed.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) form: Form,
+    /// Empty, `status` or `scale`.
+    pub(super) subresource: String,
+    /// The changes of what is sent.
+    pub(super) mutations: Vec<Mutation>,
+    /// Operations of a JSON patch beside those that the changes come to.
+    pub(super) operations: Vec<Value>,
+    /// Whether it is about an object that nobody made.
+    pub(super) of_missing: bool,
+    /// Query of the request.
+    pub(super) query: &'static str,
+}
+
+/// A request as it goes to a server.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) method: &'static str,
+    pub(super) path: String,
+    pub(super) media: &'static str,
+    pub(super) body: Option<Value>,
+}
+
+/// Requests about one object.
+#[derive(Clone, Debug)]
+pub(super) struct Case<'a> {
+    pub(super) number: u64,
+    pub(super) seed: &'a Seed,
+    pub(super) steps: Vec<Step>,
+}
+
+impl<'a> Case<'a> {
+    /// The case of a number.
+    pub(super) fn of(seeds: &'a [Seed], run: u64, number: u64) -> Option<Self> {
+        let mut random = Random::of(run, number);
+        let seed = random.pick(seeds)?;
+        let mut case = Self {
+            number,
+            seed,
+            steps: Vec::new(),
+        };
+        let first = if random.chance(15) {
+            Form::Apply
+        } else {
+            Form::Create
+        };
+        let is_wrong = random.chance(60);
+        case.steps
+            .push(case.step(first, "", usize::from(is_wrong), &mut random));
+        if !is_wrong {
+            for _ in 0..=random.below(3) {
+                let step = case.later(&mut random);
+                case.steps.push(step);
+            }
+        }
+        Some(case)
+    }
+
+    fn later(&self, random: &mut Random) -> Step {
+        const FORMS: [Form; 14] = [
+            Form::Update,
+            Form::Update,
+            Form::Update,
+            Form::Merge,
+            Form::Merge,
+            Form::Strategic,
+            Form::Strategic,
+            Form::Json,
+            Form::Json,
+            Form::Json,
+            Form::Apply,
+            Form::Apply,
+            Form::Read,
+            Form::Delete,
+        ];
+        let form = random.pick(&FORMS).copied().unwrap_or(Form::Update);
+        let subresource = if form == Form::Delete || random.chance(60) {
+            String::new()
+        } else {
+            let of_seed = random.pick(&self.seed.subresources);
+            of_seed.cloned().unwrap_or_default()
+        };
+        let count = 1 + random.below(2);
+        self.step(form, &subresource, count, random)
+    }
+
+    fn step(
+        &self,
+        form: Form,
+        subresource: &str,
+        mutations: usize,
+        random: &mut Random,
+    ) -> Step {
+        let mut object = self.whole(subresource, &self.name());
+        let mut all = Vec::new();
+        for _ in 0..mutations {
+            let Some(mutation) = Mutation::of(&object, random) else {
+                break;
+            };
+            mutation.apply(&mut object);
+            all.push(mutation);
+        }
+        let operations = if form == Form::Json && random.chance(40) {
+            vec![operation(&object, random)]
+        } else {
+            Vec::new()
+        };
+        let queries = ["", "", "", "fieldValidation=Strict", "dryRun=All"];
+        Step {
+            form,
+            subresource: subresource.to_owned(),
+            mutations: all,
+            operations,
+            of_missing: form != Form::Create && random.chance(6),
+            query: random.pick(&queries).copied().unwrap_or_default(),
+        }
+    }
+
+    /// The name of the object.
+    pub(super) fn name(&self) -> String {
+        let named = self.seed.object["metadata"]["name"].as_str();
+        let own = format!("c{}", self.number);
+        named.map_or(own.clone(), |it| it.replace("$name", &own))
+    }
+
+    /// What is sent of an object where nothing is changed.
+    fn whole(&self, subresource: &str, name: &str) -> Value {
+        let mut object = self.seed.object.clone();
+        fill(&mut object, &format!("c{}", self.number));
+        let metadata = &mut object["metadata"];
+        if !metadata.is_object() {
+            *metadata = json!({});
+        }
+        metadata["name"] = name.into();
+        if let Some(namespace) = self.seed.namespace() {
+            metadata["namespace"] = namespace.into();
+        }
+        match subresource {
+            "scale" => json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
+                "metadata": object["metadata"], "spec": {"replicas": 2}}),
+            "status" => {
+                object["status"] = self.seed.status.clone();
+                object
+            }
+            _ => object,
+        }
+    }
+
+    /// The request of a step. `version` is that of the object as the server told it last.
+    pub(super) fn request(&self, step: &Step, version: &str) -> Request {
+        let name = if step.of_missing {
+            "missing".to_owned()
+        } else {
+            self.name()
+        };
+        let mut object = self.whole(&step.subresource, &name);
+        for mutation in &step.mutations {
+            mutation.apply(&mut object);
+        }
+        let mut path = self.seed.collection();
+        if step.form != Form::Create {
+            path = format!("{path}/{name}");
+        }
+        if !step.subresource.is_empty() {
+            path = format!("{path}/{}", step.subresource);
+        }
+        let mut query = vec![step.query];
+        if step.form == Form::Apply {
+            query.push("fieldManager=differential");
+        }
+        query.retain(|it| !it.is_empty());
+        if !query.is_empty() {
+            path = format!("{path}?{}", query.join("&"));
+        }
+        let (method, body) = match step.form {
+            Form::Create => ("POST", Some(object)),
+            Form::Update => {
+                if self.seed.versioned
+                    && let Some(fields) = object["metadata"].as_object_mut()
+                {
+                    fields
+                        .entry("resourceVersion")
+                        .or_insert_with(|| version.into());
+                }
+                ("PUT", Some(object))
+            }
+            Form::Merge | Form::Strategic => ("PATCH", Some(part(step, &object))),
+            Form::Json => ("PATCH", Some(operations(step))),
+            Form::Apply => ("PATCH", Some(object)),
+            Form::Read => ("GET", None),
+            Form::Delete => ("DELETE", None),
+        };
+        Request {
+            method,
+            path,
+            media: step.form.media(),
+            body,
+        }
+    }
+}
+
+/// Puts the name of the object into the texts that ask for it.
+fn fill(value: &mut Value, name: &str) {
+    match value {
+        Value::String(text) if text.contains("$name") => {
+            *text = text.replace("$name", name);
+        }
+        Value::Array(items) => items.iter_mut().for_each(|it| fill(it, name)),
+        Value::Object(fields) => fields.values_mut().for_each(|it| fill(it, name)),
+        _ => {}
+    }
+}
+
+/// A merge patch of what the step changes: a list is sent whole.
+fn part(step: &Step, object: &Value) -> Value {
+    let mut patch = Value::Object(Map::new());
+    for mutation in &step.mutations {
+        let mut at = String::new();
+        let mut here = &mut patch;
+        for key in mutation.pointer.split('/').skip(1) {
+            at = format!("{at}/{key}");
+            let name = key.replace("~1", "/").replace("~0", "~");
+            let Value::Object(fields) = here else {
+                break;
+            };
+            let below = object.pointer(&at);
+            let goes_on = at != mutation.pointer && below.is_some_and(Value::is_object);
+            if goes_on {
+                here = fields.entry(name).or_insert_with(|| json!({}));
+            } else {
+                fields.insert(name, below.cloned().unwrap_or_default());
+                break;
+            }
+        }
+    }
+    patch
+}
+
+/// The operations of a JSON patch.
+fn operations(step: &Step) -> Value {
+    let changes = step.mutations.iter().map(|it| match &it.value {
+        Some(value) => json!({"op": "add", "path": it.pointer, "value": value}),
+        None => json!({"op": "remove", "path": it.pointer}),
+    });
+    changes.chain(step.operations.iter().cloned()).collect()
+}
+
+/// An operation with something unusual about it.
+fn operation(object: &Value, random: &mut Random) -> Value {
+    const OPERATIONS: [&str; 7] =
+        ["test", "copy", "move", "replace", "add", "remove", "odd"];
+    const PATHS: [&str; 12] = [
+        "",
+        "/",
+        "/metadata/labels",
+        "/metadata/annotations",
+        "/metadata/annotations/a",
+        "/metadata/finalizers/-",
+        "/metadata/finalizers/0",
+        "/spec",
+        "/spec/missing/deeper",
+        "/kind",
+        "metadata",
+        "/metadata/name",
+    ];
+    let path = |random: &mut Random| random.pick(&PATHS).copied().unwrap_or_default();
+    let mut made = json!({
+        "op": random.pick(&OPERATIONS).copied().unwrap_or_default(),
+        "path": path(random),
+    });
+    if random.chance(70) {
+        let value = object.pointer(path(random));
+        made["value"] = value.cloned().unwrap_or(Value::Null);
+    }
+    if random.chance(70) {
+        made["from"] = path(random).into();
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seed() -> Seed {
+        serde_json::from_value(json!({
+            "path": "/api/v1/namespaces/$ns/configmaps",
+            "object": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"of": "$name"}},
+        }))
+        .expect("a seed")
+    }
+
+    fn step(form: Form, mutations: Vec<Mutation>) -> Step {
+        Step {
+            form,
+            subresource: String::new(),
+            mutations,
+            operations: Vec::new(),
+            of_missing: false,
+            query: "",
+        }
+    }
+
+    #[test]
+    fn a_merge_patch_says_only_what_is_changed() {
+        let (seed, removed) = (seed(), "/data/of".to_owned());
+        let case = Case {
+            number: 7,
+            seed: &seed,
+            steps: Vec::new(),
+        };
+        let mutation = Mutation {
+            pointer: removed,
+            value: None,
+        };
+        let request = case.request(&step(Form::Merge, vec![mutation]), "");
+        assert_eq!(request.body, Some(json!({"data": {"of": null}})));
+        let path = "/api/v1/namespaces/differential-configmaps/configmaps/c7";
+        assert_eq!((request.method, request.path.as_str()), ("PATCH", path));
+        let whole = case.request(&step(Form::Create, Vec::new()), "").body;
+        assert_eq!(
+            whole.map(|it| it["data"].clone()),
+            Some(json!({"of": "c7"}))
+        );
+    }
+
+    #[test]
+    fn a_case_is_the_same_whenever_it_is_made() {
+        let seeds = [seed()];
+        let made = |number| format!("{:?}", Case::of(&seeds, 1, number));
+        assert_eq!(made(5), made(5));
+        assert_ne!(made(5), made(6));
+    }
+}

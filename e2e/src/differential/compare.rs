@@ -1,0 +1,213 @@
+//! Two answers to one request, and what differs.
+
+use serde_json::{Value, json};
+
+use super::case::{Case, Step};
+use crate::record::difference;
+
+/// What is compared of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) code: u16,
+    pub(super) body: Value,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Answer {
+    /// An answer, without who manages which fields of the object.
+    pub(super) fn new(code: u16, mut body: Value, warnings: Vec<String>) -> Self {
+        if let Some(metadata) = body["metadata"].as_object_mut() {
+            metadata.shift_remove("managedFields");
+        }
+        Self {
+            code,
+            body,
+            warnings,
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        self.code >= 400
+    }
+
+    /// Code, reason and message of a refusal, the code alone of anything else.
+    fn words(&self) -> String {
+        if self.is_refusal() {
+            let text = |key: &str| self.body[key].as_str().unwrap_or_default();
+            format!("{} {}: {}", self.code, text("reason"), text("message"))
+        } else {
+            self.code.to_string()
+        }
+    }
+}
+
+/// What differs, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Aspect {
+    /// One accepts, the other refuses, or their codes or reasons differ.
+    Verdict,
+    /// They refuse in other words.
+    Message,
+    /// They accept, and answer with other objects.
+    Object,
+    /// They warn of other things.
+    Warning,
+}
+
+impl Aspect {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Verdict, Self::Message, Self::Object, Self::Warning];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Verdict => "verdict",
+            Self::Message => "message",
+            Self::Object => "object",
+            Self::Warning => "warnings",
+        }
+    }
+}
+
+/// The first request of a case to which the answers differ.
+#[derive(Clone, Debug)]
+pub(super) struct Difference {
+    pub(super) aspect: Aspect,
+    /// The number of the request in the case.
+    pub(super) step: usize,
+    /// What kind of request about what kind of object.
+    pub(super) place: String,
+    pub(super) theirs: String,
+    pub(super) ours: String,
+}
+
+impl Difference {
+    /// What it has in common with others of its cause: the place, and the words without the
+    /// values in them.
+    pub(super) fn skeleton(&self) -> String {
+        format!(
+            "{} · {}\n    kubernetes  {}\n    ours        {}",
+            self.aspect.name(),
+            self.place,
+            skeleton(&self.theirs),
+            skeleton(&self.ours)
+        )
+    }
+}
+
+/// The first difference in the answers to a case, and how many were compared until then.
+pub(super) fn first(
+    case: &Case<'_>,
+    (theirs, ours): (&[Answer], &[Answer]),
+) -> (usize, Option<Difference>) {
+    let both = case.steps.iter().zip(theirs.iter().zip(ours));
+    for (index, (step, (theirs, ours))) in both.enumerate() {
+        if let Some((aspect, theirs, ours)) = compare(theirs, ours) {
+            let place = place(case, step);
+            let difference = Difference {
+                aspect,
+                step: index,
+                place,
+                theirs,
+                ours,
+            };
+            return (index + 1, Some(difference));
+        }
+    }
+    (case.steps.len(), None)
+}
+
+fn place(case: &Case<'_>, step: &Step) -> String {
+    let below = match step.subresource.as_str() {
+        "" => String::new(),
+        subresource => format!("/{subresource}"),
+    };
+    format!("{} of {}{below}", step.form.name(), case.seed.kind())
+}
+
+fn compare(theirs: &Answer, ours: &Answer) -> Option<(Aspect, String, String)> {
+    let same_words = theirs.words() == ours.words()
+        || difference::differ_in_order_alone(
+            &json!(theirs.words()),
+            &json!(ours.words()),
+        );
+    let reason = |it: &Answer| it.is_refusal().then(|| it.body["reason"].clone());
+    if theirs.code != ours.code || reason(theirs) != reason(ours) {
+        return Some((Aspect::Verdict, theirs.words(), ours.words()));
+    }
+    if theirs.is_refusal() {
+        return (!same_words).then(|| (Aspect::Message, theirs.words(), ours.words()));
+    }
+    let gaps = difference::gaps(&theirs.body, &ours.body);
+    let is_same =
+        gaps.is_empty() || difference::differ_in_order_alone(&theirs.body, &ours.body);
+    if let Some(gap) = gaps.first().filter(|_| !is_same) {
+        let place = gap.place.join("/");
+        let at = |body: &Value| {
+            let found = body.pointer(&format!("/{place}"));
+            let found = found.map_or("nothing".to_owned(), Value::to_string);
+            format!("{place}: {found}")
+        };
+        return Some((Aspect::Object, at(&theirs.body), at(&ours.body)));
+    }
+    (theirs.warnings != ours.warnings).then(|| {
+        let joined = |it: &Answer| it.warnings.join("; ");
+        (Aspect::Warning, joined(theirs), joined(ours))
+    })
+}
+
+/// A text with the values in it replaced: what is in quotes, and numbers that are words of
+/// their own or at the end of one.
+fn skeleton(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut quoted = false;
+    let mut escaped = false;
+    for it in text.chars() {
+        if it == '"' && !escaped {
+            quoted = !quoted;
+            if quoted {
+                kept.push_str("\"…\"");
+            }
+        } else if quoted {
+            escaped = it == '\\' && !escaped;
+        } else if it.is_ascii_digit() {
+            if !kept.ends_with('N') {
+                kept.push('N');
+            }
+        } else {
+            kept.push(it);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: u16, message: &str) -> Answer {
+        let body = json!({"reason": "Invalid", "message": message});
+        Answer::new(code, body, Vec::new())
+    }
+
+    #[test]
+    fn a_skeleton_has_no_values() {
+        let text =
+            "Pod \"c17\" is invalid: spec.x[3]: Invalid value: \"a\\\"b\": must be 5";
+        let expected = "Pod \"…\" is invalid: spec.x[N]: Invalid value: \"…\": must be N";
+        assert_eq!(skeleton(text), expected);
+    }
+
+    #[test]
+    fn answers_differ_first_in_their_verdict_and_not_in_the_order_of_errors() {
+        let aspect =
+            |theirs: &Answer, ours: &Answer| compare(theirs, ours).map(|it| it.0);
+        let accepted = Answer::new(201, json!({}), Vec::new());
+        let refused = refusal(422, "[a: x, b: y]");
+        assert_eq!(aspect(&accepted, &refused), Some(Aspect::Verdict));
+        assert_eq!(aspect(&refused, &refusal(422, "[b: y, a: x]")), None);
+        let other = refusal(422, "[b: z, a: x]");
+        assert_eq!(aspect(&refused, &other), Some(Aspect::Message));
+        let stored = Answer::new(201, json!({"spec": {"a": 1}}), Vec::new());
+        assert_eq!(aspect(&accepted, &stored), Some(Aspect::Object));
+    }
+}

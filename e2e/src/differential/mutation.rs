@@ -1,0 +1,239 @@
+//! Mistakes in objects: one field is removed, of another type, empty, too long, out of bounds,
+//! unknown or said twice.
+
+use serde_json::{Value, json};
+
+use super::random::Random;
+
+/// One change of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mutation {
+    /// Where, as a JSON pointer.
+    pub(super) pointer: String,
+    /// What is there afterwards; none if it is removed.
+    pub(super) value: Option<Value>,
+}
+
+/// Numbers at the edges of the types and of the rules that there are.
+const NUMBERS: [i64; 14] = [
+    -1,
+    0,
+    1,
+    2,
+    100,
+    101,
+    65535,
+    65536,
+    86_401,
+    2_147_483_647,
+    2_147_483_648,
+    -2_147_483_649,
+    1_000_000_001,
+    i64::MAX,
+];
+
+/// Texts that are right in some places and wrong in others.
+const TEXTS: [&str; 26] = [
+    "",
+    " ",
+    "a",
+    "A",
+    "a b",
+    "-a",
+    "a-",
+    "a.b",
+    "a/b",
+    "a/b/c",
+    "..",
+    "/a",
+    "/a/../b",
+    "example.com",
+    "example.com/a",
+    "1",
+    "-1",
+    "1.5",
+    "10%",
+    "150%",
+    "1Gi",
+    "500m",
+    "é",
+    "Odd",
+    "10.0.0.1",
+    "2026-01-01T00:00:00Z",
+];
+
+impl Mutation {
+    /// A change somewhere in an object, which has to have a field.
+    pub(super) fn of(object: &Value, random: &mut Random) -> Option<Self> {
+        let mut places = Vec::new();
+        collect(object, "", &mut places);
+        let pointer = random.pick(&places)?.clone();
+        let value = object.pointer(&pointer)?;
+        if random.chance(15) {
+            return Some(Self {
+                pointer,
+                value: None,
+            });
+        }
+        Some(match changed(value, random) {
+            Some(value) => Self {
+                pointer,
+                value: Some(value),
+            },
+            None => unknown(pointer, value),
+        })
+    }
+
+    /// The object with the change.
+    pub(super) fn apply(&self, object: &mut Value) {
+        let Some((parent, key)) = self.pointer.rsplit_once('/') else {
+            return;
+        };
+        let key = key.replace("~1", "/").replace("~0", "~");
+        match object.pointer_mut(parent) {
+            Some(Value::Object(fields)) => match &self.value {
+                Some(value) => {
+                    fields.insert(key, value.clone());
+                }
+                None => {
+                    fields.shift_remove(&key);
+                }
+            },
+            Some(Value::Array(items)) => {
+                let Ok(index) = key.parse::<usize>() else {
+                    return;
+                };
+                match &self.value {
+                    Some(value) if index < items.len() => items[index] = value.clone(),
+                    Some(value) => items.push(value.clone()),
+                    None if index < items.len() => {
+                        items.remove(index);
+                    }
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A field that no kind has, beside what an object has.
+fn unknown(pointer: String, value: &Value) -> Mutation {
+    match value {
+        Value::Object(_) => Mutation {
+            pointer: format!("{pointer}/unknownField"),
+            value: Some(json!("x")),
+        },
+        _ => Mutation {
+            pointer,
+            value: Some(Value::Null),
+        },
+    }
+}
+
+fn collect(value: &Value, at: &str, places: &mut Vec<String>) {
+    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
+    match value {
+        Value::Object(fields) => {
+            for (key, below) in fields {
+                let pointer = format!("{at}/{}", escaped(key));
+                collect(below, &pointer, places);
+                places.push(pointer);
+            }
+        }
+        Value::Array(items) => {
+            for (index, below) in items.iter().enumerate() {
+                let pointer = format!("{at}/{index}");
+                collect(below, &pointer, places);
+                places.push(pointer);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Something else in the place of a value; none for an object that gets an unknown field.
+fn changed(value: &Value, random: &mut Random) -> Option<Value> {
+    if random.chance(20) {
+        return Some(of_another_type(random));
+    }
+    Some(match value {
+        Value::Number(_) => number(random),
+        Value::Bool(set) => json!(!set),
+        Value::Array(items) => list(items, random),
+        Value::Object(fields) => {
+            if fields.is_empty() || random.chance(60) {
+                return None;
+            }
+            json!({})
+        }
+        Value::String(_) | Value::Null => text(random),
+    })
+}
+
+fn of_another_type(random: &mut Random) -> Value {
+    let several = [
+        json!("x"),
+        json!(5),
+        json!(1.5),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!(["x"]),
+        json!({"a": "b"}),
+        Value::Null,
+    ];
+    random.pick(&several).cloned().unwrap_or_default()
+}
+
+fn number(random: &mut Random) -> Value {
+    if random.chance(10) {
+        return json!(1.5);
+    }
+    random.pick(&NUMBERS).map_or(Value::Null, |it| json!(it))
+}
+
+fn text(random: &mut Random) -> Value {
+    if random.chance(10) {
+        let long = random.pick(&[16, 64, 254, 1025]).copied();
+        return "a".repeat(long.unwrap_or(64)).into();
+    }
+    random.pick(&TEXTS).map_or(Value::Null, |it| json!(it))
+}
+
+/// A list without items, or with one of its items twice.
+fn list(items: &[Value], random: &mut Random) -> Value {
+    let twice = random.pick(items).filter(|_| random.clone().chance(70));
+    match twice {
+        Some(twice) => items.iter().chain([twice]).cloned().collect(),
+        None => json!([]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mutation_changes_what_its_pointer_names() {
+        let object = json!({"a": {"b/c": [1, 2]}});
+        let changed = |pointer: &str, value: Option<Value>| {
+            let pointer = pointer.to_owned();
+            let mut changed = object.clone();
+            Mutation { pointer, value }.apply(&mut changed);
+            changed
+        };
+        assert_eq!(changed("/a/b~1c/0", None), json!({"a": {"b/c": [2]}}));
+        assert_eq!(changed("/a/x", Some(json!(1)))["a"]["x"], 1);
+        assert_eq!(changed("/a/b~1c/9", Some(json!(3)))["a"]["b/c"][2], 3);
+        assert_eq!(changed("/nowhere/x", Some(json!(1))), object);
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_mutation() {
+        let object = json!({"a": [{"b": "c"}], "d": 1});
+        let made = |case| Mutation::of(&object, &mut Random::of(1, case));
+        assert_eq!(made(3), made(3));
+        assert!((0..20).any(|case| made(case) != made(3)));
+    }
+}

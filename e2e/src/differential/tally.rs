@@ -1,0 +1,103 @@
+//! What a run came to: by kind, and by what differed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::case::Case;
+use super::compare::{Aspect, Difference};
+
+/// The counts of one kind.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    cases: u64,
+    requests: u64,
+    differing: BTreeMap<Aspect, u64>,
+}
+
+/// A cause of differences, as far as their words tell.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) count: u64,
+    /// The first case that shows it.
+    pub(super) case: u64,
+    pub(super) aspect: Aspect,
+}
+
+/// The counts of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    rows: BTreeMap<String, Row>,
+    groups: BTreeMap<String, Group>,
+}
+
+impl Tally {
+    /// Counts a case, of which so many answers were compared.
+    pub(super) fn add(
+        &mut self,
+        case: &Case<'_>,
+        requests: usize,
+        found: Option<&Difference>,
+    ) {
+        let row = self.rows.entry(case.seed.kind().to_owned()).or_default();
+        row.cases += 1;
+        row.requests += u64::try_from(requests).unwrap_or(u64::MAX);
+        let Some(found) = found else {
+            return;
+        };
+        *row.differing.entry(found.aspect).or_default() += 1;
+        let group = self.groups.entry(found.skeleton()).or_insert(Group {
+            count: 0,
+            case: case.number,
+            aspect: found.aspect,
+        });
+        group.count += 1;
+    }
+
+    /// The causes, verdicts before others, those that are found most often first.
+    pub(super) fn groups(&self) -> Vec<(&String, &Group)> {
+        let mut groups: Vec<_> = self.groups.iter().collect();
+        groups.sort_by_key(|(_, it)| (it.aspect, std::cmp::Reverse(it.count), it.case));
+        groups
+    }
+
+    /// How many cases differ in their verdict.
+    pub(super) fn verdicts(&self) -> u64 {
+        let of = |row: &Row| row.differing.get(&Aspect::Verdict).copied();
+        self.rows.values().filter_map(of).sum()
+    }
+
+    /// The counts as they are kept.
+    pub(super) fn result(&self, seed: u64) -> Value {
+        let rows = self.rows.iter().map(|(kind, row)| {
+            let mut counts = json!({"kind": kind, "cases": row.cases,
+                "requests": row.requests});
+            for aspect in Aspect::ALL {
+                let count = row.differing.get(&aspect).copied();
+                counts[aspect.name()] = count.unwrap_or_default().into();
+            }
+            counts
+        });
+        json!({"seed": seed, "kinds": rows.collect::<Vec<_>>()})
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<34}{:>8}{:>10}", "kind", "cases", "requests")?;
+        for aspect in Aspect::ALL {
+            write!(f, "{:>10}", aspect.name())?;
+        }
+        writeln!(f)?;
+        for (kind, row) in &self.rows {
+            write!(f, "{kind:<34}{:>8}{:>10}", row.cases, row.requests)?;
+            for aspect in Aspect::ALL {
+                let count = row.differing.get(&aspect).copied().unwrap_or_default();
+                write!(f, "{count:>10}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! `cargo xtask differential --server`: generated requests to a real API server and to the
+//! embedded one.
+//!
+//! What generates, sends and compares is a program of the end-to-end tests, so that this one
+//! stays small.
+
+use std::env;
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Faults, cluster, record};
+
+/// Runs the cases beside a Kubernetes that is started for it, or beside the one behind
+/// `--kubeconfig FILE`. Verdicts that differ are faults.
+///
+/// # Errors
+/// The cluster does not come up, a flag is not known, or a server cannot be asked.
+pub(super) fn run(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
+    let mut faults = Faults::new();
+    match words {
+        ["--kubeconfig", kubeconfig, words @ ..] => {
+            faults.extend(compare(root, Path::new(kubeconfig), words)?);
+        }
+        _ => cluster::with_kubernetes(root, record::MINOR, |kubeconfig| {
+            faults.extend(compare(root, kubeconfig, words)?);
+            Ok(())
+        })?,
+    }
+    Ok(faults)
+}
+
+/// What the program found wrong, which has printed the rest.
+fn compare(
+    root: &Path,
+    kubeconfig: &Path,
+    words: &[&str],
+) -> Result<Option<String>, Box<dyn Error>> {
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let done = Command::new(program)
+        .args(["run", "--quiet", "-p", "e2e", "--bin", "differential", "--"])
+        .arg(kubeconfig)
+        .args(words)
+        .current_dir(root)
+        .status()?;
+    match done.code() {
+        Some(0) => Ok(None),
+        Some(1) => Ok(Some("the servers give different verdicts".to_owned())),
+        _ => Err("the comparison failed".into()),
+    }
+}
