@@ -1,4 +1,4 @@
-//! Tells the compiler which commit it compiles, as `FIVESPOT_COMMIT`: what the environment says,
+//! Gives the compiler the commit that it compiles, as `FIVESPOT_COMMIT`: what the environment says,
 //! else what git says of this checkout, else `unknown`.
 
 use std::path::{Path, PathBuf};

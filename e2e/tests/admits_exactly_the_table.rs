@@ -191,8 +191,8 @@ async fn assert_table(cluster: &Cluster, has_crd_rules: bool) {
                      'scheduledmachine-validation-binding' denied request: {}",
                     rule.full_message(),
                 );
-                let told = &refusal.message;
-                assert!(told.ends_with(&expected), "{} {told}", rule.id);
+                let refused = &refusal.message;
+                assert!(refused.ends_with(&expected), "{} {refused}", rule.id);
             }
         }
     }

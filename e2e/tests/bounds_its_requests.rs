@@ -1,4 +1,4 @@
-//! A machine's day costs the API server few requests: what is merely told comes from watches,
+//! A machine's day costs the API server few requests: what is merely reported comes from watches,
 //! and everything is read anew only before something begins or ends.
 
 use std::collections::BTreeMap;
@@ -234,7 +234,7 @@ struct Cost {
 }
 
 /// A change of a status, taken apart.
-struct Told {
+struct Reported {
     /// The conditions in our own words, without the message of Ready.
     own: Value,
     /// What Cluster API says about the Machine.
@@ -243,7 +243,7 @@ struct Told {
     has_more: bool,
 }
 
-impl Told {
+impl Reported {
     fn of(change: &Value) -> Self {
         let mut own = own_words(change.clone())["conditions"].take();
         for condition in own.as_array_mut().into_iter().flatten() {
@@ -280,9 +280,9 @@ impl Busy {
         for (name, status) in self.writes.lock().unwrap().iter() {
             let cost = costs.entry(name.clone()).or_default();
             let is_repeated = status.as_ref().is_some_and(|change| {
-                let told = Told::of(change);
-                let is_repeated = told.repeats(last.get(name));
-                last.insert(name.clone(), told);
+                let reported = Reported::of(change);
+                let is_repeated = reported.repeats(last.get(name));
+                last.insert(name.clone(), reported);
                 is_repeated
             });
             if is_repeated {

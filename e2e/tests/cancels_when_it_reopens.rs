@@ -1,5 +1,5 @@
 //! A machine that is leaving stays, the same machine, when its window opens again before
-//! Cluster API was told to delete it.
+//! Cluster API was asked to delete it.
 
 use fivespot_api::name;
 use fivespot_testkit::{

@@ -121,11 +121,11 @@ async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
         hangs = true;
     }
     if hangs {
-        let is_told = |object: &Value| {
+        let is_reported = |object: &Value| {
             condition(&object["status"], "Ready")["reason"] == "RemovalStalled"
         };
         cluster
-            .wait_for(&machine_path("worker"), limit, is_told)
+            .wait_for(&machine_path("worker"), limit, is_reported)
             .await;
     }
     let status = cluster.status("worker").await;

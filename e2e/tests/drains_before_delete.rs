@@ -14,7 +14,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_second_eviction_waits_for_the_replacement_and_the_machine_for_both)
         .on_embedded_alone(
-            "has `sim` replace pods, and tells the steps of everybody in order",
+            "has `sim` replace pods, and records the steps of everybody in order",
         ),
     promise!(
         a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_longer
@@ -37,7 +37,7 @@ const EXCLUDE_DETACH: &str =
 /// What happened to nodes, pods and the three objects from the closing on, by whom: each
 /// step once, however often it was repeated in a row.
 fn steps(cluster: &Cluster) -> Vec<String> {
-    let told = [
+    let shown = [
         "nodes",
         "pods",
         "machines",
@@ -48,7 +48,7 @@ fn steps(cluster: &Cluster) -> Vec<String> {
         .requests()
         .iter()
         .filter(|event| event.at >= instant(CLOSING) && event.is_write())
-        .filter(|event| told.contains(&event.resource.as_str()) && event.code != 409)
+        .filter(|event| shown.contains(&event.resource.as_str()) && event.code != 409)
         .filter(|event| event.subresource != "status" || event.resource == "pods")
         .filter(|event| event.resource != "pods" || !event.name.is_empty())
         .map(|event| {
@@ -241,10 +241,10 @@ async fn a_pod_created_during_the_drain_is_evicted_too() {
     cluster.apply(&pod("second", "log", "worker")).await;
     let limit = instant("2026-03-06T23:04:00Z");
     cluster.wait_until_gone(&pod_path("second"), limit).await;
-    let told = cluster.operator_writes_to("pods/eviction");
-    let is_evicted = |pod: &str| told.iter().any(|line| line.ends_with(pod));
-    assert!(is_evicted("create second 201"), "{told:?}");
-    assert!(!is_evicted("create first 201"), "{told:?}");
+    let evictions = cluster.operator_writes_to("pods/eviction");
+    let is_evicted = |pod: &str| evictions.iter().any(|line| line.ends_with(pod));
+    assert!(is_evicted("create second 201"), "{evictions:?}");
+    assert!(!is_evicted("create first 201"), "{evictions:?}");
 }
 
 async fn a_pod_that_takes_its_time_to_end_is_waited_for() {

@@ -13,7 +13,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         &["opens_on_time::a_window_that_is_open_makes_a_machine_that_becomes_active"],
     ),
     (
-        "Machines and Nodes are watched by a label that they do not bear",
+        "Machines and Nodes are watched by a label that they do not have",
         &[
             "taints_the_node::a_removed_taint_is_restored_by_the_event_of_the_node",
             "reports_errors::a_node_that_is_no_longer_ready_is_reported_and_stays",
@@ -84,7 +84,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "a machine is told as gone while it is there",
+        "a machine is reported as gone while it is there",
         &[
             "reports_errors::a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for",
         ],
@@ -238,7 +238,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "the kill switch is told as done while the machine runs",
+        "the kill switch is reported as done while the machine runs",
         &[
             "recovers_from_every_phase::the_kill_switch_works_in_every_phase_and_can_be_released",
         ],
@@ -269,7 +269,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "watches die of silence, and changes are heard minutes later",
+        "watches die of silence, and changes are noticed minutes later",
         &[
             "reacts_after_idle_hours::a_change_after_idle_hours_is_reconciled_at_once",
             "reacts_after_idle_hours::a_change_of_the_node_after_idle_hours_is_reconciled_at_once",
@@ -365,7 +365,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         &["shuts_down_in_time::a_disabled_machine_with_an_hour_of_grace_stays_beyond_it"],
     ),
     (
-        "a window over midnight is on at other hours than are told",
+        "a window over midnight is on at other hours than are reported",
         &["shuts_down_in_time::a_night_that_begins_on_a_friday_is_the_fridays_hours"],
     ),
     (
@@ -376,7 +376,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "the next opening and the next clearing up are declared and never told",
+        "the next opening and the next clearing up are declared and never written",
         &[
             "shuts_down_in_time::a_night_that_begins_on_a_friday_is_the_fridays_hours",
             "opens_on_time::a_window_opens_on_the_second_across_a_change_to_daylight_saving",

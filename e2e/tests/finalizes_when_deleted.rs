@@ -170,7 +170,7 @@ async fn a_machine_that_is_left_behind_is_counted_and_reported() {
         .await;
     let [.., machine] = cluster.triple("worker");
     let left = cluster.get(&machine).await.expect("it is left alone");
-    let told = async || {
+    let found = async || {
         let events = "/apis/events.k8s.io/v1/namespaces/default/events";
         let events = cluster.list(events).await;
         let about = events
@@ -178,12 +178,12 @@ async fn a_machine_that_is_left_behind_is_counted_and_reported() {
             .filter(|it| it["reason"] == "OrphanedMachine");
         about.collect::<Vec<Value>>()
     };
-    cluster.eventually(async || !told().await.is_empty()).await;
-    let told = told().await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["type"], "Warning");
-    assert_eq!(told[0]["regarding"]["kind"], "Machine");
-    assert_eq!(told[0]["regarding"]["uid"], left["metadata"]["uid"]);
+    cluster.eventually(async || !found().await.is_empty()).await;
+    let found = found().await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["type"], "Warning");
+    assert_eq!(found[0]["regarding"]["kind"], "Machine");
+    assert_eq!(found[0]["regarding"]["uid"], left["metadata"]["uid"]);
     cluster.delete(&machine).await;
     cluster
         .eventually(async || count().as_deref() == Some("fivespot_orphaned_machines 0"))

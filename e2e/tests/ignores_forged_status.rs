@@ -198,13 +198,13 @@ async fn a_node_that_two_machines_claim_is_not_changed() {
         {"key": "workload", "effect": "NoExecute"},
     ]}});
     cluster.patch(&machine_path("worker"), &taints).await;
-    let is_told = |object: &Value| {
+    let is_reported = |object: &Value| {
         condition(&object["status"], "NodeAccess")["reason"] == "NodeNotOurs"
     };
     let limit = instant("2026-03-06T22:55:00Z");
     let worker = machine_path("worker");
-    let told = cluster.wait_for(&worker, limit, is_told).await;
-    assert_eq!(told["status"]["phase"], "Active");
+    let reported = cluster.wait_for(&worker, limit, is_reported).await;
+    assert_eq!(reported["status"]["phase"], "Active");
     cluster.pass_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;

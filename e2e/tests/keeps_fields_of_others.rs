@@ -1,5 +1,5 @@
 //! The status is the operator's where it knows better, and everybody's else: conditions and
-//! finalizers of others stay, times are kept, and nothing of an old machine is told of its
+//! finalizers of others stay, times are kept, and nothing of an old machine is reported of its
 //! successor.
 
 use fivespot_api::name;
@@ -71,10 +71,10 @@ async fn a_condition_that_stays_as_it_was_keeps_its_time() {
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     let edit = json!({"spec": {"machineTemplate": {"labels": {"team": "blue"}}}});
     cluster.patch(&worker, &edit).await;
-    let is_told = |object: &Value| {
+    let is_reported = |object: &Value| {
         condition(&object["status"], "Ready")["reason"] == "PendingChanges"
     };
-    let after = cluster.soon(&worker, is_told).await;
+    let after = cluster.soon(&worker, is_reported).await;
     // Another reason is no other state.
     for kind in [
         "Ready",

@@ -90,11 +90,11 @@ async fn patch_annotate_and_label_change_the_object() {
         r#"[{"op":"replace","path":"/spec/schedule/hoursOfDay","value":["8-17"]}]"#;
     for (form, patch) in [("merge", merge), ("json", json)] {
         let words = ["patch", "sm", "worker", "--type", form, "-p", patch];
-        let told = session.kubectl_with(&words).await;
-        assert_eq!(told, "scheduledmachine.5spot.finos.org/worker patched");
-        let told = session.kubectl_with(&words).await;
+        let printed = session.kubectl_with(&words).await;
+        assert_eq!(printed, "scheduledmachine.5spot.finos.org/worker patched");
+        let printed = session.kubectl_with(&words).await;
         assert_eq!(
-            told,
+            printed,
             "scheduledmachine.5spot.finos.org/worker patched (no change)"
         );
     }

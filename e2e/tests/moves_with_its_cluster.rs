@@ -135,7 +135,7 @@ async fn what_has_arrived_is_taken_over_as_it_is() {
     assert_eq!(refs.map(|it| status[it]["uid"].clone()).to_vec(), uids);
 }
 
-/// As after a move: the objects bear the uid that the ScheduledMachine had before, and are its own by
+/// As after a move: the objects have the uid that the ScheduledMachine had before, and are its own by
 /// their owner references alone. The garbage collector strips those of what is deleted in the
 /// foreground or with orphans: the machine leaves all the same.
 async fn leaves_with(propagation: &str) {

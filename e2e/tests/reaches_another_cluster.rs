@@ -48,7 +48,7 @@ async fn a_node_is_drained_where_it_is() {
     cluster
         .patch(KUBECONFIG, &json!({"data": {"value": text}}))
         .await;
-    // What the operator hears from afar, it hears without the clock knowing.
+    // Watch events of the other cluster arrive without the test's clock.
     let is_cordoned = async || {
         let found = other.get(&node_path(&node)).await.unwrap_or_default();
         found["spec"]["unschedulable"] == true
@@ -89,8 +89,8 @@ async fn a_role_that_names_the_kubeconfig_of_the_cluster_is_enough() {
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     let access = condition(&active["status"], "NodeAccess");
     assert_eq!(access["reason"], "Connected", "{access}");
-    let told = cluster.operator_writes_to("secrets");
-    assert_eq!(told, [""; 0], "no Secret is written");
+    let writes = cluster.operator_writes_to("secrets");
+    assert_eq!(writes, [""; 0], "no Secret is written");
     cluster.run_pod("only", "worker").await;
     cluster.pass_to(CLOSING).await;
     let is_leaving = |object: &Value| object["status"]["phase"] == "ShuttingDown";

@@ -1,4 +1,4 @@
-//! However long nothing has happened: the next change is heard at once, and the next edge is
+//! However long nothing has happened: the next change is noticed at once, and the next edge is
 //! met on the second.
 
 use fivespot_testkit::{Cluster, instant, machine_path, node_path, scheduled_machine};
@@ -33,10 +33,10 @@ async fn an_edge_after_a_weekend_is_met_on_the_second() {
     }
     assert_eq!(cluster.clock().now(), edge);
     // Status follows when all that is due is made.
-    let is_told =
+    let is_reported =
         |object: &Value| object["status"]["lastScheduledTime"] == "2026-03-09T13:00:00Z";
     cluster
-        .wait_for(&machine_path("worker"), edge, is_told)
+        .wait_for(&machine_path("worker"), edge, is_reported)
         .await;
 }
 

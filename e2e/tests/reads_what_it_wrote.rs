@@ -108,9 +108,9 @@ async fn every_label_that_is_selected_is_one_that_was_written() {
         {
             let (key, value) = wanted.split_once('=').unwrap_or((wanted, ""));
             for labels in &labels {
-                let bears = labels.get(key).and_then(Value::as_str);
+                let label = labels.get(key).and_then(Value::as_str);
                 assert!(
-                    bears.is_some_and(|it| value.is_empty() || it == value),
+                    label.is_some_and(|it| value.is_empty() || it == value),
                     "{event:?}"
                 );
             }

@@ -367,14 +367,17 @@ async fn without_the_agents_namespace_the_machine_serves_and_the_status_reports_
     let _operator = cluster.operator();
     cluster.bring_up(&watched()).await;
     cluster.settle().await;
-    let told = agent(&cluster).await;
+    let reported = agent(&cluster).await;
     assert_eq!(
-        (&told["status"], &told["reason"]),
+        (&reported["status"], &reported["reason"]),
         (&json!("False"), &json!("NotInstalled"))
     );
     assert!(
-        told["message"].as_str().unwrap().contains("5spot-system"),
-        "{told}"
+        reported["message"]
+            .as_str()
+            .unwrap()
+            .contains("5spot-system"),
+        "{reported}"
     );
     assert_eq!(cluster.status("worker").await["phase"], "Active");
     namespace(&cluster).await;

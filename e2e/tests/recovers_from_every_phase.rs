@@ -208,10 +208,10 @@ async fn a_kind_that_was_misspelt_is_put_right() {
     let mut misspelt = scheduled_machine("worker");
     misspelt["spec"]["infrastructureSpec"]["kind"] = json!("RemoteMachin");
     cluster.apply(&misspelt).await;
-    let is_told = |object: &Value| {
+    let is_reported = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "KindNotServed"
     };
-    cluster.soon(&machine_path("worker"), is_told).await;
+    cluster.soon(&machine_path("worker"), is_reported).await;
     change(
         &cluster,
         json!({"infrastructureSpec": {"kind": "RemoteMachine"}}),
@@ -225,8 +225,8 @@ async fn a_kind_that_was_misspelt_is_put_right() {
         .await;
     let limit = cluster.within(SignedDuration::from_mins(2));
     let active = cluster.wait_for_phase("worker", "Active", limit).await;
-    let told = condition(&active["status"], "ReferencesValid");
-    assert_eq!(told["status"], "True");
+    let reported = condition(&active["status"], "ReferencesValid");
+    assert_eq!(reported["status"], "True");
 }
 
 async fn what_the_server_rejects_is_reported_with_its_message_and_created_once_it_is_allowed()
@@ -234,9 +234,9 @@ async fn what_the_server_rejects_is_reported_with_its_message_and_created_once_i
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     bring_into(&cluster, "Error").await;
-    let told = condition(&cluster.status("worker").await, "Ready");
-    assert_eq!(told["status"], "False");
-    let message = told["message"].as_str().unwrap();
+    let reported = condition(&cluster.status("worker").await, "Ready");
+    assert_eq!(reported["status"], "False");
+    let message = reported["message"].as_str().unwrap();
     assert!(message.contains("there are no hosts today"), "{message}");
     allow_hosts(&cluster).await;
     // It is asked again after five minutes at most.

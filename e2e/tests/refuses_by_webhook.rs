@@ -138,15 +138,19 @@ async fn an_api_server_refuses_by_the_webhook() {
     until_refused(&cluster, &wrong(), |it| it.message.starts_with(DENIED)).await;
     for (rule, example) in rejected() {
         let refused = answer(&cluster, rule, example).await.unwrap();
-        let told = format!(
+        let expected = format!(
             "ValidatingAdmissionPolicy 'scheduledmachine-validation' with binding \
              'scheduledmachine-validation-binding' denied request: {}",
             rule.full_message()
         );
         assert!(refused.message.starts_with(DENIED), "{refused:?}");
-        assert!(refused.message.ends_with(&told), "{} {refused:?}", rule.id);
+        assert!(
+            refused.message.ends_with(&expected),
+            "{} {refused:?}",
+            rule.id
+        );
         // What kubectl prints of an invalid object.
-        assert_eq!(refused.causes, [format!(" : {told}")], "{}", rule.id);
+        assert_eq!(refused.causes, [format!(" : {expected}")], "{}", rule.id);
         let (code, reason) = (refused.code, refused.reason.as_str());
         assert_eq!((code, reason), (422, "Invalid"), "{}", rule.id);
     }

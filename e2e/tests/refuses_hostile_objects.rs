@@ -246,13 +246,14 @@ async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
                 let ready = condition(&bare.status(name).await, "Ready");
                 assert_eq!(ready["status"], "False", "{what}");
                 bare.delete(&machine_path(name)).await;
-                let told = [&ready["reason"], &ready["message"]];
-                told.map(|text| text.as_str().unwrap_or_default())
+                let reported = [&ready["reason"], &ready["message"]];
+                reported
+                    .map(|text| text.as_str().unwrap_or_default())
                     .join(": ")
             }
         };
-        for (layer, told) in [("schema", &by_all), ("policy", &by_policy)] {
-            assert_ne!(told, "ACCEPTED", "{what} by {layer}");
+        for (layer, reported) in [("schema", &by_all), ("policy", &by_policy)] {
+            assert_ne!(reported, "ACCEPTED", "{what} by {layer}");
         }
         let _ = writeln!(
             table,
@@ -374,9 +375,9 @@ async fn every_hostile_kubeconfig_is_refused_and_nothing_is_reached() {
     for (what, config) in kubeconfigs() {
         let patch = json!({"data": {"value": base64(config.as_bytes())}});
         cluster.patch(SECRET, &patch).await;
-        // What others report is told two seconds after the last of it.
-        let told = cluster.within(SignedDuration::from_secs(3));
-        cluster.pass_until(told).await;
+        // What other controllers report is written two seconds after the last of it.
+        let written = cluster.within(SignedDuration::from_secs(3));
+        cluster.pass_until(written).await;
         let access = condition(&cluster.status("worker").await, "NodeAccess");
         assert_eq!(access["reason"], "KubeconfigRefused", "{what}");
         let message = access["message"].as_str().unwrap();

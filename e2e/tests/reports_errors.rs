@@ -1,4 +1,4 @@
-//! What goes wrong around a machine is told in its status, moves nothing that it need not
+//! What goes wrong around a machine is reported in its status, moves nothing that it need not
 //! move, and heals by itself.
 
 use std::future::{Future, ready};
@@ -56,9 +56,9 @@ async fn a_node_that_is_no_longer_ready_is_reported_and_stays() {
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");
-    let told = condition(&status, "Ready");
+    let reported = condition(&status, "Ready");
     assert_eq!(
-        (&told["status"], &told["reason"]),
+        (&reported["status"], &reported["reason"]),
         (&json!("False"), &json!("NodeNotReady"))
     );
     cluster.patch(&path, &ready("True")).await;
@@ -115,7 +115,7 @@ async fn without_a_kubeconfig_cluster_api_drains() {
     let annotations = going["metadata"]["annotations"].to_string();
     assert!(!annotations.contains("exclude"), "{annotations}");
     assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
-    // At the deadline Cluster API is told to hold back no longer.
+    // At the deadline Cluster API is asked to drain no longer.
     let limit = instant("2026-03-06T23:06:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert!(cluster.clock().now() >= instant("2026-03-06T23:05:00Z"));
@@ -167,15 +167,15 @@ async fn a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for() {
     assert_eq!(reason(&cluster, "Ready").await, "ShuttingDown");
     // A real Cluster API may say something new meanwhile.
     let limit = instant("2026-03-06T23:40:00Z");
-    let is_told = |object: &Value| {
+    let is_reported = |object: &Value| {
         condition(&object["status"], "Ready")["reason"] == "RemovalStalled"
     };
     let stalled = cluster
-        .wait_for(&machine_path("worker"), limit, is_told)
+        .wait_for(&machine_path("worker"), limit, is_reported)
         .await;
     assert!(cluster.clock().now() >= instant("2026-03-06T23:15:00Z"));
-    let told = condition(&stalled["status"], "Ready");
-    let message = told["message"].as_str().unwrap();
+    let reported = condition(&stalled["status"], "Ready");
+    let message = reported["message"].as_str().unwrap();
     if cluster.contract() == Contract::V1Beta2 {
         let why = "WaitingForInfrastructureDeletion";
         assert!(message.contains(why), "{message}");
@@ -275,9 +275,9 @@ async fn an_invalid_object_is_reported_and_changes_nothing() {
     cluster.pass_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Error");
-    let told = condition(&status, "Ready");
-    assert_eq!(told["reason"], "InvalidSpec");
-    let message = told["message"].as_str().unwrap();
+    let reported = condition(&status, "Ready");
+    assert_eq!(reported["reason"], "InvalidSpec");
+    let message = reported["message"].as_str().unwrap();
     assert!(message.contains("300"), "{message}");
     assert_eq!(status["machineRef"], active["status"]["machineRef"]);
     assert_eq!(cluster.operator_writes().len(), writes);

@@ -1,4 +1,4 @@
-//! The ports tell the truth: ready is who can act or take over, and a metric counts what has
+//! What the ports answer is true: ready is who can act or take over, and a metric counts what has
 //! happened, under names and labels of which there are so many and no more.
 
 use std::collections::BTreeSet;
@@ -35,9 +35,9 @@ fn readiness(instruments: &Instruments) -> (u16, String) {
 async fn no_replica_is_ready_before_everything_is_listed() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let operator = cluster.operator();
-    let (code, told) = readiness(operator.instruments());
-    assert_eq!(code, 503, "{told}");
-    assert!(told.ends_with("not ready\n"), "{told}");
+    let (code, reported) = readiness(operator.instruments());
+    assert_eq!(code, 503, "{reported}");
+    assert!(reported.ends_with("not ready\n"), "{reported}");
     // What is wrong is for those who may look into the pod.
     let brief = operator
         .instruments()
@@ -65,11 +65,11 @@ async fn no_replica_is_ready_without_the_definition() {
     cluster
         .pass_until(cluster.within(SignedDuration::from_mins(6)))
         .await;
-    let (code, told) = readiness(operator.instruments());
-    assert_eq!(code, 503, "{told}");
+    let (code, reported) = readiness(operator.instruments());
+    assert_eq!(code, 503, "{reported}");
     assert!(
-        told.contains("[-]cache scheduledmachines.5spot.finos.org"),
-        "{told}"
+        reported.contains("[-]cache scheduledmachines.5spot.finos.org"),
+        "{reported}"
     );
     let status = operator
         .instruments()
@@ -95,18 +95,18 @@ async fn no_replica_is_ready_while_the_server_is_away() {
     assert_eq!(readiness(instruments).0, 200);
 
     gate.shut();
-    // Whoever waits for news hears of the end when there is some.
+    // A watch that is cut off notices it when it is sent something.
     let priority = json!({"spec": {"priority": 7}});
     cluster.patch(&machine_path("worker"), &priority).await;
     let is_away = async || readiness(instruments).0 == 503;
     cluster.eventually(is_away).await;
-    let (_, told) = readiness(instruments);
-    assert!(told.contains("[-]api-server failed: "), "{told}");
-    let told = |path| instruments.on_health_port(path, Detail::Brief);
-    let status = told("/health/status").body;
+    let (_, reported) = readiness(instruments);
+    assert!(reported.contains("[-]api-server failed: "), "{reported}");
+    let reported = |path| instruments.on_health_port(path, Detail::Brief);
+    let status = reported("/health/status").body;
     assert!(status.contains("\"k8s_connected\":false"), "{status}");
     // To start it anew would mend nothing.
-    assert_eq!(told("/healthz").code, 200);
+    assert_eq!(reported("/healthz").code, 200);
 
     gate.open();
     let limit = cluster.within(SignedDuration::from_mins(2));
@@ -153,13 +153,13 @@ async fn the_metrics_of_the_dashboards_exist_and_are_bounded() {
     cluster.wait_for_phase("worker", "Terminated", limit).await;
     cluster.settle().await;
 
-    let told = operator.instruments().metrics();
+    let reported = operator.instruments().metrics();
     let phases: BTreeSet<&str> = Phase::ALL.iter().map(|phase| phase.as_str()).collect();
-    let mut labelled = told.lines().filter_map(|line| {
+    let mut labelled = reported.lines().filter_map(|line| {
         let (_, rest) = line.split_once("phase=\"")?;
         rest.split('"').next()
     });
-    assert!(labelled.all(|phase| phases.contains(phase)), "{told}");
+    assert!(labelled.all(|phase| phases.contains(phase)), "{reported}");
     for line in [
         "fivespot_machines_active 0",
         "fivespot_machines_by_phase{phase=\"Terminated\"} 1",
@@ -168,12 +168,12 @@ async fn the_metrics_of_the_dashboards_exist_and_are_bounded() {
         "fivespot_is_leader 1",
     ] {
         assert!(
-            told.lines().any(|it| it == line),
-            "{line} is not in\n{told}"
+            reported.lines().any(|it| it == line),
+            "{line} is not in\n{reported}"
         );
     }
     // One name each, and nobody's names in labels.
-    for series in told.lines().filter(|line| !line.starts_with('#')) {
+    for series in reported.lines().filter(|line| !line.starts_with('#')) {
         assert!(!series.contains("\"worker\""), "{series}");
     }
 }

@@ -49,8 +49,8 @@ async fn message(cluster: &Cluster, text: &str, limit: &str) -> String {
             .to_owned()
     };
     let path = machine_path("worker");
-    let is_told = |object: &Value| of(object).contains(text);
-    of(&cluster.wait_for(&path, instant(limit), is_told).await)
+    let is_reported = |object: &Value| of(object).contains(text);
+    of(&cluster.wait_for(&path, instant(limit), is_reported).await)
 }
 
 async fn why_a_host_does_not_join_is_in_the_message() {
@@ -59,11 +59,11 @@ async fn why_a_host_does_not_join_is_in_the_message() {
         let _operator = cluster.operator();
         cluster.add_cluster().await;
         cluster.apply(&with_key()).await;
-        let told = "waiting for Machine worker to get a Node; RemoteMachine worker: \
+        let reported = "waiting for Machine worker to get a Node; RemoteMachine worker: \
                     ProvisionFailed: secrets \"worker-key\" not found";
         assert_eq!(
             message(&cluster, "secrets", "2026-03-06T15:01:00Z").await,
-            told
+            reported
         );
         let status = cluster.status("worker").await;
         assert_eq!(status["phase"], "Pending");
@@ -83,16 +83,16 @@ async fn a_clean_up_that_cannot_begin_is_in_the_message_and_continues_with_the_k
         cluster.apply(&key()).await;
         cluster.bring_up(&with_key()).await;
         cluster.delete(SECRET).await;
-        let told = message(&cluster, "secrets", "2026-03-06T23:01:00Z").await;
+        let reported = message(&cluster, "secrets", "2026-03-06T23:01:00Z").await;
         assert!(
-            told.starts_with(
+            reported.starts_with(
                 "the window has closed; waiting for Machine worker to be removed"
             ),
-            "{told}"
+            "{reported}"
         );
         let why =
             "RemoteMachine worker: ProvisionFailed: secrets \"worker-key\" not found";
-        assert!(told.ends_with(why), "{told}");
+        assert!(reported.ends_with(why), "{reported}");
         cluster.pass_to("2026-03-06T23:05:00Z").await;
         assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
         cluster.apply(&key()).await;
@@ -133,10 +133,10 @@ async fn a_failure_reported_during_a_shutdown_is_in_the_message() {
     cluster
         .patch(&format!("{infrastructure}/status"), &failure)
         .await;
-    let told = message(&cluster, "exited", "2026-03-06T23:06:00Z").await;
+    let reported = message(&cluster, "exited", "2026-03-06T23:06:00Z").await;
     let why = ": ProvisionFailed: failed to run command: exited with status 1";
-    assert!(told.ends_with(why), "{told}");
-    assert!(!told.contains('\n'), "{told}");
+    assert!(reported.ends_with(why), "{reported}");
+    assert!(!reported.contains('\n'), "{reported}");
     let release = json!({"metadata": {"finalizers": Value::Null}});
     cluster.patch(&infrastructure, &release).await;
     let limit = instant("2026-03-06T23:10:00Z");

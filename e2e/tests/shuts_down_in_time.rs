@@ -76,8 +76,8 @@ async fn past_admission(timeout: &str) -> (Cluster, fivespot_testkit::Operator) 
 async fn a_grace_beyond_a_day_that_got_past_admission_is_a_day() {
     let (cluster, _operator) = past_admission("99h").await;
     let is_committed = |object: &Value| !object["status"]["shutdown"].is_null();
-    let told = cluster.soon(&machine_path("worker"), is_committed).await;
-    let deadline = &told["status"]["shutdown"]["deadline"];
+    let reported = cluster.soon(&machine_path("worker"), is_committed).await;
+    let deadline = &reported["status"]["shutdown"]["deadline"];
     assert_eq!(deadline, "2026-03-07T23:00:00Z");
     cluster.release_last_pod().await;
     let limit = instant("2026-03-06T23:10:00Z");

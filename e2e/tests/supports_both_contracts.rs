@@ -1,4 +1,4 @@
-//! A machine opens and closes alike in both contract versions of Cluster API, and bears the
+//! A machine opens and closes alike in both contract versions of Cluster API, and has the
 //! version and the failure domain that are asked for.
 
 use fivespot_testkit::{

@@ -19,14 +19,14 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 /// How many crashes are played at the same time.
 const WAVE: usize = 8;
-/// More writes than any of these takes: a real Cluster API is told of step by step.
+/// More writes than any of these takes: a real Cluster API is followed step by step.
 const MOST: usize = 48;
 
 /// How often the operator has brought something about: what it did to a resource, and how
 /// the server answered.
 fn deeds(cluster: &Cluster, resource: &str, deed: &str) -> usize {
-    let told = cluster.operator_writes_to(resource);
-    told.iter().filter(|line| line.contains(deed)).count()
+    let writes = cluster.operator_writes_to(resource);
+    writes.iter().filter(|line| line.contains(deed)).count()
 }
 
 /// Plays a story with a crash after each write, some at a time, until one play needs no more

@@ -50,7 +50,7 @@ fn asked_for() -> Option<String> {
 /// How many faults of a story are played at the same time.
 const WAVE: usize = 8;
 
-/// How many plays of all stories a cluster that they share bears at the same time.
+/// How many plays of all stories run on a shared cluster at the same time.
 static TURNS: Semaphore = Semaphore::const_new(12);
 
 /// How often a fault is played at most until it strikes: a real Cluster API may report now in
@@ -123,10 +123,10 @@ async fn with_every_fault(
 /// One for each write and watch, in turn, or all of them.
 fn strikes(undisturbed: &Striker) -> Vec<Strike> {
     let is_whole = asked_for().is_some_and(|text| text == ALL);
-    let (writes, began, told) = {
+    let (writes, began, reported) = {
         let passed = undisturbed.passed();
         let began: Vec<String> = passed.began.keys().cloned().collect();
-        (passed.writes.clone(), began, passed.told.clone())
+        (passed.writes.clone(), began, passed.reported.clone())
     };
     let writes = writes.into_iter().flat_map(|(kind, count)| {
         (0..count).map(move |number| Target::Write(kind.clone(), number))
@@ -148,7 +148,7 @@ fn strikes(undisturbed: &Striker) -> Vec<Strike> {
                 Target::Watch(watch) if *fault == Fault::Old => {
                     undisturbed.knows_older(watch)
                 }
-                Target::Watch(watch) => told.contains(watch),
+                Target::Watch(watch) => reported.contains(watch),
             };
             if is_possible && (is_whole || at % faults.len() == turn) {
                 let (target, fault) = (target.clone(), *fault);

@@ -1,4 +1,4 @@
-//! The Node bears the taints that the spec asks for, beside everybody else's.
+//! The Node has the taints that the spec asks for, beside everybody else's.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -48,7 +48,7 @@ fn taints_of(node: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Waits until the Node bears these taints and no others, in whatever order, with none of the
+/// Waits until the Node has these taints and no others, in whatever order, with none of the
 /// operator's time passing; returns the Node.
 async fn come_to(cluster: &Cluster, expected: &[&str]) -> Value {
     let now = cluster.clock().now();
@@ -72,11 +72,11 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     cluster.bring_up(&tainted()).await;
     let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
     come_to(&cluster, &both).await;
-    let is_told = |object: &Value| {
+    let is_reported = |object: &Value| {
         condition(&object["status"], "NodeTainted")["reason"] == "Applied"
     };
-    let told = cluster.soon(&machine_path("worker"), is_told).await;
-    let status = &told["status"];
+    let reported = cluster.soon(&machine_path("worker"), is_reported).await;
+    let status = &reported["status"];
     assert_eq!(status["appliedNodeTaints"].as_array().unwrap().len(), 2);
     let tainted = cluster.operator_writes_to("nodes");
     assert_eq!(tainted.len(), 1, "{tainted:?}");
@@ -116,14 +116,14 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
     let patch = json!({"spec": {"taints": [theirs]}});
     cluster.patch(&node_path("worker"), &patch).await;
     ask_for(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
-    let is_told = |object: &Value| {
+    let is_reported = |object: &Value| {
         condition(&object["status"], "NodeTainted")["reason"] == "TaintOwnershipConflict"
     };
-    cluster.soon(&machine_path("worker"), is_told).await;
-    let told = said(&cluster).await;
-    assert_eq!(told["status"], "False");
+    cluster.soon(&machine_path("worker"), is_reported).await;
+    let reported = said(&cluster).await;
+    assert_eq!(reported["status"], "False");
     assert!(
-        told["message"]
+        reported["message"]
             .as_str()
             .unwrap()
             .contains("workload:NoSchedule")

@@ -61,10 +61,10 @@ async fn a_cluster_that_is_being_deleted_takes_its_machine_along_and_gets_no_oth
     let path = cluster.cluster_path();
     cluster.hold(&path).await;
     cluster.delete(&path).await;
-    let is_told = |object: &Value| {
+    let is_reported = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "ClusterDeleting"
     };
-    cluster.soon(&machine_path("worker"), is_told).await;
+    cluster.soon(&machine_path("worker"), is_reported).await;
     cluster.release(&path).await;
     let limit = instant("2026-03-06T15:05:00Z");
     cluster.wait_until_gone(&path, limit).await;

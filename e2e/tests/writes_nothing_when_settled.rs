@@ -29,7 +29,7 @@ const WITHIN: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 /// How many passes in a row have to leave all as it is.
 const QUIET: u32 = 3;
-/// How many passes that may take: a real Cluster API tells news of its own meanwhile.
+/// How many passes that may take: a real Cluster API changes its objects meanwhile.
 const PASSES: u32 = 30;
 
 /// Causes pass after pass over the worker until several in a row have written nothing. Of its
@@ -56,16 +56,17 @@ async fn rests(cluster: &Cluster, operator: &Operator) {
 }
 
 /// Waits until a condition of the worker has that reason.
-async fn told(cluster: &Cluster, kind: &str, reason: &str) {
-    let is_told = |object: &Value| condition(&object["status"], kind)["reason"] == reason;
-    cluster.soon(&machine_path("worker"), is_told).await;
+async fn until_condition(cluster: &Cluster, kind: &str, reason: &str) {
+    let is_reported =
+        |object: &Value| condition(&object["status"], kind)["reason"] == reason;
+    cluster.soon(&machine_path("worker"), is_reported).await;
 }
 
 async fn without_its_cluster() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let operator = cluster.operator();
     cluster.apply(&scheduled_machine("worker")).await;
-    told(&cluster, "ReferencesValid", "ClusterNotFound").await;
+    until_condition(&cluster, "ReferencesValid", "ClusterNotFound").await;
     rests(&cluster, &operator).await;
 }
 
@@ -76,7 +77,7 @@ async fn without_the_kind_that_it_names() {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["infrastructureSpec"]["kind"] = json!("NowhereMachine");
     cluster.apply(&worker).await;
-    told(&cluster, "ReferencesValid", "KindNotServed").await;
+    until_condition(&cluster, "ReferencesValid", "KindNotServed").await;
     rests(&cluster, &operator).await;
 }
 
@@ -88,9 +89,9 @@ async fn in_service_with_taints_and_the_agent() {
     worker["spec"]["nodeTaints"] =
         json!([{"key": "workload", "value": "batch", "effect": "NoSchedule"}]);
     cluster.bring_up(&worker).await;
-    told(&cluster, "NodeTainted", "Applied").await;
+    until_condition(&cluster, "NodeTainted", "Applied").await;
     // A minute after the configuration, the agent is missed.
-    told(&cluster, "AgentReady", "NotInstalled").await;
+    until_condition(&cluster, "AgentReady", "NotInstalled").await;
     rests(&cluster, &operator).await;
 }
 
@@ -144,7 +145,7 @@ async fn with_overrides_and_a_calendar() {
     let operator = cluster.operator();
     let worker = with_override_and_calendar(&cluster).await;
     cluster.bring_up(&worker).await;
-    told(&cluster, "Scheduled", "OverrideRun").await;
+    until_condition(&cluster, "Scheduled", "OverrideRun").await;
     rests(&cluster, &operator).await;
 }
 
@@ -193,7 +194,7 @@ async fn with_its_name_taken() {
         }))
         .await;
     cluster.apply(&worker).await;
-    told(&cluster, "ReferencesValid", "NameTaken").await;
+    until_condition(&cluster, "ReferencesValid", "NameTaken").await;
     rests(&cluster, &operator).await;
 }
 
@@ -203,7 +204,7 @@ async fn paused() {
     cluster.bring_up(&scheduled_machine("worker")).await;
     let pause = json!({"spec": {"paused": true}});
     cluster.patch(&cluster.cluster_path(), &pause).await;
-    told(&cluster, "Ready", "Paused").await;
+    until_condition(&cluster, "Ready", "Paused").await;
     rests(&cluster, &operator).await;
 }
 
@@ -216,6 +217,6 @@ async fn with_an_invalid_schedule() {
     let broken = json!({"spec": {"schedule": {"timezone": "Mars/Olympus"}}});
     let worker = machine_path("worker");
     cluster.patch_once_admitted(&worker, &broken).await;
-    told(&cluster, "ScheduleValid", "UnknownTimeZone").await;
+    until_condition(&cluster, "ScheduleValid", "UnknownTimeZone").await;
     rests(&cluster, &operator).await;
 }

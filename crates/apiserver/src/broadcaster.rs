@@ -128,7 +128,7 @@ impl Broadcaster {
         receive
     }
 
-    /// Tells of a write. Watchers that are gone, or too far behind, are dropped.
+    /// Sends a write to the watches. Watchers that are gone, or too far behind, are dropped.
     pub(crate) fn publish(&mut self, change: &Arc<Change>) {
         let Some(watchers) = self.watchers.get_mut(&change.bucket) else {
             return;

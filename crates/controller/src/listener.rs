@@ -54,7 +54,7 @@ pub trait Listener: Send + Sync {
     }
 }
 
-/// Tells nobody.
+/// Ignores every event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoListener;
 

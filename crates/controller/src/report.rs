@@ -99,7 +99,7 @@ pub(crate) async fn status(
     }
 }
 
-/// Tells that nothing is done about an object that makes no sense, as it is stored. It is looked
+/// Reports that nothing is done about an object that cannot be read, as it is stored. It is looked
 /// at again when it changes.
 pub(crate) async fn unreadable(
     context: &Arc<Context>,

@@ -57,7 +57,7 @@ pub struct Mortal {
 }
 
 impl Mortal {
-    /// Tells of its death.
+    /// Whether it still runs, and what ended it.
     pub fn life(&self) -> &Life {
         &self.life
     }

@@ -43,7 +43,7 @@ impl Replica {
         &self.instruments
     }
 
-    /// Tells it to stop, and waits until it has.
+    /// Asks it to stop, and waits until it has.
     pub async fn leave(mut self) {
         drop(self.stop.take());
         // It ends without an answer, and is never aborted before.

@@ -135,7 +135,7 @@ impl Site {
 
     /// A client with the operator's rights.
     pub(crate) fn operator(&self) -> Client {
-        self.bearing(&self.operator)
+        self.with_token(&self.operator)
     }
 
     /// The contract in which Cluster API is spoken to: the newest that is served.
@@ -164,7 +164,7 @@ impl Site {
     }
 
     /// A client with the rights of a token, and no others.
-    pub(crate) fn bearing(&self, token: &str) -> Client {
+    pub(crate) fn with_token(&self, token: &str) -> Client {
         let mut config = self.admin.clone();
         config.auth_info = AuthInfo {
             token: Some(token.to_owned().into()),

@@ -46,14 +46,14 @@ impl Cluster {
         let issued = answer.await.expect("a token is issued");
         let token = issued["status"]["token"].as_str().expect("a token");
         match self.ground() {
-            Ground::Embedded(embedded) => bearing(embedded.server.in_process(), token),
-            Ground::Kubernetes(_) => Site::get().await.bearing(token),
+            Ground::Embedded(embedded) => with_token(embedded.server.in_process(), token),
+            Ground::Kubernetes(_) => Site::get().await.with_token(token),
         }
     }
 }
 
 /// A client whose requests have `token`.
-fn bearing<S, B>(service: S, token: &str) -> Client
+fn with_token<S, B>(service: S, token: &str) -> Client
 where
     S: Service<Request<Body>, Response = http::Response<B>> + Clone + Send + 'static,
     S::Future: Send + 'static,

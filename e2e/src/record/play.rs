@@ -32,7 +32,7 @@ impl Pace {
         }
     }
 
-    /// How long a body may take. All that a watch is to tell has happened when it begins, so
+    /// How long a body may take. All that a watch is to report has happened when it begins, so
     /// this ends only those that ought not to have begun.
     fn patience(self) -> Duration {
         match self {

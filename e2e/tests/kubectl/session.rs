@@ -81,7 +81,7 @@ impl Session {
     /// not 0. It runs at the root of the source tree.
     pub(crate) async fn run(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.program(program, arguments).output().await.unwrap();
-        let printed = told(&output);
+        let printed = printed(&output);
         self.cluster.clock().quiet().await;
         printed
     }
@@ -127,7 +127,7 @@ impl Session {
             .await
             .unwrap();
         drop(input);
-        let printed = told(&child.wait_with_output().await.unwrap());
+        let printed = printed(&child.wait_with_output().await.unwrap());
         self.cluster.clock().quiet().await;
         printed
     }
@@ -166,16 +166,16 @@ impl Running {
 }
 
 /// What was printed, line by line without the blanks at their ends.
-fn told(output: &Output) -> String {
-    let mut told = String::new();
+fn printed(output: &Output) -> String {
+    let mut printed = String::new();
     for stream in [&output.stdout, &output.stderr] {
         for line in String::from_utf8_lossy(stream).lines() {
-            told.push_str(line.trim_end());
-            told.push('\n');
+            printed.push_str(line.trim_end());
+            printed.push('\n');
         }
     }
     if !output.status.success() {
-        told.push_str(&output.status.to_string());
+        printed.push_str(&output.status.to_string());
     }
-    told.trim_end().to_owned()
+    printed.trim_end().to_owned()
 }

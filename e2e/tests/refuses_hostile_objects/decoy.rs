@@ -61,8 +61,8 @@ async fn answer(cluster: &Cluster, edit: &Value) -> String {
     match cluster.try_patch(&path, &json!({"spec": edit})).await {
         Ok(_) => "admitted".to_owned(),
         Err(kube::Error::Api(status)) => {
-            let told = status.message.split_once(": ");
-            told.map_or(status.message.clone(), |(_, rest)| rest.to_owned())
+            let reported = status.message.split_once(": ");
+            reported.map_or(status.message.clone(), |(_, rest)| rest.to_owned())
         }
         Err(error) => panic!("{error}"),
     }
@@ -78,8 +78,9 @@ fn row(table: &mut String, what: &str, [schema, policy, operator]: [&str; 3]) {
 /// Why the worker is or is not as it should be.
 async fn ready(cluster: &Cluster) -> String {
     let ready = condition(&cluster.status("worker").await, "Ready");
-    let told = [&ready["reason"], &ready["message"]];
-    told.map(|text| text.as_str().unwrap_or_default())
+    let reported = [&ready["reason"], &ready["message"]];
+    reported
+        .map(|text| text.as_str().unwrap_or_default())
         .join(": ")
 }
 
@@ -256,7 +257,7 @@ fn decoys(cluster: &Cluster) -> Vec<(&'static str, Value, String)> {
             machines,
         ),
         (
-            "a Machine beside its own that bears its labels",
+            "a Machine beside its own that has its labels",
             machine("worker-machine", &named),
             beside,
         ),

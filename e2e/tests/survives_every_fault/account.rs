@@ -1,4 +1,4 @@
-//! What the plays of a story came to: told as they go on, as a table at the end, and kept.
+//! What the plays of a story came to: printed as they go on, as a table at the end, and kept.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::striker::{Strike, Target};
 
 /// What the stories of this run came to, by name.
-static TOLD: Mutex<BTreeMap<&str, Account>> = Mutex::new(BTreeMap::new());
+static REPORTED: Mutex<BTreeMap<&str, Account>> = Mutex::new(BTreeMap::new());
 
 /// What the plays of one story came to.
 #[derive(Clone, Debug, Default)]
@@ -89,8 +89,8 @@ impl Account {
         if is_exact {
             wrong.extend(self.missed.iter().map(|it| format!("{it} has not come")));
         }
-        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(self.story, self);
+        let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.insert(self.story, self);
         if wrong.is_empty() {
             Ok(())
         } else {
@@ -116,11 +116,11 @@ impl Account {
 /// Prints what the stories of this run came to, and where every fault was asked for, adds it to
 /// what is kept of that place in `directory`. Nothing where none was played.
 pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
-    let told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(asked) = super::asked_for().filter(|_| !told.is_empty()) else {
+    let reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(asked) = super::asked_for().filter(|_| !reported.is_empty()) else {
         return;
     };
-    println!("{}", table(&told));
+    println!("{}", table(&reported));
     if asked != super::ALL {
         return;
     }
@@ -128,7 +128,7 @@ pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
     let kept = fs::read_to_string(&path).unwrap_or_default();
     let kept: Value = serde_json::from_str(&kept).unwrap_or_default();
     let mut stories = kept["stories"].as_object().cloned().unwrap_or_default();
-    for (story, account) in told.iter() {
+    for (story, account) in reported.iter() {
         stories.insert((*story).to_owned(), account.figures());
     }
     let record = json!({"backend": title, "stories": stories});
@@ -137,7 +137,7 @@ pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
     fs::write(&path, text).expect("a file");
 }
 
-fn table(told: &BTreeMap<&str, Account>) -> String {
+fn table(reported: &BTreeMap<&str, Account>) -> String {
     let mut text = format!(
         "{:<20} {:>6} {:>6} {:>7} {:>6} {:>6} {:>9} {:>7}\n",
         "story",
@@ -149,7 +149,7 @@ fn table(told: &BTreeMap<&str, Account>) -> String {
         "otherwise",
         "seconds"
     );
-    for (story, account) in told {
+    for (story, account) in reported {
         let [of_writes, of_watches] = account.struck;
         let _ = writeln!(
             text,

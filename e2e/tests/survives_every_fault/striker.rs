@@ -78,7 +78,7 @@ pub(super) struct Striker {
     strike: Option<Strike>,
     /// The versions that an earlier operator's watches began from.
     old: BTreeMap<String, String>,
-    /// The Node of the story; a shared server tells of those of others, too.
+    /// The Node of the story; a shared server has those of others, too.
     node: String,
     passed: Mutex<Passed>,
 }
@@ -90,7 +90,7 @@ pub(super) struct Passed {
     /// The versions that watches began from.
     pub(super) began: BTreeMap<String, String>,
     /// The watches that have delivered something.
-    pub(super) told: BTreeSet<String>,
+    pub(super) reported: BTreeSet<String>,
     pub(super) has_struck: bool,
 }
 
@@ -220,7 +220,7 @@ impl Proxy for Striker {
         }
         let key = watch(asked);
         let mut passed = self.passed();
-        passed.told.insert(key.clone());
+        passed.reported.insert(key.clone());
         if passed.has_struck {
             return Delivery::Pass;
         }

@@ -23,7 +23,7 @@ const SECOND_LOOKS: [SignedDuration; 3] = [
     SignedDuration::from_secs(25),
 ];
 
-/// Tells the controller of every definition that appears, changes or goes, for ever.
+/// Notifies the controller of every definition that is created, changed or deleted. Never ends.
 ///
 /// Without the right to watch definitions, whoever found a kind not served asks again as often
 /// as the watch is tried.

@@ -310,7 +310,7 @@ pub(crate) fn hash_of(provider: &Provider) -> Option<&String> {
     provider.meta.annotations.get(name::SPEC_HASH_ANNOTATION)
 }
 
-/// Tells a removal that only clears the way as a step into service.
+/// Reports a removal that only makes room as a step into service.
 fn provisioning(outcome: Outcome) -> Outcome {
     match outcome.state {
         State::Terminating(message) => Outcome {

@@ -152,7 +152,7 @@ impl<'a> ProviderObjects<'a> {
     }
 }
 
-/// Tells ours from others'.
+/// Separates ours from others'.
 struct Ownership<'s, 'a> {
     subject: &'s Subject,
     slot: NamedMachine<'a>,
