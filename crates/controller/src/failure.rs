@@ -8,9 +8,16 @@ use fivespot_runtime::http::error::{self as http_error, status};
 use kube::core::Status;
 
 /// What is kept of an error and reported: the API server's message where it has answered, else the
-/// client's, with their causes. One line of at most 256 characters, whoever has sent it.
+/// client's, with their causes. One line of at most 256 characters, whoever has sent it. A refused
+/// eviction names the disruption budget, which only a cause of the answer does.
 pub(crate) fn message(error: &kube::Error) -> String {
-    one_line(&http_error::message(error))
+    let message = http_error::message(error);
+    let details = status(error).and_then(|status| status.details.as_ref());
+    let mut causes = details.iter().flat_map(|details| &details.causes);
+    match causes.find(|cause| cause.reason == "DisruptionBudget") {
+        Some(budget) => one_line(&format!("{message} {}", budget.message)),
+        None => one_line(&message),
+    }
 }
 
 /// Why a read has found nothing out.
@@ -103,6 +110,15 @@ mod tests {
             assert_eq!(cause(&error), expected, "{code} {text}");
             assert_eq!(message(&error), text);
         }
+    }
+
+    #[test]
+    fn a_refused_eviction_names_the_disruption_budget() {
+        let why = "The disruption budget db needs 2 healthy pods and has 2 currently";
+        let causes = json!([{"reason": "DisruptionBudget", "message": why}]);
+        let text = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let error = refusal(429, text, causes);
+        assert_eq!(message(&error), format!("{text} {why}"));
     }
 
     #[test]
