@@ -43,7 +43,9 @@ pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
 fn cluster_obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
     let name = &case.desired.cluster;
     let Some(cluster) = case.cluster() else {
-        let message = format!("there is no Cluster {name} in this namespace");
+        let message = format!(
+            "there is no Cluster {name} in this namespace; create it, or correct spec.clusterName"
+        );
         return Some((Reason::ClusterNotFound, message));
     };
     if cluster.meta.is_deleting {
@@ -139,7 +141,7 @@ fn not_served(kind: &str) -> String {
 }
 
 /// A refusal, and what to do about it.
-fn forbidden(message: &str) -> String {
+pub(crate) fn forbidden(message: &str) -> String {
     format!("{message}; extend the ClusterRole {ROLE}")
 }
 

@@ -87,16 +87,19 @@ fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
     let failure = failure?;
     let since = case.memory.failing_since(failure.step)?;
     let is_long = after(since, REFUSALS) <= case.now;
-    let reason = match failure.cause {
-        Cause::Forbidden => Reason::Forbidden,
-        Cause::Rejected => Reason::Rejected,
-        Cause::NotServed => Reason::KindNotServed,
+    let said = &failure.message;
+    let (reason, message) = match failure.cause {
+        Cause::Forbidden => (Reason::Forbidden, conditions::forbidden(said)),
+        Cause::Rejected => {
+            let cure = "correct the spec, or what refuses it";
+            (Reason::Rejected, format!("{said}; {cure}"))
+        }
+        Cause::NotServed => (Reason::KindNotServed, said.clone()),
         Cause::NamespaceTerminating | Cause::Unavailable => return None,
     };
-    let what = "refused for five minutes, and tried again";
     is_long.then(|| Cure {
         reason,
-        message: format!("{what}: {}", failure.message),
+        message: format!("refused for five minutes, and tried again: {message}"),
     })
 }
 
@@ -106,7 +109,10 @@ fn removal(outcome: &Outcome) -> Option<Cure> {
     };
     Some(Cure {
         reason: Reason::RemovalStalled,
-        message: message.clone(),
+        message: format!(
+            "{message}; look for the cause at the provider, and remove a finalizer only if the \
+             host is not in use"
+        ),
     })
 }
 

@@ -120,7 +120,7 @@ fn troubles_read_like_this() {
     change(|world| world.edit(|sm| sm.spec.kill_switch = true));
     change(|world| world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true));
     insta::assert_snapshot!(reported.join("\n"), @r#"
-    Pending ClusterNotFound there is no Cluster prod in this namespace
+    Pending ClusterNotFound there is no Cluster prod in this namespace; create it, or correct spec.clusterName
     Pending ClusterNotReady Cluster prod cannot take machines yet: its infrastructure is not ready
     Error NameTaken a RemoteMachine worker is there and belongs to somebody else; rename one of the two
     Error InvalidHours spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 2, found '25'; nothing is touched

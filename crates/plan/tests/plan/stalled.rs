@@ -29,6 +29,13 @@ fn new_world() -> (World, Memory) {
     (World::new(Contract::V1Beta2, BEFORE), Memory::default())
 }
 
+/// The message of the condition.
+fn told(world: &World) -> String {
+    let conditions = world.status().conditions;
+    let found = condition::find(&conditions, ConditionType::Stalled);
+    found.map(|of| of.message.clone()).unwrap_or_default()
+}
+
 #[test]
 fn an_invalid_schedule_is_stalled_until_it_is_corrected() {
     for (field, value, reason) in [
@@ -51,6 +58,26 @@ fn an_invalid_schedule_is_stalled_until_it_is_corrected() {
         assert_eq!(stalled(&world), None);
         assert_eq!(world.status().phase, Some(Phase::Active));
     }
+}
+
+#[test]
+fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_wanted() {
+    let (mut world, mut memory) = new_world();
+    let key = ("Cluster".to_owned(), "prod".to_owned());
+    let cluster = world.objects.remove(&key).unwrap();
+    world.run_until(&mut memory, "2026-03-06T08:30:00Z");
+    assert_eq!(stalled(&world), None, "no machine is wanted yet");
+    world.run_until(&mut memory, NOON);
+    assert_eq!(stalled(&world).as_deref(), Some("ClusterNotFound"));
+    assert!(
+        told(&world).contains("spec.clusterName"),
+        "{}",
+        told(&world)
+    );
+    assert_eq!(warnings(&world, "ClusterNotFound"), 1);
+    world.objects.insert(key, cluster);
+    world.run_until(&mut memory, "2026-03-06T13:00:00Z");
+    assert_eq!(stalled(&world), None);
 }
 
 #[test]
@@ -83,9 +110,9 @@ fn specs_that_are_too_large_are_stalled() {
 
 #[test]
 fn a_create_that_is_refused_is_stalled_after_five_minutes() {
-    for (cause, reason) in [
-        (Cause::Forbidden, "Forbidden"),
-        (Cause::Rejected, "Rejected"),
+    for (cause, reason, cure) in [
+        (Cause::Forbidden, "Forbidden", "extend the ClusterRole"),
+        (Cause::Rejected, "Rejected", "correct the spec"),
     ] {
         let (mut world, mut memory) = new_world();
         world.failing = Some((Step::CreateBootstrap, cause));
@@ -93,6 +120,7 @@ fn a_create_that_is_refused_is_stalled_after_five_minutes() {
         assert_eq!(stalled(&world), None, "{reason}");
         world.run_until(&mut memory, "2026-03-06T09:12:00Z");
         assert_eq!(stalled(&world).as_deref(), Some(reason));
+        assert!(told(&world).contains(cure), "{}", told(&world));
         assert_eq!(warnings(&world, reason), 1, "{:#?}", world.events);
         world.failing = None;
         world.run_until(&mut memory, NOON);
@@ -132,6 +160,7 @@ fn a_removal_that_does_not_move_is_stalled_after_ten_minutes() {
     assert_eq!(stalled(&world), None);
     world.run_until(&mut memory, "2026-03-06T18:20:00Z");
     assert_eq!(stalled(&world).as_deref(), Some("RemovalStalled"));
+    assert!(told(&world).contains("finalizer"), "{}", told(&world));
     assert_eq!(warnings(&world, "RemovalStalled"), 1, "{:#?}", world.events);
     world.is_moving = true;
     world.run_until(&mut memory, EVENING);

@@ -110,8 +110,8 @@ fn nothing_is_ready_while_a_reference_or_the_schedule_is_invalid() {
     world.settle(&mut memory);
     reported.push(ready(&world));
     insta::assert_snapshot!(reported.join("\n"), @r"
-    Inactive False ClusterNotFound no machine is wanted until 2026-03-06T09:00:00Z; there is no Cluster prod in this namespace
-    Disabled False ClusterNotFound the schedule is switched off; there is no Cluster prod in this namespace
+    Inactive False ClusterNotFound no machine is wanted until 2026-03-06T09:00:00Z; there is no Cluster prod in this namespace; create it, or correct spec.clusterName
+    Disabled False ClusterNotFound the schedule is switched off; there is no Cluster prod in this namespace; create it, or correct spec.clusterName
     Terminated False UnknownTimeZone nothing runs while the kill switch is set; set spec.killSwitch to false to return to service; spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'
     Active False ClusterNotReady Node worker is in service until 2026-03-06T18:00:00Z; Cluster prod cannot take machines yet: its infrastructure is not ready
     ");
