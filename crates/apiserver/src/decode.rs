@@ -353,6 +353,25 @@ pub(crate) fn prune_and_default(
     repeated
 }
 
+/// Fills in the default of the status of a new custom resource, which was taken from it. Returns the
+/// object without it, if there is one.
+pub(crate) fn default_status(
+    state: &State,
+    resource: &Resource,
+    object: &mut Value,
+) -> Option<Value> {
+    let is_new = resource.custom && resource.has_status();
+    if !is_new || object.get("status").is_some() {
+        return None;
+    }
+    let definition = definition(state, resource)?;
+    let version = definition.served(&resource.version)?;
+    let mut defaulted = object.clone();
+    version.decode(&mut defaulted);
+    let status = defaulted.get("status").is_some();
+    status.then(|| std::mem::replace(object, defaulted))
+}
+
 /// What becomes of strict decoding's findings: the warnings.
 ///
 /// # Errors

@@ -269,7 +269,13 @@ impl Draft {
         let resource = &target.resource;
         let created = self.old.is_none();
         let conversion = Conversion::of(state, resource);
-        let object = conversion.to_stored(resource, self.object)?;
+        let mut object = self.object;
+        // A status that nobody has written has its default in whatever is read, and not in the
+        // reply to the creation.
+        let reply = created
+            .then(|| decode::default_status(state, resource, &mut object))
+            .flatten();
+        let object = conversion.to_stored(resource, object)?;
         let mut shown = conversion.shown(resource, &Arc::new(object.clone()))?;
         let stored = if call.query.dry_run {
             Arc::new(object)
@@ -283,6 +289,12 @@ impl Draft {
         } else {
             let version = meta::version(&stored);
             meta::set(Arc::make_mut(&mut shown), "resourceVersion", version);
+        }
+        if let Some(mut reply) = reply {
+            if !call.query.dry_run {
+                meta::set(&mut reply, "resourceVersion", meta::version(&shown));
+            }
+            shown = Arc::new(reply);
         }
         let code = if created { 201 } else { 200 };
         let mut answer = Answer::new(code, Content::Object(resource.clone(), shown));

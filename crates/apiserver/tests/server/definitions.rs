@@ -55,6 +55,30 @@ async fn the_generation_counts_changes_of_what_is_wanted_alone() {
 }
 
 #[tokio::test]
+async fn the_default_of_a_status_is_in_what_is_read_and_not_in_the_reply_to_a_creation() {
+    let server = server();
+    let client = server.client();
+    let mut definition = definition();
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["status"]["default"] = json!({"phase": "Unknown"});
+    client.create(DEFINITIONS, definition).await.unwrap();
+    let mut sent = thing("x");
+    sent["status"] = json!({"phase": "Good"});
+    let made = client.create(THINGS, sent).await.unwrap();
+    assert_eq!(made.get("status"), None);
+    let path = format!("{THINGS}/x");
+    let read = client.get(&path).await.unwrap();
+    assert_eq!(read["status"], json!({"phase": "Unknown"}));
+    assert_eq!(
+        read["metadata"]["resourceVersion"],
+        made["metadata"]["resourceVersion"]
+    );
+    let grown = Patch::Merge(json!({"spec": {"size": 5}}));
+    let grown = client.patch(&path, grown).await.unwrap();
+    assert_eq!(grown["status"], json!({"phase": "Unknown"}));
+}
+
+#[tokio::test]
 async fn an_update_of_a_custom_object_must_say_from_which_version() {
     let server = server();
     let client = server.client();
