@@ -35,6 +35,7 @@ mod admits_exactly_the_table;
 mod agent_keeps_to_its_node;
 mod alerts;
 mod bounds_its_requests;
+mod breakages;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
 mod comes_back_from_a_backup;
@@ -52,6 +53,7 @@ mod ignores_forged_status;
 mod images;
 mod installs;
 mod keeps_fields_of_others;
+mod keeps_to_its_windows;
 mod kill_switch_wins;
 mod kubectl;
 mod moves_with_its_cluster;
@@ -95,6 +97,7 @@ const ALL: &[&[Promise]] = &[
     agent_keeps_to_its_node::PROMISES,
     alerts::PROMISES,
     ignores_forged_status::PROMISES,
+    breakages::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
     comes_back_from_a_backup::PROMISES,
@@ -111,6 +114,7 @@ const ALL: &[&[Promise]] = &[
     images::PROMISES,
     installs::PROMISES,
     keeps_fields_of_others::PROMISES,
+    keeps_to_its_windows::PROMISES,
     kill_switch_wins::PROMISES,
     kubectl::PROMISES,
     kubectl::creates::PROMISES,

@@ -11,8 +11,9 @@ use crate::go;
 /// What a linker leaves out of every program.
 const STRIPPED: &str = "-s -w";
 
-/// The folders of the modules. Each has one `tool`, of the same name.
-const TOOLS: [&str; 2] = ["actionlint", "helm"];
+/// The folders of the modules. Each has one `tool`, of the same name; that of kstatus is in its
+/// folder, because kstatus is a library.
+const TOOLS: [&str; 3] = ["actionlint", "helm", "kstatus"];
 
 /// Builds what is missing or was built from other versions, and prints the PATH by which all are
 /// found.
@@ -24,7 +25,11 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&built)?;
     for name in TOOLS {
         let source = root.join("e2e/tools").join(name);
-        let pins = fs::read_to_string(source.join("go.mod"))?;
+        let mut pins = fs::read_to_string(source.join("go.mod"))?;
+        let own = source.join("main.go");
+        if own.is_file() {
+            pins += &fs::read_to_string(own)?;
+        }
         let stamp = built.join(format!("{name}.stamp"));
         let (program, content) = (built.join(name), format!("{}\n{pins}", go::flags()));
         let is_fresh = fs::read_to_string(&stamp).is_ok_and(|it| it == content);

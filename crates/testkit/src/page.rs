@@ -10,16 +10,34 @@ pub struct Page {
     text: String,
 }
 
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
 #[expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
     reason = "a page that is not there ends the test"
 )]
 impl Page {
+    /// Compares the page of that name below `docs/` with `text`. With `UPDATE_PAGES=1`, writes the
+    /// page instead.
+    ///
+    /// # Panics
+    /// The page says something else.
+    pub fn is_printed(name: &str, text: &str) {
+        let path = docs().join(name);
+        if std::env::var_os("UPDATE_PAGES").is_some() {
+            std::fs::write(path, text).expect("the page can be written");
+        } else {
+            let page = std::fs::read_to_string(path).expect("the page");
+            assert_eq!(text, page, "{name} is not up to date: UPDATE_PAGES=1");
+        }
+    }
+
     /// The page of that name below `docs/`.
     pub fn open(name: &str) -> Self {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let path = docs.join(name);
+        let path = docs().join(name);
         let text = std::fs::read_to_string(&path).expect("the page");
         Self { path, text }
     }

@@ -1,0 +1,79 @@
+//! The page for people, printed from the table.
+
+use std::fmt::Write as _;
+
+use fivespot_api::condition::Reason;
+use fivespot_testkit::Page;
+
+use super::table::{BREAKAGES, Breakage, HEALTHY};
+
+const INTRODUCTION: &str = "\
+# What a breakage looks like
+
+Each row is an end-to-end test (`e2e/tests/breakages.rs`): it breaks something, reads the ScheduledMachine, and asks
+[kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus) for its judgement. `Stalled` is absent
+where something changes by itself; where it is true, a Warning event with the same reason says so as well. The checks of
+[Use GitOps](how-to/gitops.md) for Flux and Argo CD are stricter: a machine that is Active or Inactive and not ready has
+failed.
+
+<!-- Printed from the table of the tests by `UPDATE_PAGES=1 cargo test -p e2e --test promises page_is_printed`. -->
+
+";
+
+const COLUMNS: &str = "\
+PHASE | READY | reason of `Ready` | `Stalled` | kstatus |
+|---|---|---|---|---|---|
+";
+
+fn overview(page: &mut String, title: &str, rows: &[Breakage]) {
+    let _ = write!(page, "| {title} | {COLUMNS}");
+    for row in rows {
+        let (status, reason) = row.ready.split_once(' ').expect("status and reason");
+        let cells = [row.phase, status, reason, row.stalled, row.kstatus].map(|cell| {
+            if cell == "-" {
+                String::new()
+            } else {
+                format!("`{cell}`")
+            }
+        });
+        let _ = writeln!(page, "| {} | {} |", row.what, cells.join(" | "));
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    format!("{}{rest}", first.to_uppercase())
+}
+
+/// The message of a breakage, and what to do.
+fn section(page: &mut String, row: &Breakage) {
+    let _ = writeln!(page, "\n### {}\n", capitalised(row.what));
+    if row.message != "-" {
+        let _ = writeln!(page, "```text\n{}\n```\n", row.message);
+    }
+    let Some(remedy) = Reason::row(row.remedy).and_then(|row| row.remedy) else {
+        let _ = writeln!(page, "{}", row.remedy);
+        return;
+    };
+    let is_shown = row.ready.ends_with(row.remedy) || row.stalled == row.remedy;
+    if !is_shown {
+        let _ = write!(page, "Another condition has the reason `{}`. ", row.remedy);
+    }
+    let more = remedy.section.map_or_else(String::new, |section| {
+        format!(" See [{}]({}).", section.title, section.path)
+    });
+    let _ = writeln!(page, "{}{more}", remedy.text);
+}
+
+/// Compares the page with the table, or prints it anew.
+pub(super) fn is_printed() {
+    let mut page = INTRODUCTION.to_owned();
+    overview(&mut page, "what is broken", BREAKAGES);
+    page.push_str("\n## Where nothing is broken\n\n");
+    overview(&mut page, "state", HEALTHY);
+    page.push_str("\n## Messages and remedies\n\nNames and times are examples.\n");
+    for row in BREAKAGES {
+        section(&mut page, row);
+    }
+    Page::is_printed("breakages.md", &page);
+}

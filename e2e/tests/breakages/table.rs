@@ -1,0 +1,287 @@
+//! What a user sees, a row for each breakage.
+
+/// What breaks, and what a user then sees of the machine. A `-` stands for nothing.
+pub(super) struct Breakage {
+    /// What is broken.
+    pub(super) what: &'static str,
+    /// The columns of `kubectl get`.
+    pub(super) phase: &'static str,
+    /// Status and reason of the condition `Ready`.
+    pub(super) ready: &'static str,
+    /// The reason of the condition `Stalled`, and of the Warning event with which it begins.
+    pub(super) stalled: &'static str,
+    /// The judgement of kstatus.
+    pub(super) kstatus: &'static str,
+    /// The message of the status.
+    pub(super) message: &'static str,
+    /// The reason of which the table of reasons says what to do; or what to do.
+    pub(super) remedy: &'static str,
+}
+
+/// What is compared with the object.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) phase: String,
+    pub(super) ready: String,
+    pub(super) stalled: String,
+    pub(super) message: String,
+}
+
+impl Breakage {
+    pub(super) fn seen(&self) -> Seen {
+        Seen {
+            phase: self.phase.to_owned(),
+            ready: self.ready.to_owned(),
+            stalled: self.stalled.to_owned(),
+            message: self.message.to_owned(),
+        }
+    }
+}
+
+/// The row of that title.
+pub(super) fn row(what: &str) -> &'static Breakage {
+    let mut all = BREAKAGES.iter().chain(HEALTHY);
+    all.find(|row| row.what == what).expect("a row")
+}
+
+/// What breaks.
+pub(super) const BREAKAGES: &[Breakage] = &[
+    Breakage {
+        what: "the operator does not run",
+        phase: "-",
+        ready: "- -",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "-",
+        remedy: "See [The operator does not act](troubleshooting.md#the-operator-does-not-act).",
+    },
+    Breakage {
+        what: "the bootstrap kind is not served",
+        phase: "Pending",
+        ready: "False KindNotServed",
+        stalled: "KindNotServed",
+        kstatus: "Failed",
+        message: "the API server does not serve NowhereConfig of bootstrap.cluster.x-k8s.io; install the provider that brings it",
+        remedy: "KindNotServed",
+    },
+    Breakage {
+        what: "the infrastructure kind is not served",
+        phase: "Pending",
+        ready: "False KindNotServed",
+        stalled: "KindNotServed",
+        kstatus: "Failed",
+        message: "the API server does not serve NowhereMachine of infrastructure.cluster.x-k8s.io; install the provider that brings it",
+        remedy: "KindNotServed",
+    },
+    Breakage {
+        what: "the Cluster does not exist",
+        phase: "Pending",
+        ready: "False ClusterNotFound",
+        stalled: "ClusterNotFound",
+        kstatus: "Failed",
+        message: "there is no Cluster production-cluster in this namespace; create it, or correct spec.clusterName",
+        remedy: "ClusterNotFound",
+    },
+    Breakage {
+        what: "the Cluster does not exist, outside the window",
+        phase: "Inactive",
+        ready: "False ClusterNotFound",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "no machine is wanted until <time>; there is no Cluster production-cluster in this namespace; create it, or correct spec.clusterName",
+        remedy: "ClusterNotFound",
+    },
+    Breakage {
+        what: "somebody else's object has the name",
+        phase: "Error",
+        ready: "False NameTaken",
+        stalled: "NameTaken",
+        kstatus: "Failed",
+        message: "a K0sWorkerConfig worker is there and belongs to somebody else; rename one of the two",
+        remedy: "NameTaken",
+    },
+    Breakage {
+        what: "a quota refuses an object",
+        phase: "Error",
+        ready: "False BootstrapCreationFailed",
+        stalled: "Rejected",
+        kstatus: "Failed",
+        message: "cannot create the bootstrap object: k0sworkerconfigs.bootstrap.cluster.x-k8s.io \"worker\" is forbidden: exceeded quota: machines, requested: count/k0sworkerconfigs.bootstrap.cluster.x-k8s.io=1, used: count/k0sworkerconfigs.bootstrap.cluster.x-k8s.io=0, limited: count/k0sworkerconfigs.bootstra",
+        remedy: "Rejected",
+    },
+    Breakage {
+        what: "a policy or a webhook refuses an object",
+        phase: "Error",
+        ready: "False BootstrapCreationFailed",
+        stalled: "Rejected",
+        kstatus: "Failed",
+        message: "cannot create the bootstrap object: k0sworkerconfigs.bootstrap.cluster.x-k8s.io \"worker\" is forbidden: ValidatingAdmissionPolicy 'refuses' with binding 'refuses' denied request: k0s must be installed on the host",
+        remedy: "Rejected",
+    },
+    Breakage {
+        what: "a webhook of the provider does not respond",
+        phase: "Error",
+        ready: "False BootstrapCreationFailed",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "cannot create the bootstrap object: Internal error occurred: failed calling webhook \"bootstrap.example.com\": failed to call webhook: Post \"https://127.0.0.1:1/validate?timeout=10s\": dial tcp 127.0.0.1:1: Connection refused (os error 111)",
+        remedy: "BootstrapCreationFailed",
+    },
+    Breakage {
+        what: "the operator lacks a permission",
+        phase: "Error",
+        ready: "False BootstrapCreationFailed",
+        stalled: "Forbidden",
+        kstatus: "Failed",
+        message: "cannot create the bootstrap object: k0sworkerconfigs.bootstrap.cluster.x-k8s.io is forbidden: User \"system:serviceaccount:5spot-system:5spot-controller\" cannot create resource \"k0sworkerconfigs\" in API group \"bootstrap.cluster.x-k8s.io\" in the namespace \"default\"",
+        remedy: "Forbidden",
+    },
+    Breakage {
+        what: "the provider reports a failure",
+        phase: "Pending",
+        ready: "False Provisioning",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "waiting for Machine worker to get a Node; RemoteMachine worker: ProvisionFailed: secrets \"worker-key\" not found",
+        remedy: "Provisioning",
+    },
+    Breakage {
+        what: "no Node is ready after provisioning.timeout",
+        phase: "Pending",
+        ready: "False Provisioning",
+        stalled: "ProvisioningTimeout",
+        kstatus: "Failed",
+        message: "waiting for Machine worker to get a Node; RemoteMachine worker: ProvisionFailed: secrets \"worker-key\" not found",
+        remedy: "ProvisioningTimeout",
+    },
+    Breakage {
+        what: "the Node is not ready any more",
+        phase: "Active",
+        ready: "False NodeNotReady",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "Node worker is not ready any more",
+        remedy: "NodeNotReady",
+    },
+    Breakage {
+        what: "a calendar does not exist",
+        phase: "Active",
+        ready: "True CalendarNotFound",
+        stalled: "-",
+        kstatus: "Current",
+        message: "Node worker is in service until <time>; there is no ScheduleCalendar company in this namespace: its exceptions do not apply; create it",
+        remedy: "CalendarNotFound",
+    },
+    Breakage {
+        what: "the time zone is unknown",
+        phase: "Error",
+        ready: "False UnknownTimeZone",
+        stalled: "UnknownTimeZone",
+        kstatus: "Failed",
+        message: "spec.schedule: time zone: 'Europe/Zurch' is not in the tz database; use an IANA name such as 'Europe/Zurich'; nothing is touched",
+        remedy: "UnknownTimeZone",
+    },
+    Breakage {
+        what: "an invalid schedule was admitted",
+        phase: "Error",
+        ready: "False InvalidHours",
+        stalled: "InvalidHours",
+        kstatus: "Failed",
+        message: "spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 0, found '25'; nothing is touched",
+        remedy: "InvalidHours",
+    },
+    Breakage {
+        what: "the cron expression never fires",
+        phase: "Inactive",
+        ready: "True Inactive",
+        stalled: "-",
+        kstatus: "Current",
+        message: "no machine is wanted: the cron expression '0 0 30 2 *' never fires: that day does not exist in the months that it names; correct spec.schedule.cron",
+        remedy: "Correct the expression; `5spot validate` refuses it.",
+    },
+    Breakage {
+        what: "a disruption budget blocks the drain",
+        phase: "ShuttingDown",
+        ready: "False ShuttingDown",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "evicting 1 pod from Node worker; default/only is held back: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget shop needs 1 healthy pods and has 1 currently",
+        remedy: "Wait for the deadline (`status.nextCleanup`), or scale the workload.",
+    },
+    Breakage {
+        what: "the provider does not remove the host",
+        phase: "ShuttingDown",
+        ready: "False RemovalStalled",
+        stalled: "RemovalStalled",
+        kstatus: "Failed",
+        message: "Machine worker has not moved for 10 minutes: WaitingForInfrastructureDeletion",
+        remedy: "RemovalStalled",
+    },
+    Breakage {
+        what: "the kubeconfig of the Cluster does not exist",
+        phase: "Active",
+        ready: "True MachineRunning",
+        stalled: "-",
+        kstatus: "Current",
+        message: "Node worker is in service until <time>",
+        remedy: "KubeconfigMissing",
+    },
+    Breakage {
+        what: "the Cluster is paused, and the kill switch is set",
+        phase: "Active",
+        ready: "False Paused",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "the kill switch waits: the Cluster production-cluster is paused, and nothing is touched until it is resumed",
+        remedy: "Paused",
+    },
+];
+
+/// What is seen where nothing is broken.
+pub(super) const HEALTHY: &[Breakage] = &[
+    Breakage {
+        what: "the machine is in service",
+        phase: "Active",
+        ready: "True MachineRunning",
+        stalled: "-",
+        kstatus: "Current",
+        message: "Node worker is in service until <time>",
+        remedy: "-",
+    },
+    Breakage {
+        what: "no window is open",
+        phase: "Inactive",
+        ready: "True Inactive",
+        stalled: "-",
+        kstatus: "Current",
+        message: "no machine is wanted until <time>",
+        remedy: "-",
+    },
+    Breakage {
+        what: "the machine is being provisioned",
+        phase: "Pending",
+        ready: "False Provisioning",
+        stalled: "-",
+        kstatus: "InProgress",
+        message: "waiting for Machine worker to get a Node",
+        remedy: "-",
+    },
+    Breakage {
+        what: "the schedule is disabled",
+        phase: "Disabled",
+        ready: "True Disabled",
+        stalled: "-",
+        kstatus: "Current",
+        message: "the schedule is switched off",
+        remedy: "-",
+    },
+    Breakage {
+        what: "the kill switch is set",
+        phase: "Terminated",
+        ready: "True Terminated",
+        stalled: "-",
+        kstatus: "Current",
+        message: "nothing runs while the kill switch is set; set spec.killSwitch to false to return to service",
+        remedy: "-",
+    },
+];
