@@ -1,5 +1,6 @@
 //! Puts cases to a server.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fivespot_clock::Clock;
@@ -29,6 +30,15 @@ struct Raw {
     code: u16,
     body: Value,
     warnings: Vec<String>,
+}
+
+impl Raw {
+    /// The name of the object that was made or changed.
+    fn name(&self) -> Option<String> {
+        let done = (200..300).contains(&self.code);
+        let name = self.body["metadata"]["name"].as_str().filter(|_| done)?;
+        Some(name.to_owned())
+    }
 }
 
 impl Server {
@@ -93,21 +103,27 @@ impl Server {
         let mut mask = Mask::new(Clock::system().now());
         let mut version = String::new();
         let mut answers = Vec::new();
+        let mut names = BTreeSet::from([case.name()]);
         for step in &case.steps {
             let mut raw = self.send(&case.request(step, &version)).await?;
             let told = raw.body["metadata"]["resourceVersion"].as_str();
             if let Some(told) = told.filter(|it| !it.is_empty()) {
                 told.clone_into(&mut version);
             }
+            names.extend(raw.name());
             mask.apply(&mut raw.body);
             answers.push(Answer::new(raw.code, raw.body, raw.warnings));
         }
-        self.clear(case).await?;
+        self.clear(case, &names).await?;
         Ok(answers)
     }
 
-    async fn clear(&self, case: &Case<'_>) -> Result<(), Trouble> {
-        for name in [case.name(), "missing".to_owned()] {
+    async fn clear(
+        &self,
+        case: &Case<'_>,
+        names: &BTreeSet<String>,
+    ) -> Result<(), Trouble> {
+        for name in names {
             let path = format!("{}/{name}", case.seed.collection());
             let now = format!("{path}?gracePeriodSeconds=0");
             let raw = self.send(&plain("DELETE", &now, None)).await?;
@@ -123,7 +139,23 @@ impl Server {
         Ok(())
     }
 
+    /// The answer to a request. None is an answer too, with the code 0: a server that panics
+    /// closes the connection.
     async fn send(&self, request: &Request) -> Result<Raw, Trouble> {
+        for _ in 0..2 {
+            // The first connection may have been closed because nobody used it.
+            if let Some(raw) = self.send_once(request).await? {
+                return Ok(raw);
+            }
+        }
+        Ok(Raw {
+            code: 0,
+            body: Value::Null,
+            warnings: Vec::new(),
+        })
+    }
+
+    async fn send_once(&self, request: &Request) -> Result<Option<Raw>, Trouble> {
         let mut built = HttpRequest::builder()
             .method(request.method)
             .uri(&request.path)
@@ -133,18 +165,22 @@ impl Server {
         }
         let body = request.body.as_ref().map(Value::to_string);
         let sent = built.body(Body::from(body.unwrap_or_default().into_bytes()))?;
-        let answer = self.client.send(sent).await;
-        let answer = answer.map_err(|error| format!("{}: {error:?}", request.path))?;
+        let Ok(answer) = self.client.send(sent).await else {
+            return Ok(None);
+        };
         let (head, body) = answer.into_parts();
-        let bytes = body.collect().await?.to_bytes();
+        let Ok(body) = body.collect().await else {
+            return Ok(None);
+        };
+        let bytes = body.to_bytes();
         let warnings = head.headers.get_all("warning").iter();
         let warnings = warnings.filter_map(|it| it.to_str().ok().map(str::to_owned));
-        Ok(Raw {
+        Ok(Some(Raw {
             code: head.status.as_u16(),
             body: serde_json::from_slice(&bytes)
                 .unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into()),
             warnings: warnings.collect(),
-        })
+        }))
     }
 }
 
