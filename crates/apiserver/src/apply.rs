@@ -231,7 +231,11 @@ fn unmanaged() -> FieldSet {
     ])
 }
 
-fn check_config(resource: &Resource, config: &Value) -> Result<(), Status> {
+/// Checks that a configuration is one of a kind, brings no record of managers and fits the schema.
+///
+/// # Errors
+/// 400 or 500, as Kubernetes answers.
+pub(crate) fn check_config(resource: &Resource, config: &Value) -> Result<(), Status> {
     let text = |key: &str| config[key].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if (api_version, kind) != (resource.api_version().as_str(), resource.kind.as_str()) {
@@ -256,6 +260,29 @@ fn check_config(resource: &Resource, config: &Value) -> Result<(), Status> {
         "failed to create typed patch object ({namespace}/{name}; {named}): {list}"
     );
     Err(Status::new(500, Reason::Unknown, message))
+}
+
+/// 500, as Kubernetes answers, for what came of the configuration `config` and cannot be had as
+/// an object of its kind, for the reason `why`.
+pub(crate) fn unconvertible(resource: &Resource, config: &Value, why: &str) -> Status {
+    let named = go_kind(&resource.api_version(), &resource.kind);
+    let why = format!("unable to convert unstructured object to {named}: {why}");
+    improper(config, &named, &why)
+}
+
+/// 500 for a configuration of the Scale of a custom object.
+pub(crate) fn unconvertible_scale(config: &Value) -> Status {
+    let why = "request to convert CR to an invalid group/version: autoscaling/v1";
+    improper(config, &go_kind("autoscaling/v1", "Scale"), why)
+}
+
+fn improper(config: &Value, named: &str, why: &str) -> Status {
+    let text = |key: &str| config["metadata"][key].as_str().unwrap_or_default();
+    let (namespace, name) = (text("namespace"), text("name"));
+    let message = format!(
+        "failed to convert new object ({namespace}/{name}; {named}) to proper version: {why}"
+    );
+    Status::new(500, Reason::Unknown, message)
 }
 
 /// A kind as Go prints it: `example.com/v1, Kind=Widget`, `/v1, Kind=Node`.

@@ -215,10 +215,20 @@ pub(crate) fn check_kind(
 ) -> Result<(), Status> {
     let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
+    if let Some(error) = unreadable_kind(object) {
+        return Err(error.of_kind(&resource.kind, call));
+    }
     if resource.custom {
         if kind.is_empty() {
             let why = format!("Object 'Kind' is missing in '{object}'");
             return Err(DecodeError { why }.of_kind(&resource.kind, call));
+        }
+        if version.is_empty() {
+            let expected = resource.api_version();
+            return Err(Status::bad_request(format!(
+                "the API version in the data () does not match the expected API version \
+                 ({expected})"
+            )));
         }
         check_version(state, resource, object)?;
         set_type_meta(resource, object);
@@ -236,6 +246,19 @@ pub(crate) fn check_kind(
         Status::bad_request(format!(
             "{said} in version \"{version}\" cannot be handled as a {expected}: {why}"
         ))
+    })
+}
+
+/// A version or a kind that is no text.
+fn unreadable_kind(object: &Value) -> Option<DecodeError> {
+    ["apiVersion", "kind"].iter().find_map(|key| {
+        let value = object.get(key)?;
+        let kind = go_kind(value);
+        let why = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go \
+             struct field .{key} of type string"
+        );
+        (!value.is_string() && !value.is_null()).then_some(DecodeError { why })
     })
 }
 

@@ -65,6 +65,14 @@ pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
     }
 }
 
+/// What a field of a struct is when nothing was said, where that is a text, a number or a truth
+/// value.
+pub(crate) fn zero(definition: &str, field: &str) -> Option<&'static Value> {
+    let found = TABLE.get(definition)?.written.get(field)?;
+    let is_simple = found.is_string() || found.is_number() || found.is_boolean();
+    is_simple.then_some(found)
+}
+
 /// Instants are kept in UTC, in whole seconds or in microseconds.
 fn normalize_instant(shape: Shape<'_>, text: &mut String) {
     let digits = match shape.name() {

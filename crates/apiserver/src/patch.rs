@@ -89,9 +89,15 @@ pub(crate) fn type_error(
     if kind != Kind::Strategic {
         return decode::decode(resource, patched).err();
     }
+    let wrong = restored_type_error(resource, patched);
     // Of what kind the object is, is not looked at on this way.
     decode::set_type_meta(resource, patched);
-    restore::error(Shape::of(resource), patched)
+    wrong
+}
+
+/// Why an object that is merged field by field cannot be had as one of a built-in kind.
+pub(crate) fn restored_type_error(resource: &Resource, object: &Value) -> Option<String> {
+    restore::error(Shape::of(resource), object)
 }
 
 /// `object` with the operations of a JSON patch carried out in order.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::element::Element;
 use super::set::FieldSet;
+use crate::empty;
 use crate::openapi::shape::{ListType, Shape};
 
 /// How a value is divided.
@@ -44,7 +45,9 @@ pub(super) fn element(
 ) -> Result<Element, String> {
     match list {
         ListType::Map(keys) => {
-            Element::of_entry(entry, keys, |key| items.field(key).default())
+            let zero = |key: &str| empty::zero(items.definition()?, key);
+            let default = |key: &str| items.field(key).default().or_else(|| zero(key));
+            Element::of_entry(entry, keys, default)
         }
         ListType::Set | ListType::Atomic => Element::of_scalar(entry),
     }

@@ -136,11 +136,30 @@ fn date_and_time<'a>(text: &'a str, layout: &str) -> Result<(Vec<i16>, &'a str),
 }
 
 fn unread(text: &str, layout: &str, rest: &str, part: &str) -> String {
-    format!("parsing time {text:?} as {layout:?}: cannot parse {rest:?} as {part:?}")
+    let (text, rest) = (quoted(text), quoted(rest));
+    format!("parsing time {text} as {layout:?}: cannot parse {rest} as {part:?}")
 }
 
 fn out_of_range(text: &str, what: &str) -> String {
-    format!("parsing time {text:?}: {what} out of range")
+    format!("parsing time {}: {what} out of range", quoted(text))
+}
+
+/// A text as Go's package `time` quotes it: byte by byte.
+fn quoted(text: &str) -> String {
+    let mut quoted = "\"".to_owned();
+    for it in text.chars() {
+        if matches!(it, '"' | '\\') {
+            quoted.extend(['\\', it]);
+        } else if it.is_ascii_graphic() || it == ' ' {
+            quoted.push(it);
+        } else {
+            let mut buffer = [0; 4];
+            let bytes = it.encode_utf8(&mut buffer).bytes();
+            quoted.extend(bytes.map(|byte| format!("\\x{byte:02x}")));
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 fn is_number(text: &str) -> bool {

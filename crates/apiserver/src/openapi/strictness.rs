@@ -2,12 +2,16 @@
 
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::definitions;
 use super::format;
 use super::shape::Shape;
+use crate::decode::go_kind;
 use crate::resource::Resource;
+
+/// The format of what may be either.
+const NUMBER_OR_TEXT: &str = "int-or-string";
 
 /// The paths of all fields of `object` that the schema of its built-in kind does not
 /// know, in document order, as Kubernetes' strict decoder names them:
@@ -72,6 +76,11 @@ fn collect_unknown(shape: Shape<'_>, value: &Value, path: &str, found: &mut Vec<
 /// ```
 pub fn type_error(resource: &Resource, object: &Value) -> Option<String> {
     find_type_error(Shape::of(resource), object, Context::default())
+}
+
+/// As [`type_error`], of a value on its own at a place.
+pub(crate) fn value_error(shape: Shape<'_>, value: &Value) -> Option<String> {
+    find_type_error(shape, value, Context::default())
 }
 
 /// As [`type_error`], of a `DeleteOptions` object.
@@ -146,7 +155,9 @@ fn quantity_error(value: &Value) -> Option<String> {
 
 /// What Go's decoder calls the value, when the place takes another type.
 fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
-    let wanted = shape.kind()?;
+    let Some(wanted) = shape.kind() else {
+        return number_or_text(shape, value);
+    };
     let found = match (value, wanted) {
         (Value::Null, _)
         | (Value::Bool(_), "boolean")
@@ -155,10 +166,7 @@ fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
         | (Value::Array(_), "array")
         | (Value::Object(_), "object") => return None,
         (Value::Number(number), "integer") => {
-            if number.is_i64() || number.is_u64() {
-                return None;
-            }
-            return Some(format!("number {number}"));
+            return (!fits(number, shape.format())).then(|| format!("number {number}"));
         }
         (Value::Bool(_), _) => "bool",
         (Value::Number(_), _) => "number",
@@ -169,12 +177,36 @@ fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
     Some(found.to_owned())
 }
 
-/// About the Go type of a place; the package is always called `v1`.
+/// Whether a number is one of Go's type of this format.
+fn fits(number: &Number, format: Option<&str>) -> bool {
+    let whole = number.as_i64();
+    match format {
+        Some("int32") => whole.is_some_and(|it| i32::try_from(it).is_ok()),
+        _ => whole.is_some(),
+    }
+}
+
+/// What is wrong with a number or a text, of which Go reads the number as one of 32 bits.
+fn number_or_text(shape: Shape<'_>, value: &Value) -> Option<String> {
+    if shape.format() != Some(NUMBER_OR_TEXT) {
+        return None;
+    }
+    match value {
+        Value::Null | Value::String(_) => None,
+        Value::Number(number) if fits(number, Some("int32")) => None,
+        Value::Number(number) => Some(format!("number {number}")),
+        other => Some(go_kind(other).to_owned()),
+    }
+}
+
+/// About the Go type of a place; the package is called as its version.
 fn go_type(shape: Shape<'_>) -> String {
     if let Some(name) = shape.name().filter(|_| shape.kind() == Some("object")) {
-        return format!("v1.{name}");
+        let version = shape.definition().and_then(|it| it.rsplit('.').nth(1));
+        return format!("{}.{name}", version.unwrap_or("v1"));
     }
     match (shape.kind(), shape.format()) {
+        (None, Some(NUMBER_OR_TEXT)) => "int32".to_owned(),
         (Some("boolean"), _) => "bool".to_owned(),
         (Some("integer"), format) => format.unwrap_or("int64").to_owned(),
         (Some("number"), _) => "float64".to_owned(),

@@ -6,18 +6,28 @@ use serde_json::Value;
 
 use crate::openapi::format;
 use crate::openapi::shape::Shape;
+use crate::openapi::value_error;
 
 /// The first field that has another type than its schema gives it.
-pub(super) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
+pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
     if !shape.is_known() || value.is_null() {
         return None;
     }
-    if let Value::String(text) = value
-        && shape.kind() == Some("string")
-    {
-        return format::error(shape, text);
+    if shape.name() == Some("Quantity") || shape.format() == Some("int-or-string") {
+        // These read themselves, from JSON.
+        return value_error(shape, value);
     }
     match (shape.kind(), value) {
+        (Some("string"), Value::String(text)) => {
+            let wrong = format::error(shape, text)?;
+            let bytes = shape.format() == Some("byte");
+            let prefix = if bytes {
+                "error decoding from json: "
+            } else {
+                ""
+            };
+            Some(format!("{prefix}{wrong}"))
+        }
         (Some("object"), Value::Object(fields)) => fields
             .iter()
             .find_map(|(key, it)| error(shape.field(key), it)),
@@ -33,23 +43,41 @@ pub(super) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
         (Some("array"), _) => {
             Some(format!("cannot restore slice from {}", go_kind(value)))
         }
-        (Some("string"), Value::Number(_)) if shape.format() == Some("int-or-string") => {
-            None
-        }
-        (None, _)
-        | (Some("boolean"), Value::Bool(_))
-        | (Some("integer" | "number"), Value::Number(_)) => None,
-        (Some(wanted), _) => {
-            let wanted = match (wanted, shape.format()) {
-                ("boolean", _) => "bool",
-                ("integer", Some(format)) => format,
-                ("integer", None) => "int64",
-                ("number", _) => "float64",
-                (other, _) => other,
-            };
-            Some(format!("cannot convert {} to {wanted}", go_type(value)))
-        }
+        (Some(wanted), _) => simple(wanted, shape.format(), value),
+        (None, _) => None,
     }
+}
+
+/// What is wrong with a value in the place of a simple one. Go converts numbers, and would make
+/// a letter of a whole one.
+fn simple(wanted: &str, format: Option<&str>, value: &Value) -> Option<String> {
+    let number = value.as_f64();
+    let wanted = match wanted {
+        "boolean" => "bool",
+        "integer" => format.unwrap_or("int64"),
+        "number" => "float64",
+        other => other,
+    };
+    let fits = match wanted {
+        "bool" => value.is_boolean(),
+        "float64" => number.is_some(),
+        "string" => value.is_string(),
+        _ => number.is_some_and(|it| it.fract() == 0.0),
+    };
+    let whole = value.as_i64().is_some();
+    if fits {
+        return None;
+    }
+    let converts = if wanted == "string" {
+        whole
+    } else {
+        number.is_some() && wanted != "bool"
+    };
+    Some(if converts {
+        format!("cannot convert {} to {wanted}", go_kind(value))
+    } else {
+        format!("unrecognized type: {wanted}")
+    })
 }
 
 /// The kind of a decoded value in Go's reflection.
@@ -62,14 +90,5 @@ fn go_kind(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "slice",
         Value::Object(_) => "map",
-    }
-}
-
-/// The type of a decoded value in Go.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-        _ => go_kind(value),
     }
 }

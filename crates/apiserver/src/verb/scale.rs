@@ -1,6 +1,6 @@
 //! A custom object's replica count as an `autoscaling/v1` Scale.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use fivespot_admission::FieldError;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,8 @@ use crate::call::Call;
 use crate::decode;
 use crate::kind::column;
 use crate::meta;
-use crate::patch::{Kind, patched, undecodable};
+use crate::openapi::definitions;
+use crate::patch::{Kind, patched, refused, type_error, undecodable};
 use crate::resource::{Resource, Scale, Subresource, Verb};
 use crate::route::Target;
 use crate::state::State;
@@ -27,22 +28,16 @@ pub(super) fn perform(
     verb: Verb,
 ) -> Result<Answer, Status> {
     let paths = paths(&target.resource).ok_or_else(Status::no_such_resource)?;
+    let sent = match verb {
+        Verb::Update => Some(sent(state, call, target)?),
+        _ => None,
+    };
     let old = read::existing(state, target)?;
     let old = state.shown(&target.resource, &old)?;
     let current = scale(&old, paths);
-    let wanted = match verb {
-        Verb::Update => {
-            let mut wanted = decode::object(call, "Scale")?.value;
-            update::check_place(target, &mut wanted)?;
-            wanted
-        }
-        Verb::Patch => {
-            // Applying to a Scale would have to record managers of paths that it maps.
-            let kind = patch::kind(call, target)?.unwrap_or(Kind::Merge);
-            let body = decode::value(call);
-            let body = body.map_err(|it| undecodable(kind, &it.why))?.value;
-            patched(kind, &target.resource, &current, &body)?
-        }
+    let wanted = match (verb, sent) {
+        (Verb::Update, Some(sent)) => sent,
+        (Verb::Patch, _) => changed(call, target, &current)?,
         _ => return Ok(Answer::new(200, Content::Plain(current))),
     };
     let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
@@ -68,12 +63,65 @@ pub(super) fn perform(
     Ok(answer)
 }
 
+/// What is served as a Scale, whatever it is the Scale of.
+static SCALE: LazyLock<Resource> = LazyLock::new(|| {
+    let mut scale = Resource::new("autoscaling", "v1", "Scale", "");
+    let schema = definitions::kind("autoscaling", "v1", "Scale");
+    scale.schema = schema.cloned().map(Arc::new);
+    scale
+});
+
+/// The Scale that a client sent.
+///
+/// # Errors
+/// 400 of one that cannot be read, or is about another object.
+fn sent(state: &State, call: &Call, target: &Target) -> Result<Value, Status> {
+    let mut sent = decode::object(call, "Scale")?.value;
+    let read = decode::check_kind(state, call, &SCALE, &mut sent);
+    read.map_err(|refused| {
+        if target.resource.custom {
+            // Kubernetes does not know there what the Scale of a custom object is called.
+            let why = "no kind is registered for the type v1.Scale in scheme \
+                 \"pkg/runtime/scheme.go:111\"";
+            Status::bad_request(why)
+        } else {
+            refused
+        }
+    })?;
+    update::check_place(target, &mut sent)?;
+    Ok(sent)
+}
+
+/// The Scale that a patch makes of the one there is.
+///
+/// # Errors
+/// As of a patch of a built-in kind; 500 for one that is applied to a custom object, which
+/// Kubernetes cannot do.
+fn changed(call: &Call, target: &Target, current: &Value) -> Result<Value, Status> {
+    let form = patch::kind(call, target)?;
+    let kind = form.unwrap_or(Kind::Merge);
+    let body = decode::value(call);
+    let body = body.map_err(|it| undecodable(kind, &it.why))?.value;
+    if form.is_none() {
+        apply::check_config(&SCALE, &body)?;
+        if target.resource.custom {
+            return Err(apply::unconvertible_scale(&body));
+        }
+    }
+    // Applying to a Scale would have to record managers of paths that it maps.
+    let mut wanted = patched(kind, &SCALE, current, &body)?;
+    if let Some(why) = type_error(kind, &SCALE, &mut wanted) {
+        return Err(refused(kind, &SCALE, (current, &body), &why));
+    }
+    update::check_place(target, &mut wanted)?;
+    Ok(wanted)
+}
+
 /// 422 of a Scale that wants less than nothing.
 fn negative(target: &Target, replicas: i64) -> Status {
-    let scale = Resource::new("autoscaling", "v1", "Scale", "");
     let why = "must be greater than or equal to 0";
     let error = FieldError::invalid("spec.replicas", replicas.into(), why);
-    invalid(&scale, &target.name, &[error])
+    invalid(&SCALE, &target.name, &[error])
 }
 
 /// The Scale of an object, if `target` is about that and not about the object itself.

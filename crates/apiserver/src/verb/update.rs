@@ -111,6 +111,14 @@ pub(super) fn finish(
     draft.commit(state, call, target)
 }
 
+/// 400 of an object without a name.
+pub(super) fn nameless(target: &Target) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+        target.name
+    ))
+}
+
 /// Checks that an object is the one that the path names.
 ///
 /// # Errors
@@ -118,11 +126,7 @@ pub(super) fn finish(
 pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
     let said = meta::name(object);
     if said.is_empty() {
-        return Err(Status::bad_request(format!(
-            "the name of the object ({} based on URL) was undeterminable: name must be \
-             provided",
-            target.name
-        )));
+        return Err(nameless(target));
     } else if said != target.name {
         return Err(Status::bad_request(format!(
             "the name of the object ({said}) does not match the name on the URL ({})",

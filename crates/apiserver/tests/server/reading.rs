@@ -97,7 +97,7 @@ async fn a_patch_whose_outcome_cannot_be_read_is_refused_with_what_it_would_be()
         (
             r#"{"immutable": {}}"#,
             "map[immutable:map[]]",
-            "cannot convert map[string]interface {} to bool",
+            "unrecognized type: bool",
         ),
     ];
     for (patch, quoted, why) in rows {
@@ -106,6 +106,77 @@ async fn a_patch_whose_outcome_cannot_be_read_is_refused_with_what_it_would_be()
             format!(" \"\" is invalid: patch: Invalid value: \"{quoted}\": {why}");
         assert_eq!(answer, expected);
     }
+}
+
+#[tokio::test]
+async fn a_number_has_to_be_one_of_the_type_of_its_field() {
+    let server = server();
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let rows = [
+        ("1.5", "1.5"),
+        ("2147483648", "2147483648"),
+        ("-2147483649", "-2147483649"),
+    ];
+    for (number, shown) in rows {
+        let body = format!(
+            r#"{{"metadata": {{"name": "a"}}, "spec": {{"minAvailable": {number}}}}}"#
+        );
+        assert_eq!(
+            answer(&server, "POST", budgets, ("application/json", &body)).await,
+            format!(
+                "PodDisruptionBudget in version \"v1\" cannot be handled as a \
+                 PodDisruptionBudget: json: cannot unmarshal number {shown} into Go struct field \
+                 PodDisruptionBudgetSpec.spec.minAvailable of type int32"
+            )
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_scale_is_read_before_its_object_is_looked_for() {
+    let server = server();
+    let path = "/apis/apps/v1/namespaces/default/deployments/none/scale";
+    let body = r#"{"metadata": {"name": "none", "labels": 5}}"#;
+    assert_eq!(
+        answer(&server, "PUT", path, ("application/json", body)).await,
+        "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal number into \
+         Go struct field ObjectMeta.metadata.labels of type map[string]string"
+    );
+}
+
+#[tokio::test]
+async fn an_apply_creates_what_has_a_name_and_no_object_for_its_status() {
+    let server = server();
+    let apply = "application/apply-patch+yaml";
+    let path = format!("{}?fieldManager=me", at("x"));
+    let map = r#"{"apiVersion": "v1", "kind": "ConfigMap"}"#;
+    assert_eq!(
+        answer(&server, "PATCH", &path, (apply, map)).await,
+        "the name of the object (x based on URL) was undeterminable: name must be provided"
+    );
+    let path = "/api/v1/nodes/none/status?fieldManager=me";
+    let node = r#"{"apiVersion": "v1", "kind": "Node", "spec": "odd"}"#;
+    assert_eq!(
+        answer(&server, "PATCH", path, (apply, node)).await,
+        "nodes \"none\" not found"
+    );
+}
+
+#[tokio::test]
+async fn a_patched_object_without_a_version_has_no_name() {
+    let server = server();
+    ask(&server, "POST", MAPS, map("x")).await;
+    let patch = r#"[{"op": "remove", "path": "/apiVersion"}]"#;
+    assert_eq!(
+        answer(
+            &server,
+            "PATCH",
+            &at("x"),
+            ("application/json-patch+json", patch)
+        )
+        .await,
+        "the name of the object (x based on URL) was undeterminable: name must be provided"
+    );
 }
 
 #[tokio::test]
