@@ -245,7 +245,6 @@ pub enum FinalizerRule {
 impl FinalizerRule {
     /// The finalizers of an object that do not say whose they are.
     pub(crate) fn errors(self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
         let applies = match self {
             Self::Any => false,
             Self::OnCreate => old.is_none(),
@@ -253,15 +252,24 @@ impl FinalizerRule {
         };
         let unqualified = meta::finalizers(object)
             .enumerate()
-            .filter(|(_, it)| applies && !it.contains('/') && !STANDARD.contains(it));
-        let why = "name is neither a standard finalizer name nor is it fully qualified";
+            .filter(|(_, it)| applies && !is_owned(it));
         unqualified
             .map(|(index, it)| {
                 let path = format!("metadata.finalizers[{index}]");
-                FieldError::invalid(path, it.into(), why)
+                FieldError::invalid(path, it.into(), UNOWNED_FINALIZER)
             })
             .collect()
     }
+}
+
+/// What is said of a finalizer that is not [owned](is_owned).
+const UNOWNED_FINALIZER: &str =
+    "name is neither a standard finalizer name nor is it fully qualified";
+
+/// Whether a finalizer is one of Kubernetes' own or has a domain.
+fn is_owned(finalizer: &str) -> bool {
+    finalizer.contains('/')
+        || ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer)
 }
 
 /// Every built-in kind.

@@ -4,7 +4,8 @@ use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, FinalizerRule, Write, column, text};
+use super::field::Field;
+use super::{BuiltinKind, FinalizerRule, Write, column, rule, text};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -112,9 +113,20 @@ fn controller_errors(controller: &str) -> Vec<FieldError> {
 fn parameter_errors(parameters: &Value) -> Vec<FieldError> {
     let path = "spec.parameters";
     let mut errors = Vec::new();
+    let of = Field {
+        path: path.to_owned(),
+        value: parameters,
+    };
+    let group = of.child("apiGroup");
+    if group.is_set() {
+        rule::dns_subdomain(&group, &mut errors);
+    }
     for field in ["kind", "name"] {
-        if text(parameters, field).is_empty() {
-            errors.push(FieldError::required(format!("{path}.{field}"), ""));
+        let field = of.child(field);
+        if field.text().is_empty() {
+            errors.push(field.required(""));
+        } else {
+            rule::text(&field, name::path_segment, &mut errors);
         }
     }
     let scope = text(parameters, "scope");
@@ -129,7 +141,8 @@ fn parameter_errors(parameters: &Value) -> Vec<FieldError> {
             let why = "`parameters.scope` is set to 'Cluster'";
             errors.push(FieldError::forbidden(at, why));
         }
-        "Namespace" | "Cluster" => {}
+        "Namespace" => rule::dns_label(&of.child("namespace"), &mut errors),
+        "Cluster" => {}
         _ => {
             let known = ["Cluster", "Namespace"];
             let at = format!("{path}.scope");

@@ -4,7 +4,7 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltinKind, Write, column};
+use super::{BuiltinKind, FinalizerRule, Write, column};
 use crate::resource::{Column, Resource};
 
 /// `leases` of `coordination.k8s.io/v1`.
@@ -26,6 +26,10 @@ impl BuiltinKind for Lease {
 
     /// The fields of coordinated leader election are behind a gate that is closed unless it is
     /// opened.
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Any
+    }
+
     fn default(&self, object: &mut Value) {
         if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
             spec.shift_remove("strategy");

@@ -1,16 +1,24 @@
 //! Namespaces. How they end is the namespace controller's.
 
+use fivespot_admission::FieldError;
 use fivespot_admission::object_meta::NameRule;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, FieldSelector, FinalizerRule, column};
+use super::field::{Errors, Field};
+use super::{
+    BuiltinKind, FieldSelector, FinalizerRule, UNOWNED_FINALIZER, Write, column,
+    is_owned, rule,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource, Verb};
 
 /// `namespaces` of `v1`.
 #[derive(Debug)]
 pub(super) struct Namespace;
+
+/// The finalizer that every namespace begins with.
+const OWN_FINALIZER: &str = "kubernetes";
 
 impl BuiltinKind for Namespace {
     fn resource(&self) -> Resource {
@@ -47,8 +55,14 @@ impl BuiltinKind for Namespace {
 
     fn prepare_create(&self, object: &mut Value) {
         let fields = meta::fields(object);
-        meta::field(fields, "spec")
-            .insert("finalizers".to_owned(), json!(["kubernetes"]));
+        let own = meta::field(fields, "spec")
+            .entry("finalizers")
+            .or_insert_with(|| json!([]));
+        if let Value::Array(finalizers) = own
+            && !finalizers.iter().any(|it| it == OWN_FINALIZER)
+        {
+            finalizers.push(OWN_FINALIZER.into());
+        }
         fields.insert("status".to_owned(), json!({"phase": "Active"}));
     }
 
@@ -63,6 +77,21 @@ impl BuiltinKind for Namespace {
                 spec.shift_remove("finalizers");
             }
         }
+    }
+
+    /// The finalizers of the spec. The paths of errors do not say which one it is, as in
+    /// Kubernetes.
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        let list = Field::of(write.object, "spec").child("finalizers");
+        let mut errors = Errors::new();
+        for finalizer in list.items() {
+            let finalizer = finalizer.at(list.path.clone());
+            rule::qualified_name(&finalizer, &mut errors);
+            if !is_owned(finalizer.text()) {
+                errors.push(finalizer.invalid(UNOWNED_FINALIZER));
+            }
+        }
+        errors
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -183,7 +183,7 @@ fn columns() -> Vec<Column> {
 }
 
 fn spec_errors(spec: &Value) -> Vec<FieldError> {
-    let mut errors = volume::mode_errors(spec, "");
+    let mut errors = volume::mode_errors(spec);
     let (path, capacity) = ("spec.capacity", &spec["capacity"]);
     if column::count(capacity) == 0 {
         errors.push(FieldError::required(path, ""));

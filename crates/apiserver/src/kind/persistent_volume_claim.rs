@@ -1,10 +1,13 @@
 //! PersistentVolumeClaims: stored and validated, with nobody who binds them.
 
-use fivespot_admission::{FieldError, Quantity, name};
+use fivespot_admission::{FieldError, Quantity};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{BuiltinKind, FinalizerRule, Write, column, resource_name, text, volume};
+use super::field::Field;
+use super::{
+    BuiltinKind, FinalizerRule, Write, column, pod_spec, resource_name, text, volume,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -82,7 +85,8 @@ impl BuiltinKind for PersistentVolumeClaim {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        let mut errors = spec_errors(&write.object["spec"]);
+        let mut errors = Vec::new();
+        pod_spec::claim_errors(&Field::of(write.object, "spec"), &mut errors);
         if let Some(old) = write.old {
             errors.extend(update_errors(write.object, old));
         }
@@ -120,31 +124,6 @@ impl BuiltinKind for PersistentVolumeClaim {
 
 fn requested(object: &Value) -> Option<Quantity> {
     resource_name::quantity(&object["spec"]["resources"]["requests"]["storage"])
-}
-
-fn spec_errors(spec: &Value) -> Vec<FieldError> {
-    let mut errors = volume::mode_errors(spec, "at least 1 access mode is required");
-    let path = "spec.resources[storage]";
-    match resource_name::quantity(&spec["resources"]["requests"]["storage"]) {
-        None => errors.push(FieldError::required(path, "")),
-        Some(amount) if amount.signum() <= 0 => {
-            let said = amount.to_string().into();
-            let why = "must be greater than zero";
-            errors.push(FieldError::invalid(path, said, why));
-        }
-        Some(_) => {}
-    }
-    for field in ["storageClassName", "volumeAttributesClassName"] {
-        let class = text(spec, field);
-        let wrong = name::dns_subdomain(class).into_iter();
-        errors.extend(
-            wrong
-                .filter(|_| !class.is_empty())
-                .map(|it| FieldError::invalid(format!("spec.{field}"), class.into(), it)),
-        );
-    }
-    errors.extend(volume::volume_mode_errors(spec));
-    errors
 }
 
 /// What an update may not change (`ValidatePersistentVolumeClaimUpdate`). Kubernetes shows the

@@ -27,7 +27,7 @@ impl BuiltinKind for RuntimeClass {
     }
 
     fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
+        FinalizerRule::Any
     }
 
     fn default(&self, object: &mut Value) {

@@ -1,5 +1,7 @@
 //! StatefulSets: validated and stored, with nobody who runs them.
 
+use std::collections::BTreeSet;
+
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -167,7 +169,8 @@ fn template(spec: &Field<'_>, errors: &mut Errors) {
     }
     let claims = spec.child("volumeClaimTemplates");
     let named = claims.items().map(|it| it.child("metadata.name").text());
-    let named: Vec<&str> = named.collect();
+    // Two of one name make one volume.
+    let named: BTreeSet<&str> = named.collect();
     if !named.is_empty() {
         let own = pod.get("volumes").and_then(Value::as_array).cloned();
         let own = own.into_iter().flatten();

@@ -35,14 +35,14 @@ pub(super) fn storage(list: &Value) -> Value {
 }
 
 /// What is wrong with the access modes of a spec.
-pub(super) fn mode_errors(spec: &Value, missing: &str) -> Vec<FieldError> {
+pub(super) fn mode_errors(spec: &Value) -> Vec<FieldError> {
     let path = "spec.accessModes";
     let modes: Vec<&str> = items(spec, "accessModes")
         .filter_map(|(_, it)| it.as_str())
         .collect();
     let mut errors = Vec::new();
     if modes.is_empty() {
-        errors.push(FieldError::required(path, missing));
+        errors.push(FieldError::required(path, ""));
     }
     let mut known = MODES.map(|(mode, _)| mode);
     known.sort_unstable();

@@ -187,6 +187,35 @@ fn rule_errors(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
     errors.extend(one_of(rule, path, "scope", &scopes));
 }
 
+/// The path at which a service answers: DNS names between slashes.
+fn path_errors(said: &str, path: &str, errors: &mut Vec<FieldError>) {
+    if matches!(said, "" | "/") {
+        return;
+    }
+    let mut refuse =
+        |why: String| errors.push(FieldError::invalid(path, said.into(), why));
+    if said == "//" {
+        refuse("segment[0] may not be empty".to_owned());
+        return;
+    }
+    if !said.starts_with('/') {
+        refuse("must start with a '/'".to_owned());
+    }
+    // Kubernetes leaves out the first byte, whatever it is.
+    let first = said.chars().next().map_or(0, char::len_utf8);
+    let steps = said.get(first..).unwrap_or_default();
+    let steps = steps.strip_suffix('/').unwrap_or(steps);
+    for (at, step) in steps.split('/').enumerate() {
+        if step.is_empty() {
+            refuse(format!("segment[{at}] may not be empty"));
+            continue;
+        }
+        for wrong in name::dns_subdomain(step) {
+            refuse(format!("segment[{at}]: {wrong}"));
+        }
+    }
+}
+
 fn client_errors(client: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let (url, service) = (client["url"].as_str(), &client["service"]);
     match (url, service.is_object()) {
@@ -204,6 +233,11 @@ fn client_errors(client: &Value, path: &str, errors: &mut Vec<FieldError>) {
                 let at = format!("{path}.service.port");
                 errors.push(FieldError::invalid(at, port.into(), why));
             }
+            path_errors(
+                text(service, "path"),
+                &format!("{path}.service.path"),
+                errors,
+            );
         }
         _ => {
             let why = "exactly one of url or service is required";

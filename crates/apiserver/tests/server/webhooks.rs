@@ -146,7 +146,7 @@ async fn a_failure_is_the_answer_unless_it_is_ignored() {
     client.patch(&path, ignore).await.unwrap();
     client.create(MAPS, map("x")).await.unwrap();
     client.delete(&path, &Delete::default()).await.unwrap();
-    let gone = json!({"service": {"name": "none", "namespace": "tools", "path": "v"}});
+    let gone = json!({"service": {"name": "none", "namespace": "tools", "path": "/v"}});
     validating(&client, vec![webhook("v", gone, json!({}))]).await;
     let refused = client.create(MAPS, map("y")).await.unwrap_err();
     assert_eq!(

@@ -332,12 +332,20 @@ fn limits(resource: &Resource) -> Option<Sample> {
             json!({"scheduling": {"nodeSelector": {"a b": "c"}}}),
             "scheduling.nodeSelector",
         ),
-        "IngressClass" => {
-            Sample::of(json!({"spec": {"controller": "example.com/ingress",
-            "parameters": {"kind": "K", "name": "n"}}}))
-            .fills("/spec/parameters/scope", json!("Cluster"))
-            .refuses(json!({"spec": {"controller": "none"}}), "spec.controller")
-        }
+        "IngressClass" => Sample::of(
+            json!({"spec": {"controller": "example.com/ingress",
+            "parameters": {"kind": "K", "name": "n"}}}),
+        )
+        .fills("/spec/parameters/scope", json!("Cluster"))
+        .refuses(json!({"spec": {"controller": "none"}}), "spec.controller")
+        .refuses(
+            json!({"spec": {"parameters": {"apiGroup": "-a"}}}),
+            "spec.parameters.apiGroup",
+        )
+        .refuses(
+            json!({"spec": {"parameters": {"scope": "Namespace", "namespace": "a.b"}}}),
+            "spec.parameters.namespace",
+        ),
         _ => return None,
     })
 }
@@ -395,6 +403,14 @@ fn volumes(resource: &Resource) -> Option<Sample> {
         .fills("/spec/volumeMode", json!("Filesystem"))
         .fills("/status/phase", json!("Pending"))
         .refuses(
+            json!({"spec": {"selector": {"matchLabels": {"a": "/"}}}}),
+            "spec.selector.matchLabels",
+        )
+        .refuses(
+            json!({"spec": {"dataSource": {"kind": "Secret", "name": "s"}}}),
+            "spec.dataSource",
+        )
+        .refuses(
             json!({"spec": {"resources": null}}),
             "spec.resources[storage]",
         ),
@@ -408,6 +424,10 @@ fn extension(resource: &Resource) -> Option<Sample> {
     let hooks = json!([{"name": "hook.example.com", "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"url": "https://example.com/hook"}}]);
+    let misplaced = json!({"name": "hook.example.com", "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "s", "namespace": "n", "path": "p"}}});
+    let path = "webhooks[0].clientConfig.service.path";
     Some(match resource.kind.as_str() {
         "ValidatingAdmissionPolicy" => {
             Sample::of(json!({"spec": {"matchConstraints": constraints,
@@ -432,6 +452,7 @@ fn extension(resource: &Resource) -> Option<Sample> {
             Sample::of(json!({"webhooks": hooks}))
                 .fills("/webhooks/0/timeoutSeconds", json!(10))
                 .refuses(json!({"webhooks": [{"name": "x"}]}), "webhooks[0].name")
+                .refuses(json!({"webhooks": [misplaced]}), path)
         }
         "CustomResourceDefinition" => Sample::of(json!({
             "metadata": {"name": "things.example.com"},

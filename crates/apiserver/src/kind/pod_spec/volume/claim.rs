@@ -46,6 +46,29 @@ pub(in crate::kind) fn errors(spec: &Field<'_>, errors: &mut Errors) {
     }
     let known = ["Block", "Filesystem"];
     rule::one_of_if_set(&spec.child("volumeMode"), &known, errors);
+    for name in ["dataSource", "dataSourceRef"] {
+        let source = spec.child(name);
+        if source.is_set() {
+            data_source(&source, errors);
+        }
+    }
+}
+
+/// What a volume is filled from: another claim, or an object of a group.
+fn data_source(source: &Field<'_>, errors: &mut Errors) {
+    for name in ["name", "kind"] {
+        let field = source.child(name);
+        if field.text().is_empty() {
+            errors.push(field.required(""));
+        }
+    }
+    let (group, kind) = (source.child("apiGroup"), source.child("kind").text());
+    if group.text().is_empty() && kind != "PersistentVolumeClaim" {
+        let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        let path = source.path.clone();
+        errors.push(FieldError::invalid(path, kind.into(), why));
+    }
+    rule::text_if_set(&group, name::dns_subdomain, errors);
 }
 
 fn storage(spec: &Field<'_>, errors: &mut Errors) {
