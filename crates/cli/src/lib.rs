@@ -13,6 +13,7 @@ mod cel;
 mod check;
 mod cluster;
 mod completion;
+mod conformance;
 mod controller;
 mod convert;
 mod dashboard;
@@ -73,6 +74,7 @@ enum Command {
     Explain(explain::Args),
     Status(status::Args),
     Check(check::Args),
+    Conformance(conformance::Args),
     Dashboard(dashboard::Args),
     Report(report::Args),
     Run(overriding::RunArgs),
@@ -148,6 +150,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(&args, out),
         Command::Status(args) => status::run(&args, out),
         Command::Check(args) => check::run(&args, out),
+        Command::Conformance(args) => conformance::run(&args, out),
         Command::Dashboard(args) => dashboard::run(&args, out),
         Command::Report(args) => report::run(&args, out),
         Command::Run(args) => overriding::run(&args, out),

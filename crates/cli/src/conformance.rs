@@ -1,0 +1,268 @@
+//! `5spot conformance`: does a provider keep what 5-Spot relies on?
+
+mod play;
+mod promise;
+mod report;
+mod seen;
+mod setup;
+mod site;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use jiff::SignedDuration;
+use kube::Client;
+
+use crate::cluster::{self, Access};
+use crate::document;
+use crate::signals::Signals;
+use crate::{Failure, Format, Outcome};
+use play::Player;
+use promise::{Need, PROMISES, Promise};
+use report::{Played, Report, Subjects};
+use setup::{Ground, Place};
+use site::{Provided, Site, Subject};
+
+/// Check whether the providers of bootstrap and infrastructure keep what 5-Spot relies on
+///
+/// Creates ScheduledMachines in the cluster of the kubeconfig, one after the other, lets each one's
+/// machine join and leave, and prints per promise whether it was kept, broken (and what was seen), or
+/// not played (and why). 5-Spot must run in that cluster. It creates real machines from the given
+/// objects, and removes them.
+///
+/// With --setup everything takes place in a namespace of its own, which is deleted afterwards. With
+/// --cluster it takes place in the namespace of that Cluster. Either way, the run also creates a
+/// namespace in the workload cluster for its pods, and deletes it afterwards.
+///
+/// Progress is printed on standard error. Ctrl-C ends it and removes what it has created.
+///
+/// Exit codes: 0 every promise that was played is kept, 1 one is broken or something was left behind,
+/// 2 error (wrong files, no access, no promise could be played).
+#[derive(Debug, clap::Args)]
+#[command(
+    group = clap::ArgGroup::new("where").required(true),
+    after_help = "Examples:
+  5spot conformance --infrastructure host.yaml --bootstrap worker.yaml --cluster edge -n team-a
+  5spot conformance --infrastructure host.yaml --bootstrap worker.yaml --setup cluster.yaml -o json
+  5spot conformance --infrastructure host.yaml --bootstrap worker.yaml --cluster edge --only opens"
+)]
+pub(crate) struct Args {
+    /// File with the infrastructure object: apiVersion, kind and spec
+    #[arg(long, value_name = "FILE")]
+    infrastructure: PathBuf,
+    /// File with the bootstrap object: apiVersion, kind and spec
+    #[arg(long, value_name = "FILE")]
+    bootstrap: PathBuf,
+    /// Name of the Cluster that the machines join, in the namespace of -n
+    #[arg(long, value_name = "NAME", group = "where")]
+    cluster: Option<String>,
+    /// File with a Cluster and what it needs (control plane, Secrets), to be created in a namespace
+    /// of its own
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "where",
+        conflicts_with = "namespace"
+    )]
+    setup: Option<PathBuf>,
+    /// File with an infrastructure object whose host never joins, for never-comes-up
+    #[arg(long, value_name = "FILE")]
+    unreachable: Option<PathBuf>,
+    /// Command that restarts the provider and waits until it has restarted, for provider-restarted;
+    /// run by sh
+    #[arg(long, value_name = "COMMAND")]
+    restart_command: Option<String>,
+    /// Play only this promise (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(promise::names()))]
+    only: Vec<String>,
+    /// How long one step may take, such as provisioning a host
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    timeout: fivespot_schedule::Duration,
+    /// Kubernetes version of the machines, for bootstrap providers that need one (kubeadm)
+    #[arg(long, value_name = "VERSION")]
+    machine_version: Option<String>,
+    /// Image of the pods that are put on the Nodes; it must run until it is ended
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value = "registry.k8s.io/pause:3.10"
+    )]
+    pod_image: String,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    access: Access,
+}
+
+impl Args {
+    fn timeout(&self) -> Duration {
+        SignedDuration::from(self.timeout).unsigned_abs()
+    }
+
+    /// The promises that are asked for, in their order.
+    fn promises(&self) -> impl Iterator<Item = &'static Promise> {
+        PROMISES.iter().filter(|promise| {
+            self.only.is_empty() || self.only.iter().any(|it| it == promise.name)
+        })
+    }
+
+    /// Whether what a promise needs is given.
+    fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Unreachable => self.unreachable.is_some(),
+            Need::Restart => self.restart_command.is_some(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    cluster::block_on(async {
+        let mut signals = Signals::listen()?;
+        let given = Given::read(args).await?;
+        let ground = Ground::create(given.client.clone(), &given.place).await?;
+        let site = tokio::select! {
+            site = given.open(&ground, args) => site,
+            () = signals.received() => Err(Failure::new("waiting for the Cluster", "interrupted")),
+        };
+        let site = match site {
+            Ok(site) => site,
+            Err(failure) => {
+                // The failure is worth more than what cannot be deleted after it.
+                let _ = ground.delete(args.timeout()).await;
+                return Err(failure);
+            }
+        };
+        let mut report = Report::new(given.subjects.clone());
+        tokio::select! {
+            () = play(&given, &site, args, &mut report.played) => {}
+            () = signals.received() => report.interrupted = true,
+        }
+        report.left = close(&site, &ground, args.timeout()).await.err();
+        report.print(args.output, out)?;
+        Ok(report.outcome())
+    })
+}
+
+/// What the command line names, as the cluster has it.
+struct Given {
+    client: Client,
+    place: Place,
+    subjects: Subjects,
+    bootstrap: Provided,
+    infrastructure: Provided,
+    unreachable: Option<Provided>,
+    machine: kube::core::ApiResource,
+}
+
+impl Given {
+    async fn read(args: &Args) -> Result<Self, Failure> {
+        let file = |path: &Path| document::read(&[path.to_owned()]);
+        let (bootstrap, infrastructure) =
+            (file(&args.bootstrap)?, file(&args.infrastructure)?);
+        let unreachable = args.unreachable.as_deref().map(file).transpose()?;
+        let config = args.access.config().await?;
+        let address = args.access.address(&config);
+        let place = match (&args.setup, &args.cluster) {
+            (Some(setup), _) => Place::own(file(setup)?)?,
+            (None, cluster) => Place::Existing {
+                namespace: config.default_namespace.clone(),
+                cluster: cluster.clone().unwrap_or_default(),
+            },
+        };
+        let client = Client::try_from(config).map_err(cluster::no_client)?;
+        let version = client.apiserver_version().await;
+        let version = version.map_err(|error| cluster::unreachable(&address, &error))?;
+        let title = |documents: &[document::Document]| {
+            let of = |it: &document::Document| {
+                format!("{} {}", it.text("/apiVersion"), it.text("/kind"))
+            };
+            documents.first().map(of).unwrap_or_default()
+        };
+        Ok(Self {
+            subjects: Subjects {
+                kubernetes: version.git_version,
+                bootstrap: title(&bootstrap),
+                infrastructure: title(&infrastructure),
+            },
+            machine: setup::machines(&client).await?,
+            bootstrap: setup::provided(&client, &bootstrap).await?,
+            infrastructure: setup::provided(&client, &infrastructure).await?,
+            unreachable: match &unreachable {
+                Some(object) => Some(setup::provided(&client, object).await?),
+                None => None,
+            },
+            client,
+            place,
+        })
+    }
+
+    /// Waits for the Cluster, and says where everything takes place.
+    async fn open(&self, ground: &Ground, args: &Args) -> Result<Site, Failure> {
+        let cluster = self.place.cluster().to_owned();
+        let (workload, id) = setup::workload(ground, &cluster, args.timeout()).await?;
+        Ok(Site {
+            management: self.client.clone(),
+            workload,
+            namespace: ground.namespace.clone(),
+            cluster,
+            id,
+            bootstrap: self.bootstrap.clone(),
+            machine: self.machine.clone(),
+            version: args.machine_version.clone(),
+            image: args.pod_image.clone(),
+        })
+    }
+}
+
+/// Plays every promise that is asked for, one after the other: the host of an infrastructure object
+/// may be the only one. After one whose machine did not go, none is played.
+async fn play(given: &Given, site: &Site, args: &Args, played: &mut Vec<Played>) {
+    let player = Player {
+        site,
+        timeout: args.timeout(),
+        restart: args.restart_command.as_deref(),
+    };
+    let mut obstacle = None;
+    for promise in args.promises() {
+        let missing = promise.needs.filter(|need| !args.has(*need));
+        let why = obstacle.clone().or(missing.map(|it| it.flag().to_owned()));
+        if let Some(why) = why {
+            played.push(Played::not_played(promise, why));
+            continue;
+        }
+        let infrastructure = match (promise.needs, &given.unreachable) {
+            (Some(Need::Unreachable), Some(unreachable)) => unreachable,
+            _ => &given.infrastructure,
+        };
+        let subject = Subject::new(promise, &site.id, infrastructure.clone());
+        let one = player.play(promise, subject).await;
+        if one.left.is_some() {
+            let why = format!("the machine of {} is still there", promise.name);
+            obstacle = Some(why);
+        }
+        played.push(one);
+    }
+}
+
+/// Removes everything that the run has created.
+///
+/// # Errors
+/// What is left.
+async fn close(site: &Site, ground: &Ground, timeout: Duration) -> Result<(), String> {
+    let gone = setup::until(timeout, async || matches!(site.delete_all().await, Ok(0)));
+    let gone = gone.await.map_err(|()| {
+        let namespace = &site.namespace;
+        format!(
+            "ScheduledMachines of namespace {namespace}, which are still being deleted"
+        )
+    });
+    let pods = site.delete_pods().await;
+    gone?;
+    ground.delete(timeout).await?;
+    pods
+}

@@ -1,0 +1,396 @@
+//! The promises: what is done with a machine, and what must be seen of it.
+
+use std::fmt;
+
+/// One promise: what a provider keeps or breaks.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    /// By which `--only` selects it.
+    pub(crate) name: &'static str,
+    /// What the provider does, as a sentence without a period.
+    pub(crate) meaning: &'static str,
+    /// What has to be given for it on the command line.
+    pub(crate) needs: Option<Need>,
+    /// What must not be seen at any time after the pod was added.
+    pub(crate) never: Option<Breach>,
+    /// What is done and awaited, in order.
+    pub(crate) steps: &'static [&'static [Step]],
+}
+
+/// What not everybody can give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// An infrastructure object whose host never joins.
+    Unreachable,
+    /// A command that restarts the provider.
+    Restart,
+}
+
+impl Need {
+    /// How it is given.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Self::Unreachable => {
+                "give an infrastructure object whose host never joins with --unreachable"
+            }
+            Self::Restart => {
+                "give a command that restarts the provider with --restart-command"
+            }
+        }
+    }
+}
+
+/// One step of a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Create the ScheduledMachine, wanted at all times.
+    Create(Limits),
+    /// Put a pod on the Node.
+    AddPod {
+        /// Whether a PodDisruptionBudget forbids to evict it.
+        is_held: bool,
+    },
+    /// Change something.
+    Do(Change),
+    /// It is seen within the timeout; otherwise the promise is broken.
+    Await(Fact),
+    /// It is seen within the timeout; otherwise the promise cannot be played.
+    Require(Fact),
+}
+
+/// The durations of a ScheduledMachine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// `gracefulShutdownTimeout` and `nodeDrainTimeout`.
+    pub(crate) drain: &'static str,
+    /// `provisioning.timeout`.
+    pub(crate) provisioning: &'static str,
+}
+
+impl Limits {
+    const fn drain(drain: &'static str) -> Self {
+        Self {
+            drain,
+            provisioning: LONG,
+        }
+    }
+}
+
+/// A change that a user makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Create a ScheduleOverride of mode Stop.
+    Stop,
+    /// Delete it.
+    Resume,
+    /// Set the kill switch.
+    Kill,
+    /// Set `schedule.enabled` to false.
+    Disable,
+    /// Delete the ScheduledMachine.
+    Delete,
+    /// Restart the provider.
+    Restart,
+}
+
+/// What a machine consists of, and what is on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    ScheduledMachine,
+    Bootstrap,
+    Infrastructure,
+    Machine,
+    Node,
+    Pod,
+}
+
+/// What can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fact {
+    /// There is such an object.
+    Exists(Part),
+    /// There is none.
+    Gone(Part),
+    /// The Machine names the Secret with its bootstrap data.
+    BootstrapData,
+    /// Machine and Node have the same providerID.
+    ProviderId,
+    /// The Node is Ready.
+    NodeReady,
+    /// The Node is not cordoned.
+    Schedulable,
+    /// The pod is Ready.
+    PodReady,
+    /// The phase of the ScheduledMachine.
+    Phase(&'static str),
+    /// The ScheduledMachine is Stalled for this reason.
+    Stalled(&'static str),
+}
+
+/// What must not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Breach {
+    /// The Machine has gone, and a pod that could be evicted is still there.
+    MachineBeforePod,
+    /// Another Machine has taken the place of the first one.
+    MachineReplaced,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::ScheduledMachine => "ScheduledMachine",
+            Self::Bootstrap => "bootstrap object",
+            Self::Infrastructure => "infrastructure object",
+            Self::Machine => "Machine",
+            Self::Node => "Node",
+            Self::Pod => "pod",
+        })
+    }
+}
+
+/// After `waiting until`.
+impl fmt::Display for Fact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists(part) => write!(formatter, "the {part} exists"),
+            Self::Gone(part) => write!(formatter, "the {part} is gone"),
+            Self::BootstrapData => formatter.write_str("the bootstrap data exist"),
+            Self::ProviderId => {
+                formatter.write_str("Machine and Node have the same providerID")
+            }
+            Self::NodeReady => formatter.write_str("the Node is Ready"),
+            Self::Schedulable => formatter.write_str("the Node is schedulable"),
+            Self::PodReady => formatter.write_str("the pod is Ready"),
+            Self::Phase(phase) => write!(formatter, "the phase is {phase}"),
+            Self::Stalled(reason) => write!(formatter, "Stalled is True ({reason})"),
+        }
+    }
+}
+
+/// Long enough for a drain that nothing holds up.
+const USUAL: &str = "5m";
+/// What a drain is cut off after where a test waits for that.
+const SHORT: &str = "30s";
+/// Longer than a test waits.
+const LONG: &str = "12h";
+
+const CREATE: &[Step] = &[Step::Create(Limits::drain(USUAL))];
+const CREATE_SHORT: &[Step] = &[Step::Create(Limits::drain(SHORT))];
+const CREATE_LONG: &[Step] = &[Step::Create(Limits::drain(LONG))];
+/// With the shortest provisioning.timeout that there is.
+const CREATE_IMPATIENT: &[Step] = &[Step::Create(Limits {
+    drain: USUAL,
+    provisioning: "1m",
+})];
+const ACTIVE: &[Step] = &[
+    Step::Await(Fact::NodeReady),
+    Step::Await(Fact::Phase("Active")),
+];
+const HELD_POD: &[Step] = &[
+    Step::AddPod { is_held: true },
+    Step::Require(Fact::PodReady),
+];
+/// The Machine goes after what it refers to, so that what holds it up is named.
+const ALL_GONE: &[Step] = &[
+    Step::Await(Fact::Gone(Part::Infrastructure)),
+    Step::Await(Fact::Gone(Part::Bootstrap)),
+    Step::Await(Fact::Gone(Part::Machine)),
+    Step::Await(Fact::Gone(Part::Node)),
+];
+const DELETE: &[Step] = &[Step::Do(Change::Delete)];
+const DELETED: &[Step] = &[Step::Await(Fact::Gone(Part::ScheduledMachine))];
+const STOP: &[Step] = &[Step::Do(Change::Stop)];
+const LEAVING: &[Step] = &[Step::Await(Fact::Phase("ShuttingDown"))];
+const INACTIVE: &[Step] = &[Step::Await(Fact::Phase("Inactive"))];
+const RESTART: &[Step] = &[Step::Do(Change::Restart)];
+
+/// Every promise, in the order in which they are played.
+pub(crate) const PROMISES: &[Promise] = &[
+    Promise {
+        name: "opens",
+        meaning: "a host joins: bootstrap data, a providerID that Machine and Node share, and a \
+                  Ready Node",
+        needs: None,
+        never: None,
+        steps: &[
+            CREATE,
+            &[
+                Step::Await(Fact::Exists(Part::Bootstrap)),
+                Step::Await(Fact::Exists(Part::Infrastructure)),
+                Step::Await(Fact::Exists(Part::Machine)),
+                Step::Await(Fact::BootstrapData),
+                Step::Await(Fact::Exists(Part::Node)),
+                Step::Await(Fact::ProviderId),
+            ],
+            ACTIVE,
+        ],
+    },
+    Promise {
+        name: "closes",
+        meaning: "a host stays until its pods are evicted, and leaves no object and no Node",
+        needs: None,
+        never: Some(Breach::MachineBeforePod),
+        steps: &[
+            CREATE,
+            ACTIVE,
+            &[
+                Step::AddPod { is_held: false },
+                Step::Require(Fact::Exists(Part::Pod)),
+            ],
+            STOP,
+            &[Step::Await(Fact::Gone(Part::Pod))],
+            ALL_GONE,
+            INACTIVE,
+            DELETE,
+            DELETED,
+        ],
+    },
+    Promise {
+        name: "reopens",
+        meaning: "the same host joins again after it has left",
+        needs: None,
+        never: None,
+        steps: &[
+            CREATE,
+            ACTIVE,
+            STOP,
+            ALL_GONE,
+            INACTIVE,
+            &[Step::Do(Change::Resume)],
+            &[Step::Await(Fact::Exists(Part::Machine))],
+            ACTIVE,
+        ],
+    },
+    Promise {
+        name: "drain-deadline",
+        meaning: "a host leaves at the deadline though a pod may not be evicted",
+        needs: None,
+        never: None,
+        steps: &[CREATE_SHORT, ACTIVE, HELD_POD, STOP, ALL_GONE, INACTIVE],
+    },
+    Promise {
+        name: "cancelled-close",
+        meaning: "a close that is cancelled leaves the same Machine, its Node schedulable again",
+        needs: None,
+        never: Some(Breach::MachineReplaced),
+        steps: &[
+            CREATE_LONG,
+            ACTIVE,
+            HELD_POD,
+            STOP,
+            LEAVING,
+            &[Step::Do(Change::Resume)],
+            ACTIVE,
+            &[Step::Await(Fact::Schedulable)],
+        ],
+    },
+    Promise {
+        name: "kill-switch",
+        meaning: "the kill switch removes a host at once, pods or not",
+        needs: None,
+        never: None,
+        steps: &[
+            CREATE_LONG,
+            ACTIVE,
+            HELD_POD,
+            &[Step::Do(Change::Kill)],
+            ALL_GONE,
+            &[Step::Await(Fact::Phase("Terminated"))],
+            DELETE,
+            DELETED,
+        ],
+    },
+    Promise {
+        name: "delete-while-pending",
+        meaning: "a host that is being provisioned goes when the ScheduledMachine is deleted",
+        needs: None,
+        never: None,
+        steps: &[
+            CREATE,
+            &[Step::Await(Fact::Exists(Part::Infrastructure))],
+            DELETE,
+            ALL_GONE,
+            DELETED,
+        ],
+    },
+    Promise {
+        name: "delete-while-active",
+        meaning: "a host that serves goes when the ScheduledMachine is deleted",
+        needs: None,
+        never: None,
+        steps: &[CREATE, ACTIVE, DELETE, ALL_GONE, DELETED],
+    },
+    Promise {
+        name: "delete-while-shutting-down",
+        meaning: "a host that is being drained goes when the ScheduledMachine is deleted",
+        needs: None,
+        never: None,
+        steps: &[
+            CREATE_SHORT,
+            ACTIVE,
+            HELD_POD,
+            STOP,
+            LEAVING,
+            DELETE,
+            ALL_GONE,
+            DELETED,
+        ],
+    },
+    Promise {
+        name: "delete-while-disabled",
+        meaning: "a host that is kept by `enabled: false` goes when the ScheduledMachine is \
+                  deleted",
+        needs: None,
+        never: None,
+        steps: &[
+            CREATE,
+            ACTIVE,
+            &[
+                Step::Do(Change::Disable),
+                Step::Await(Fact::Phase("Disabled")),
+                Step::Await(Fact::NodeReady),
+            ],
+            DELETE,
+            ALL_GONE,
+            DELETED,
+        ],
+    },
+    Promise {
+        name: "provider-restarted",
+        meaning: "a restart of the provider is no obstacle, neither while a host joins nor while \
+                  it leaves",
+        needs: Some(Need::Restart),
+        never: None,
+        steps: &[
+            CREATE,
+            &[Step::Await(Fact::Exists(Part::Infrastructure))],
+            RESTART,
+            ACTIVE,
+            STOP,
+            RESTART,
+            ALL_GONE,
+            INACTIVE,
+        ],
+    },
+    // The last: whatever it leaves behind holds up no other.
+    Promise {
+        name: "never-comes-up",
+        meaning: "a host that never joins is reported after provisioning.timeout, and its objects \
+                  can be deleted",
+        needs: Some(Need::Unreachable),
+        never: None,
+        steps: &[
+            CREATE_IMPATIENT,
+            &[Step::Await(Fact::Stalled("ProvisioningTimeout"))],
+            DELETE,
+            ALL_GONE,
+            DELETED,
+        ],
+    },
+];
+
+/// Their names.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    PROMISES.iter().map(|it| it.name)
+}

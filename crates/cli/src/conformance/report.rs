@@ -1,0 +1,176 @@
+//! What a run came to, as text and as data.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::promise::Promise;
+use crate::{Failure, Format, Outcome, output, plain};
+
+/// What a promise came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Everything was seen in time.
+    Kept,
+    /// What was seen instead.
+    Broken(String),
+    /// Why it was not played, or not to its end.
+    NotPlayed(String),
+}
+
+/// A promise and what it came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Played {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) verdict: Verdict,
+    /// How long it took, in seconds.
+    pub(crate) seconds: u64,
+    /// What is left of its machine, if anything is.
+    pub(crate) left: Option<String>,
+}
+
+/// What the promises were played with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Subjects {
+    /// The version of the management cluster.
+    pub(crate) kubernetes: String,
+    /// `apiVersion` and kind, with a blank between them.
+    pub(crate) bootstrap: String,
+    /// The same.
+    pub(crate) infrastructure: String,
+}
+
+impl Played {
+    /// A promise that was not played, and why.
+    pub(crate) fn not_played(promise: &Promise, why: String) -> Self {
+        Self {
+            name: promise.name,
+            meaning: promise.meaning,
+            verdict: Verdict::NotPlayed(why),
+            seconds: 0,
+            left: None,
+        }
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) subjects: Subjects,
+    pub(crate) played: Vec<Played>,
+    /// Whether it was ended by a signal.
+    pub(crate) interrupted: bool,
+    /// What could not be deleted.
+    pub(crate) left: Option<String>,
+}
+
+impl Report {
+    pub(crate) fn new(subjects: Subjects) -> Self {
+        Self {
+            subjects,
+            played: Vec::new(),
+            interrupted: false,
+            left: None,
+        }
+    }
+
+    /// Yes where at least one promise was played and none is broken, no where one is broken or
+    /// something is left behind, and unanswered where none was
+    /// played or the run was interrupted.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let has = |wanted: fn(&Verdict) -> bool| {
+            self.played.iter().any(|it| wanted(&it.verdict))
+        };
+        if has(|it| matches!(it, Verdict::Broken(_))) || self.left.is_some() {
+            Outcome::No
+        } else if has(|it| *it == Verdict::Kept) && !self.interrupted {
+            Outcome::Yes
+        } else {
+            Outcome::Unanswered
+        }
+    }
+
+    pub(crate) fn print(
+        &self,
+        format: Format,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        match format {
+            Format::Text => self.text(out),
+            Format::Json => output::json(out, &self.data()),
+            Format::Yaml => output::yaml(out, &self.data()),
+        }
+    }
+
+    fn text(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let Subjects {
+            kubernetes,
+            bootstrap,
+            infrastructure,
+        } = &self.subjects;
+        writeln!(out, "infrastructure  {infrastructure}")?;
+        writeln!(out, "bootstrap       {bootstrap}")?;
+        writeln!(out, "kubernetes      {kubernetes}\n")?;
+        for it in &self.played {
+            let (verdict, detail) = match &it.verdict {
+                Verdict::Kept => ("kept", it.meaning.to_owned()),
+                Verdict::Broken(why) => ("broken", why.clone()),
+                Verdict::NotPlayed(why) => ("not played", why.clone()),
+            };
+            let detail = plain::line(&detail);
+            writeln!(out, "{verdict:<10}  {:<26}  {detail}", it.name)?;
+        }
+        if let Some(left) = &self.left {
+            writeln!(out, "left behind: {}", plain::line(left))?;
+        }
+        if self.interrupted {
+            writeln!(out, "interrupted")?;
+        }
+        let [kept, broken, not_played] = self.counts();
+        writeln!(
+            out,
+            "\n{kept} kept, {broken} broken, {not_played} not played"
+        )?;
+        Ok(())
+    }
+
+    /// How many are kept, broken and not played.
+    fn counts(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for it in &self.played {
+            match it.verdict {
+                Verdict::Kept => counts[0] += 1,
+                Verdict::Broken(_) => counts[1] += 1,
+                Verdict::NotPlayed(_) => counts[2] += 1,
+            }
+        }
+        counts
+    }
+
+    fn data(&self) -> Value {
+        let [kept, broken, not_played] = self.counts();
+        let items: Vec<Value> = self
+            .played
+            .iter()
+            .map(|it| {
+                let (result, detail) = match &it.verdict {
+                    Verdict::Kept => ("Kept", ""),
+                    Verdict::Broken(why) => ("Broken", why.as_str()),
+                    Verdict::NotPlayed(why) => ("NotPlayed", why.as_str()),
+                };
+                json!({
+                    "name": it.name, "meaning": it.meaning, "result": result,
+                    "message": detail, "seconds": it.seconds,
+                })
+            })
+            .collect();
+        json!({
+            "kubernetes": self.subjects.kubernetes,
+            "bootstrap": self.subjects.bootstrap,
+            "infrastructure": self.subjects.infrastructure,
+            "items": items, "leftBehind": self.left, "interrupted": self.interrupted,
+            "kept": kept, "broken": broken, "notPlayed": not_played,
+        })
+    }
+}

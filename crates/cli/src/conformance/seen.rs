@@ -1,0 +1,175 @@
+//! What is seen of a machine at one instant, and what it means.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::promise::{Breach, Fact, Part};
+
+/// Everything that is seen of one machine at an instant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Seen {
+    objects: BTreeMap<Part, Value>,
+    /// The uid of the first Machine that was seen.
+    pub(crate) first_machine: Option<String>,
+}
+
+impl Seen {
+    /// The same with an object.
+    pub(crate) fn with(mut self, part: Part, object: Option<Value>) -> Self {
+        if let Some(object) = object {
+            self.objects.insert(part, object);
+        }
+        self
+    }
+
+    /// The object of a part; none where there is none.
+    pub(crate) fn get(&self, part: Part) -> Option<&Value> {
+        self.objects.get(&part)
+    }
+
+    /// The string at a JSON pointer of an object; empty where there is none.
+    pub(crate) fn text(&self, part: Part, pointer: &str) -> &str {
+        self.get(part)
+            .and_then(|it| it.pointer(pointer)?.as_str())
+            .unwrap_or_default()
+    }
+
+    /// `status.message` of the ScheduledMachine; empty where there is none.
+    pub(crate) fn message(&self) -> &str {
+        self.text(Part::ScheduledMachine, "/status/message")
+    }
+
+    /// Whether a condition has the status True.
+    fn holds(&self, part: Part, kind: &str) -> bool {
+        self.condition(part, kind)
+            .is_some_and(|it| it["status"] == "True")
+    }
+
+    fn condition(&self, part: Part, kind: &str) -> Option<&Value> {
+        let all = self.get(part)?.pointer("/status/conditions")?.as_array()?;
+        all.iter().find(|it| it["type"] == kind)
+    }
+
+    /// Whether the pod has been evicted: it is gone, or has been told to end.
+    fn is_pod_evicted(&self) -> bool {
+        self.get(Part::Pod)
+            .is_none_or(|pod| pod["metadata"]["deletionTimestamp"].is_string())
+    }
+
+    /// The kind and name of an object as it calls itself.
+    fn title(&self, part: Part) -> String {
+        let (kind, name) = (self.text(part, "/kind"), self.text(part, "/metadata/name"));
+        if kind.is_empty() {
+            return format!("the {part} {name}");
+        }
+        format!("{kind}/{name}")
+    }
+
+    /// Why an object is still there, as far as it shows.
+    fn still_there(&self, part: Part) -> String {
+        let title = self.title(part);
+        if self.text(part, "/metadata/deletionTimestamp").is_empty() {
+            return format!("{title} is still there, and nobody has deleted it");
+        }
+        let metadata = self.get(part).map(|it| &it["metadata"]["finalizers"]);
+        let finalizers: Vec<&str> = metadata
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if finalizers.is_empty() {
+            return format!("{title} is still there, though it was deleted");
+        }
+        let finalizers = finalizers.join(", ");
+        format!(
+            "{title} was deleted and is still there, with the finalizers {finalizers}"
+        )
+    }
+}
+
+impl Fact {
+    /// Whether it is so.
+    ///
+    /// # Errors
+    /// What is seen instead.
+    pub(crate) fn is_seen_in(self, seen: &Seen) -> Result<(), String> {
+        match self {
+            Self::Exists(part) => {
+                expect(seen.get(part).is_some(), || format!("there is no {part}"))
+            }
+            Self::Gone(Part::Pod) => {
+                expect(seen.is_pod_evicted(), || seen.still_there(Part::Pod))
+            }
+            Self::Gone(part) => {
+                expect(seen.get(part).is_none(), || seen.still_there(part))
+            }
+            Self::BootstrapData => {
+                let path = "/spec/bootstrap/dataSecretName";
+                expect(!seen.text(Part::Machine, path).is_empty(), || {
+                    "the Machine has no spec.bootstrap.dataSecretName".to_owned()
+                })
+            }
+            Self::ProviderId => {
+                let of = |part| seen.text(part, "/spec/providerID");
+                let (machine, node) = (of(Part::Machine), of(Part::Node));
+                expect(!machine.is_empty() && machine == node, || {
+                    format!(
+                        "the Machine has the providerID `{machine}`, and the Node `{node}`"
+                    )
+                })
+            }
+            Self::NodeReady => expect(seen.holds(Part::Node, "Ready"), || {
+                match seen.get(Part::Node) {
+                    None => "there is no Node".to_owned(),
+                    Some(_) => format!("{} is not Ready", seen.title(Part::Node)),
+                }
+            }),
+            Self::Schedulable => {
+                let is_cordoned = seen
+                    .get(Part::Node)
+                    .is_none_or(|it| it["spec"]["unschedulable"] == true);
+                expect(!is_cordoned, || "the Node is cordoned".to_owned())
+            }
+            Self::PodReady => expect(seen.holds(Part::Pod, "Ready"), || {
+                "a pod on the Node does not become Ready".to_owned()
+            }),
+            Self::Phase(phase) => {
+                let now = seen.text(Part::ScheduledMachine, "/status/phase");
+                expect(now == phase, || format!("the phase is {now}, not {phase}"))
+            }
+            Self::Stalled(reason) => {
+                let stalled = seen.condition(Part::ScheduledMachine, "Stalled");
+                let is_so = stalled
+                    .is_some_and(|it| it["status"] == "True" && it["reason"] == reason);
+                expect(is_so, || format!("Stalled is not True with {reason}"))
+            }
+        }
+    }
+}
+
+fn expect(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(otherwise()) }
+}
+
+impl Breach {
+    /// What breaks the promise in what is seen, if anything does.
+    pub(crate) fn found_in(self, seen: &Seen) -> Option<String> {
+        match self {
+            Self::MachineBeforePod => {
+                let is_early =
+                    seen.get(Part::Machine).is_none() && !seen.is_pod_evicted();
+                is_early.then(|| {
+                    "the Machine is gone, and a pod on its Node was not evicted"
+                        .to_owned()
+                })
+            }
+            Self::MachineReplaced => {
+                let first = seen.first_machine.as_deref()?;
+                let now = seen.text(Part::Machine, "/metadata/uid");
+                (first != now).then(|| "the Machine is no longer the same".to_owned())
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The namespaces and the Cluster of a run: made before it, deleted after it.
+
+use std::time::Duration;
+
+use fivespot_api::name;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use kube::api::{Api, DynamicObject, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::discovery::{self, pinned_kind};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::site::{Provided, Site, delete, post, refused};
+use crate::Failure;
+use crate::cluster::error_message;
+use crate::document::Document;
+
+/// What the names of runs begin with.
+const PREFIX: &str = "5spot-conformance-";
+/// How often it is looked whether something has come or gone.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// The group of Cluster and Machine.
+const CLUSTER_GROUP: &str = "cluster.x-k8s.io";
+
+/// Where the machines of a run join.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// A Cluster that is there, in this namespace.
+    Existing { namespace: String, cluster: String },
+    /// A Cluster that is created from these objects, in a namespace of its own.
+    Own {
+        objects: Vec<Document>,
+        cluster: String,
+    },
+}
+
+impl Place {
+    /// The place of a Cluster among manifests.
+    ///
+    /// # Errors
+    /// There is not exactly one Cluster among them.
+    pub(super) fn own(objects: Vec<Document>) -> Result<Self, Failure> {
+        let is_cluster = |it: &&Document| {
+            it.text("/kind") == "Cluster"
+                && it.text("/apiVersion").split('/').next() == Some(CLUSTER_GROUP)
+        };
+        let mut clusters = objects.iter().filter(is_cluster);
+        let (Some(cluster), None) = (clusters.next(), clusters.next()) else {
+            let why = "they do not contain exactly one Cluster of cluster.x-k8s.io";
+            return Err(Failure::new("reading the manifests of --setup", why)
+                .remedy("put the Cluster and what it needs into them"));
+        };
+        let cluster = cluster.text("/metadata/name").to_owned();
+        Ok(Self::Own { objects, cluster })
+    }
+
+    pub(super) fn cluster(&self) -> &str {
+        match self {
+            Self::Existing { cluster, .. } | Self::Own { cluster, .. } => cluster,
+        }
+    }
+}
+
+/// What has been created for a run in the management cluster.
+pub(super) struct Ground {
+    client: Client,
+    pub(super) namespace: String,
+    /// The Cluster, where it was created for the run.
+    own: Option<(ApiResource, String)>,
+}
+
+impl Ground {
+    /// Creates what the place needs.
+    ///
+    /// # Errors
+    /// The server refuses something: its words.
+    pub(super) async fn create(client: Client, place: &Place) -> Result<Self, Failure> {
+        let Place::Own { objects, cluster } = place else {
+            let Place::Existing { namespace, .. } = place else {
+                return Err(Failure::new("finding the Cluster", "there is none"));
+            };
+            return Ok(Self {
+                client,
+                namespace: namespace.clone(),
+                own: None,
+            });
+        };
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let wanted = Namespace {
+            metadata: kube::core::ObjectMeta {
+                generate_name: Some(PREFIX.to_owned()),
+                ..kube::core::ObjectMeta::default()
+            },
+            ..Namespace::default()
+        };
+        let made = namespaces.create(&PostParams::default(), &wanted).await;
+        let made =
+            made.map_err(|error| refused("creating a namespace", error_message(error)))?;
+        let mut ground = Self {
+            namespace: made.metadata.name.unwrap_or_default(),
+            client,
+            own: None,
+        };
+        for object in objects {
+            if let Err(failure) = ground.add(object, cluster).await {
+                // The failure is worth more than what cannot be deleted after it.
+                let _ = ground.delete(Duration::from_secs(30)).await;
+                return Err(failure);
+            }
+        }
+        Ok(ground)
+    }
+
+    async fn add(&mut self, document: &Document, cluster: &str) -> Result<(), Failure> {
+        let resource = resource_of(&self.client, document).await?;
+        let mut object = document.object.clone();
+        object["metadata"]["namespace"] = json!(self.namespace);
+        let api = Api::<DynamicObject>::namespaced_with(
+            self.client.clone(),
+            &self.namespace,
+            &resource,
+        );
+        let what = format!("creating {} of {}", resource.kind, document.origin);
+        let created = post(&api, &object).await;
+        created.map_err(|why| refused(&what, why))?;
+        if resource.kind == "Cluster" && resource.group == CLUSTER_GROUP {
+            self.own = Some((resource, cluster.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Deletes the Cluster, then the namespace, if they were created for the run, and waits until
+    /// they are gone.
+    ///
+    /// # Errors
+    /// What is left.
+    pub(super) async fn delete(&self, timeout: Duration) -> Result<(), String> {
+        let Some((resource, cluster)) = &self.own else {
+            return Ok(());
+        };
+        let clusters = Api::<DynamicObject>::namespaced_with(
+            self.client.clone(),
+            &self.namespace,
+            resource,
+        );
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        delete(&clusters, cluster).await?;
+        let namespace = &self.namespace;
+        until(timeout, async || {
+            matches!(clusters.get_opt(cluster).await, Ok(None))
+        })
+        .await
+        .map_err(|()| format!("Cluster {cluster} of namespace {namespace}"))?;
+        delete(&namespaces, namespace).await?;
+        until(timeout, async || {
+            matches!(namespaces.get_opt(namespace).await, Ok(None))
+        })
+        .await
+        .map_err(|()| format!("namespace {namespace}"))
+    }
+}
+
+/// Asks again and again until the answer is yes.
+///
+/// # Errors
+/// It was not in time.
+pub(super) async fn until(
+    timeout: Duration,
+    holds: impl AsyncFn() -> bool,
+) -> Result<(), ()> {
+    let begun = Instant::now();
+    while !holds().await {
+        if begun.elapsed() >= timeout {
+            return Err(());
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+    Ok(())
+}
+
+/// The resource of an object, by discovery.
+///
+/// # Errors
+/// The kind is not served.
+async fn resource_of(
+    client: &Client,
+    document: &Document,
+) -> Result<ApiResource, Failure> {
+    let version = document.text("/apiVersion");
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let kind = GroupVersionKind::gvk(group, version, document.text("/kind"));
+    let found = pinned_kind(client, &kind).await;
+    found.map(|(resource, _)| resource).map_err(|error| {
+        Failure::new(format!("reading {}", document.origin), error_message(error))
+            .remedy("correct apiVersion and kind, or install the provider")
+    })
+}
+
+/// The provider object of a file.
+///
+/// # Errors
+/// There is not exactly one, or its kind is not served.
+pub(super) async fn provided(
+    client: &Client,
+    documents: &[Document],
+) -> Result<Provided, Failure> {
+    let [document] = documents else {
+        let origin = documents
+            .first()
+            .map_or("the file", |it| it.origin.as_str());
+        return Err(Failure::new(
+            format!("reading {origin}"),
+            format!("{} objects instead of one", documents.len()),
+        )
+        .remedy("give a file with one object: apiVersion, kind and spec"));
+    };
+    let object = json!({
+        "apiVersion": document.object["apiVersion"],
+        "kind": document.object["kind"],
+        "spec": match &document.object["spec"] {
+            Value::Null => json!({}),
+            spec => spec.clone(),
+        },
+    });
+    Ok(Provided {
+        resource: resource_of(client, document).await?,
+        object,
+    })
+}
+
+/// The resource of Machines, in the version that the server prefers.
+///
+/// # Errors
+/// Cluster API or 5-Spot is not installed.
+pub(super) async fn machines(client: &Client) -> Result<ApiResource, Failure> {
+    let missing = |what: &str| {
+        Failure::new("reading the cluster", format!("{what} is not installed"))
+            .remedy("install it; `5spot check` says what else is missing")
+    };
+    let found = discovery::group(client, name::GROUP).await;
+    found.map_err(|_| missing("5-Spot"))?;
+    let group = discovery::group(client, CLUSTER_GROUP).await;
+    let group = group.map_err(|_| missing("Cluster API"))?;
+    let found = group.recommended_kind("Machine");
+    Ok(found.ok_or_else(|| missing("Cluster API"))?.0)
+}
+
+/// Waits until the workload cluster answers, and creates the namespace of the pods there.
+///
+/// # Errors
+/// Why it does not answer.
+pub(super) async fn workload(
+    ground: &Ground,
+    cluster: &str,
+    timeout: Duration,
+) -> Result<(Client, String), Failure> {
+    let begun = Instant::now();
+    loop {
+        match namespace_in(ground, cluster).await {
+            Ok(answer) => return Ok(answer),
+            Err(_) if begun.elapsed() < timeout => tokio::time::sleep(INTERVAL).await,
+            Err(why) => {
+                return Err(Failure::new(format!("reaching Cluster {cluster}"), why)
+                    .remedy(
+                        "wait until its control plane is up, or name another with --cluster",
+                    ));
+            }
+        }
+    }
+}
+
+async fn namespace_in(
+    ground: &Ground,
+    cluster: &str,
+) -> Result<(Client, String), String> {
+    let found = Site::workload_of(&ground.client, &ground.namespace, cluster).await;
+    let client = found.map_err(|why| format!("Secret {cluster}-kubeconfig: {why}"))?;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let metadata = match &ground.own {
+        // The management cluster may be the workload cluster.
+        Some(_) => json!({"name": ground.namespace}),
+        None => json!({"generateName": PREFIX}),
+    };
+    let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+    if ground.own.is_some() {
+        post(&namespaces, &wanted).await?;
+        return Ok((client, ground.namespace.clone()));
+    }
+    let wanted = serde_json::from_value(wanted).map_err(|it| it.to_string())?;
+    let made = namespaces.create(&PostParams::default(), &wanted).await;
+    let made = made.map_err(error_message)?;
+    Ok((client, made.metadata.name.unwrap_or_default()))
+}

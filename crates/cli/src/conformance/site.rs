@@ -1,0 +1,339 @@
+//! The management and the workload cluster of a run: what is asked and changed there.
+
+use fivespot_api::name;
+use fivespot_controller::kubeconfig::{Access, Allowed};
+use fivespot_controller::{Connect as _, Dial};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
+use kube::Client;
+use kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::promise::{Breach, Limits, Part, Promise};
+use super::seen::Seen;
+use crate::Failure;
+use crate::cluster::error_message;
+
+/// On everything that a run creates, with the name of the run.
+const RUN_LABEL: &str = "5spot.finos.org/conformance";
+
+/// How long an override lasts; a run is shorter.
+const OVERRIDE: SignedDuration = SignedDuration::from_hours(24 * 13);
+
+/// A provider object as the user gave it.
+#[derive(Clone, Debug)]
+pub(super) struct Provided {
+    pub(super) resource: ApiResource,
+    /// `apiVersion`, `kind` and `spec`.
+    pub(super) object: Value,
+}
+
+/// What a run is about.
+pub(super) struct Site {
+    pub(super) management: Client,
+    pub(super) workload: Client,
+    /// The namespace of the Cluster.
+    pub(super) namespace: String,
+    pub(super) cluster: String,
+    /// The name of the run, and of its namespace in the workload cluster.
+    pub(super) id: String,
+    pub(super) bootstrap: Provided,
+    pub(super) machine: ApiResource,
+    pub(super) version: Option<String>,
+    pub(super) image: String,
+}
+
+/// One machine of a run, and what is remembered of it.
+pub(super) struct Subject {
+    /// The promise that is played with it.
+    pub(super) promise: &'static str,
+    /// What must not be seen of it.
+    pub(super) never: Option<Breach>,
+    pub(super) name: String,
+    pub(super) infrastructure: Provided,
+    /// What was seen of it last.
+    pub(super) seen: Seen,
+    /// The name of its Node, once it has been seen.
+    node: Option<String>,
+    first_machine: Option<String>,
+}
+
+impl Subject {
+    /// The machine of a promise in the run of that name.
+    pub(super) fn new(promise: &Promise, run: &str, infrastructure: Provided) -> Self {
+        Self {
+            promise: promise.name,
+            never: promise.never,
+            name: format!("{run}-{}", promise.name),
+            infrastructure,
+            seen: Seen::default(),
+            node: None,
+            first_machine: None,
+        }
+    }
+}
+
+/// What a server answered, or its words.
+type Asked<T> = Result<T, String>;
+
+impl Site {
+    /// A client of the workload cluster, of the Secret that Cluster API maintains.
+    ///
+    /// # Errors
+    /// There is none, or it is not accepted; the operator would not accept it either.
+    pub(super) async fn workload_of(
+        management: &Client,
+        namespace: &str,
+        cluster: &str,
+    ) -> Asked<Client> {
+        let secrets: Api<Secret> = Api::namespaced(management.clone(), namespace);
+        let secret = secrets.get(&format!("{cluster}-kubeconfig")).await;
+        let data = secret.map_err(error_message)?.data.unwrap_or_default();
+        let value = data.get("value").ok_or("the Secret has no key `value`")?;
+        let allowed = Allowed {
+            path: true,
+            local: true,
+        };
+        let access =
+            Access::parse(&value.0, allowed).map_err(|error| error.to_string())?;
+        Dial.connect(&access).map_err(error_message)
+    }
+
+    /// Creates the ScheduledMachine, wanted at all times.
+    pub(super) async fn create(&self, subject: &Subject, limits: Limits) -> Asked<()> {
+        let mut object = json!({
+            "apiVersion": name::API_VERSION,
+            "kind": name::KIND,
+            "metadata": self.metadata(&subject.name),
+            "spec": {
+                "clusterName": self.cluster,
+                "schedule": {"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]},
+                "bootstrapSpec": self.bootstrap.object,
+                "infrastructureSpec": subject.infrastructure.object,
+                "gracefulShutdownTimeout": limits.drain,
+                "nodeDrainTimeout": limits.drain,
+                "provisioning": {"timeout": limits.provisioning},
+            },
+        });
+        if let Some(version) = &self.version {
+            object["spec"]["machineTemplate"] = json!({"version": version});
+        }
+        post(&self.machines(), &object).await
+    }
+
+    fn metadata(&self, name: &str) -> Value {
+        json!({"name": name, "labels": {RUN_LABEL: self.id}})
+    }
+
+    fn machines(&self) -> Api<DynamicObject> {
+        self.fivespot(name::KIND, name::PLURAL)
+    }
+
+    fn overrides(&self) -> Api<DynamicObject> {
+        self.fivespot(name::OVERRIDE_KIND, name::OVERRIDE_PLURAL)
+    }
+
+    fn fivespot(&self, kind: &str, plural: &str) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk(name::GROUP, name::VERSION, kind);
+        let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+        Api::namespaced_with(self.management.clone(), &self.namespace, &resource)
+    }
+
+    /// Stops the machine by an override.
+    pub(super) async fn stop(&self, subject: &Subject, now: Timestamp) -> Asked<()> {
+        let end = now.checked_add(OVERRIDE).map_err(|it| it.to_string())?;
+        let end = Timestamp::from_second(end.as_second()).unwrap_or(end);
+        let object = json!({
+            "apiVersion": name::API_VERSION,
+            "kind": name::OVERRIDE_KIND,
+            "metadata": self.metadata(&subject.name),
+            "spec": {
+                "targetRef": {"name": subject.name},
+                "mode": "Stop",
+                "endTime": end.to_string(),
+            },
+        });
+        post(&self.overrides(), &object).await
+    }
+
+    /// Ends that override.
+    pub(super) async fn resume(&self, subject: &Subject) -> Asked<()> {
+        delete(&self.overrides(), &subject.name).await
+    }
+
+    /// Merges a change into the spec of the ScheduledMachine.
+    pub(super) async fn change(&self, subject: &Subject, spec: Value) -> Asked<()> {
+        let change = Patch::Merge(json!({"spec": spec}));
+        let params = PatchParams::default();
+        let done = self.machines().patch(&subject.name, &params, &change).await;
+        done.map(drop).map_err(error_message)
+    }
+
+    /// Deletes the ScheduledMachine and its override. That there is none is no error.
+    pub(super) async fn delete(&self, subject: &Subject) -> Asked<()> {
+        delete(&self.overrides(), &subject.name).await?;
+        delete(&self.machines(), &subject.name).await
+    }
+
+    /// Deletes every ScheduledMachine of the run, and returns how many are left.
+    pub(super) async fn delete_all(&self) -> Asked<usize> {
+        let selected = ListParams::default().labels(&format!("{RUN_LABEL}={}", self.id));
+        let all = self
+            .machines()
+            .list(&selected)
+            .await
+            .map_err(error_message)?;
+        for each in &all.items {
+            if each.metadata.deletion_timestamp.is_none() {
+                let name = each.metadata.name.as_deref().unwrap_or_default();
+                delete(&self.machines(), name).await?;
+            }
+        }
+        Ok(all.items.len())
+    }
+
+    /// Puts a pod on the Node, with a budget that forbids its eviction where it is held.
+    pub(super) async fn add_pod(&self, subject: &Subject, is_held: bool) -> Asked<()> {
+        let node = subject.node.as_deref().ok_or("there is no Node")?;
+        if is_held {
+            let budget = json!({
+                "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+                "metadata": self.metadata(&subject.name),
+                "spec": {
+                    "minAvailable": 1,
+                    "selector": {"matchLabels": {"app.kubernetes.io/name": subject.name}},
+                },
+            });
+            let kind = GroupVersionKind::gvk("policy", "v1", "PodDisruptionBudget");
+            let resource =
+                ApiResource::from_gvk_with_plural(&kind, "poddisruptionbudgets");
+            let budgets: Api<DynamicObject> =
+                Api::namespaced_with(self.workload.clone(), &self.id, &resource);
+            post(&budgets, &budget).await?;
+        }
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": self.metadata(&subject.name),
+            "spec": {
+                "nodeName": node,
+                "tolerations": [{"operator": "Exists"}],
+                "terminationGracePeriodSeconds": 1,
+                "automountServiceAccountToken": false,
+                "containers": [{
+                    "name": "pause",
+                    "image": self.image,
+                    "securityContext": {
+                        "allowPrivilegeEscalation": false,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
+                }],
+                "securityContext": {
+                    "runAsNonRoot": true, "runAsUser": 65535,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+            },
+        });
+        pod["metadata"]["labels"]["app.kubernetes.io/name"] = json!(subject.name);
+        post(&self.pods(), &pod).await
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.workload.clone(), &self.id)
+    }
+
+    /// Looks at everything of a machine. The Machine is read before the pod, so that a pod that is
+    /// there after its Machine was is seen so.
+    ///
+    /// # Errors
+    /// A server does not answer, or refuses.
+    pub(super) async fn look(&self, subject: &mut Subject) -> Asked<()> {
+        let name = subject.name.as_str();
+        let provided = |resource: &ApiResource| -> Api<DynamicObject> {
+            Api::namespaced_with(self.management.clone(), &self.namespace, resource)
+        };
+        let machine = get(&provided(&self.machine), name).await?;
+        let read_node = |it: &Value| {
+            let name = it.pointer("/status/nodeRef/name")?.as_str()?;
+            Some(name.to_owned())
+        };
+        if let Some(machine) = &machine {
+            subject.node = read_node(machine).or(subject.node.take());
+            let uid = machine["metadata"]["uid"].as_str().map(str::to_owned);
+            subject.first_machine = subject.first_machine.take().or(uid);
+        }
+        let node = match subject.node.as_deref() {
+            Some(node) => get(&Api::<Node>::all(self.workload.clone()), node).await?,
+            None => None,
+        };
+        let mut seen = Seen::default();
+        seen.first_machine.clone_from(&subject.first_machine);
+        let infrastructure = provided(&subject.infrastructure.resource);
+        let bootstrap = provided(&self.bootstrap.resource);
+        subject.seen = seen
+            .with(Part::Machine, machine)
+            .with(Part::Node, node)
+            .with(Part::Pod, get(&self.pods(), name).await?)
+            .with(Part::Infrastructure, get(&infrastructure, name).await?)
+            .with(Part::Bootstrap, get(&bootstrap, name).await?)
+            .with(Part::ScheduledMachine, get(&self.machines(), name).await?);
+        Ok(())
+    }
+
+    /// Deletes the pods and budgets of the run, with their namespace.
+    pub(super) async fn delete_pods(&self) -> Asked<()> {
+        let namespaces: Api<Namespace> = Api::all(self.workload.clone());
+        delete(&namespaces, &self.id).await
+    }
+
+    /// Deletes the pod of a machine, and its budget with it.
+    pub(super) async fn delete_pod(&self, subject: &Subject) -> Asked<()> {
+        delete(&self.pods(), &subject.name).await
+    }
+}
+
+/// The object of that name; none where there is none.
+async fn get<K>(api: &Api<K>, name: &str) -> Asked<Option<Value>>
+where
+    K: Clone + DeserializeOwned + Serialize + std::fmt::Debug,
+{
+    let found = api.get_opt(name).await.map_err(error_message)?;
+    let value = found.map(serde_json::to_value).transpose();
+    value.map_err(|error| error.to_string())
+}
+
+/// Creates an object. That it exists is no error: a request whose answer was lost is repeated.
+pub(super) async fn post<K>(api: &Api<K>, object: &Value) -> Asked<()>
+where
+    K: Clone + DeserializeOwned + Serialize + std::fmt::Debug,
+{
+    let object: K =
+        serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
+    match api.create(&PostParams::default(), &object).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+        Err(error) => Err(error_message(error)),
+    }
+}
+
+/// Deletes an object. That there is none is no error.
+pub(super) async fn delete<K>(api: &Api<K>, name: &str) -> Asked<()>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    match api.delete(name, &DeleteParams::background()).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error_message(error)),
+    }
+}
+
+/// What a failed request was for.
+pub(super) fn refused(what: &str, why: String) -> Failure {
+    Failure::new(what, why)
+        .remedy("run it with the rights of a cluster administrator, or correct the files")
+}

@@ -1,0 +1,168 @@
+//! What is judged of what was seen, and what is printed of it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::promise::{Breach, Fact, PROMISES, Part, Promise, Step};
+use super::report::{Played, Report, Subjects, Verdict};
+use super::seen::Seen;
+use crate::{Format, Outcome};
+
+fn machine() -> Value {
+    json!({
+        "kind": "Machine",
+        "metadata": {"name": "one", "uid": "m-1"},
+        "spec": {"providerID": "remote://one"},
+    })
+}
+
+fn pod() -> Value {
+    json!({"kind": "Pod", "metadata": {"name": "one"}})
+}
+
+fn promise(name: &str) -> &'static Promise {
+    PROMISES.iter().find(|it| it.name == name).unwrap()
+}
+
+#[test]
+fn a_machine_that_goes_before_its_pod_is_evicted_breaks_the_promise() {
+    let breach = Breach::MachineBeforePod;
+    let both = Seen::default()
+        .with(Part::Machine, Some(machine()))
+        .with(Part::Pod, Some(pod()));
+    assert_eq!(breach.found_in(&both), None);
+    let pod_alone = Seen::default().with(Part::Pod, Some(pod()));
+    assert!(breach.found_in(&pod_alone).is_some());
+    let mut ending = pod();
+    ending["metadata"]["deletionTimestamp"] = json!("2026-03-09T13:00:00Z");
+    let evicted = Seen::default().with(Part::Pod, Some(ending));
+    assert_eq!(breach.found_in(&evicted), None);
+    assert_eq!(breach.found_in(&Seen::default()), None);
+}
+
+#[test]
+fn another_machine_of_the_same_name_is_not_the_same_machine() {
+    let mut seen = Seen::default().with(Part::Machine, Some(machine()));
+    seen.first_machine = Some("m-1".to_owned());
+    assert_eq!(Breach::MachineReplaced.found_in(&seen), None);
+    seen.first_machine = Some("m-0".to_owned());
+    assert!(Breach::MachineReplaced.found_in(&seen).is_some());
+}
+
+#[test]
+fn an_object_that_does_not_go_is_named_with_its_finalizers() {
+    let gone = Fact::Gone(Part::Infrastructure);
+    assert_eq!(gone.is_seen_in(&Seen::default()), Ok(()));
+    let mut host = json!({"kind": "RemoteMachine", "metadata": {"name": "one"}});
+    let seen = |host: &Value| {
+        let seen = Seen::default().with(Part::Infrastructure, Some(host.clone()));
+        gone.is_seen_in(&seen).unwrap_err()
+    };
+    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one is still there, and nobody has deleted it");
+    host["metadata"]["deletionTimestamp"] = json!("2026-03-09T13:00:00Z");
+    host["metadata"]["finalizers"] = json!(["remotemachine.k0smotron.io/finalizer"]);
+    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one was deleted and is still there, with the finalizers remotemachine.k0smotron.io/finalizer");
+}
+
+#[test]
+fn a_provider_id_has_to_be_there_and_the_same_on_both() {
+    let with_node = |provider_id: Value| {
+        let node = json!({"kind": "Node", "spec": {"providerID": provider_id}});
+        Seen::default()
+            .with(Part::Machine, Some(machine()))
+            .with(Part::Node, Some(node))
+    };
+    let same = Fact::ProviderId;
+    assert_eq!(same.is_seen_in(&with_node(json!("remote://one"))), Ok(()));
+    assert!(same.is_seen_in(&with_node(json!("remote://two"))).is_err());
+    assert!(same.is_seen_in(&with_node(Value::Null)).is_err());
+    assert!(same.is_seen_in(&Seen::default()).is_err());
+}
+
+#[test]
+fn a_node_counts_as_ready_by_its_condition_alone() {
+    let with = |status: &str| {
+        let conditions = json!([{"type": "Ready", "status": status}]);
+        let node = json!({
+            "kind": "Node", "metadata": {"name": "one"}, "status": {"conditions": conditions},
+        });
+        Fact::NodeReady.is_seen_in(&Seen::default().with(Part::Node, Some(node)))
+    };
+    assert_eq!(with("True"), Ok(()));
+    assert_eq!(with("Unknown"), Err("Node/one is not Ready".to_owned()));
+    let none = Fact::NodeReady.is_seen_in(&Seen::default());
+    assert_eq!(none, Err("there is no Node".to_owned()));
+}
+
+#[test]
+fn every_promise_has_a_name_of_its_own_and_begins_with_a_machine() {
+    let names: BTreeSet<_> = PROMISES.iter().map(|it| it.name).collect();
+    assert_eq!(names.len(), PROMISES.len());
+    for promise in PROMISES {
+        let first = promise.steps.iter().copied().flatten().next();
+        assert!(matches!(first, Some(Step::Create(_))), "{}", promise.name);
+        // The name of a ScheduledMachine is that of the run and this.
+        assert!(promise.name.len() <= 30, "{}", promise.name);
+    }
+}
+
+fn report(verdicts: &[(&str, Verdict)]) -> Report {
+    let mut report = Report::new(Subjects {
+        kubernetes: "v1.36.0".to_owned(),
+        bootstrap: "bootstrap.cluster.x-k8s.io/v1beta2 K0sWorkerConfig".to_owned(),
+        infrastructure: "infrastructure.cluster.x-k8s.io/v1beta2 RemoteMachine"
+            .to_owned(),
+    });
+    report.played = verdicts
+        .iter()
+        .map(|(name, verdict)| Played {
+            verdict: verdict.clone(),
+            seconds: 7,
+            ..Played::not_played(promise(name), String::new())
+        })
+        .collect();
+    report
+}
+
+#[test]
+fn the_report_says_of_each_promise_what_was_seen() {
+    let text = |why: &str| why.to_owned();
+    let mut report = report(&[
+        ("opens", Verdict::Kept),
+        (
+            "closes",
+            Verdict::Broken(text("after 600 s, there is\nno Node")),
+        ),
+        (
+            "never-comes-up",
+            Verdict::NotPlayed(text("give one with --unreachable")),
+        ),
+    ]);
+    report.left = Some(text("namespace 5spot-conformance-x7k2p"));
+    let mut out = Vec::new();
+    report.print(Format::Text, &mut out).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    let mut out = Vec::new();
+    report.print(Format::Json, &mut out).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn the_exit_code_follows_the_worst_promise() {
+    let why = || "why".to_owned();
+    let outcome = |verdicts: &[(&str, Verdict)]| report(verdicts).outcome();
+    let kept = ("opens", Verdict::Kept);
+    let broken = ("closes", Verdict::Broken(why()));
+    let not_played = ("reopens", Verdict::NotPlayed(why()));
+    assert_eq!(outcome(&[kept.clone(), not_played.clone()]), Outcome::Yes);
+    assert_eq!(outcome(&[kept.clone(), broken]), Outcome::No);
+    assert_eq!(outcome(&[not_played]), Outcome::Unanswered);
+    assert_eq!(outcome(&[]), Outcome::Unanswered);
+    let mut left_behind = report(std::slice::from_ref(&kept));
+    left_behind.left = Some(why());
+    assert_eq!(left_behind.outcome(), Outcome::No);
+    let mut interrupted = report(&[kept]);
+    interrupted.interrupted = true;
+    assert_eq!(interrupted.outcome(), Outcome::Unanswered);
+}

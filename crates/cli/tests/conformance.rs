@@ -1,0 +1,169 @@
+//! `5spot conformance` against `5spot dev` and its simulated providers.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::Value;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
+const SETUP: [&str; 2] = ["--setup", "examples/conformance/cluster.yaml"];
+
+/// A server with an operator and simulated providers; ends when it is dropped.
+struct Dev {
+    process: Child,
+    directory: PathBuf,
+}
+
+impl Dev {
+    fn start() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("5spot-conformance-{}-{count}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        let mut process = Command::new(BINARY)
+            .args(["dev", "--speed", "20", "--apply"])
+            .arg("examples/conformance/cluster.yaml")
+            .arg("--kubeconfig")
+            .arg(directory.join("kubeconfig"))
+            .current_dir(ROOT)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let is_ready = lines.any(|it| it.is_ok_and(|it| it.starts_with("applied ")));
+        // Made before it is judged, so that the process ends in either case.
+        let dev = Self { process, directory };
+        assert!(is_ready, "5spot dev ended");
+        thread::spawn(move || lines.for_each(drop));
+        dev
+    }
+
+    /// What `5spot <arguments>` prints, and how it ends.
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(BINARY)
+            .args(arguments)
+            .arg("--kubeconfig")
+            .arg(self.directory.join("kubeconfig"))
+            .current_dir(ROOT)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    fn conformance(&self, arguments: &[&str]) -> Output {
+        let mut all = vec![
+            "conformance",
+            "--infrastructure",
+            "examples/conformance/host.yaml",
+            "--bootstrap",
+            "examples/conformance/worker.yaml",
+            "-o",
+            "json",
+        ];
+        all.extend(arguments);
+        self.run(&all)
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The report, after an end with this exit code.
+fn report(ended: &Output, code: i32) -> Value {
+    let printed = format!("{}{}", text(&ended.stdout), text(&ended.stderr));
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    serde_json::from_slice(&ended.stdout).unwrap()
+}
+
+#[test]
+fn the_simulated_providers_keep_every_promise_and_nothing_is_left() {
+    let dev = Dev::start();
+    let restart = ["--restart-command", "true"];
+    let ended = dev.conformance(&[SETUP, restart, ["--timeout", "60s"]].concat());
+    let report = report(&ended, 0);
+    for item in report["items"].as_array().unwrap() {
+        let expected = match item["name"].as_str().unwrap() {
+            "never-comes-up" => "NotPlayed",
+            _ => "Kept",
+        };
+        assert_eq!(item["result"], expected, "{item:#}");
+    }
+    assert_eq!(report["leftBehind"], Value::Null);
+    let progress = text(&ended.stderr);
+    assert!(
+        progress.contains("opens: waiting until the Node is Ready\n"),
+        "{progress}"
+    );
+    let left = dev.run(&["status", "-A", "-o", "json"]);
+    let left: Value = serde_json::from_slice(&left.stdout).unwrap();
+    assert_eq!(left["items"], serde_json::json!([]));
+}
+
+#[test]
+fn a_host_that_cannot_be_cleaned_up_breaks_a_promise_and_is_named() {
+    let dev = Dev::start();
+    let unreachable = [
+        "--unreachable",
+        "examples/conformance/host-without-key.yaml",
+    ];
+    let only = ["--only", "never-comes-up"];
+    let ended =
+        dev.conformance(&[SETUP, unreachable, only, ["--timeout", "10s"]].concat());
+    let report = report(&ended, 1);
+    let item = &report["items"][0];
+    assert_eq!(item["result"], "Broken");
+    let message = item["message"].as_str().unwrap();
+    assert!(
+        message.contains("RemoteMachine/5spot-conformance-")
+            && message.contains("remotemachine.k0smotron.io/finalizer"),
+        "{message}"
+    );
+    assert!(report["leftBehind"].is_string());
+}
+
+#[test]
+fn a_cluster_that_is_there_is_used_in_its_namespace_and_stays() {
+    let dev = Dev::start();
+    let cluster = ["--cluster", "conformance", "-n", "default"];
+    let only = ["--only", "opens", "--only", "provider-restarted"];
+    let restart = ["--restart-command", "exit 3"];
+    let ended =
+        dev.conformance(&[&cluster[..], &only, &restart, &["--timeout", "60s"]].concat());
+    let report = report(&ended, 0);
+    assert_eq!(report["items"][0]["result"], "Kept");
+    assert_eq!(report["items"][1]["result"], "NotPlayed");
+    let message = report["items"][1]["message"].as_str().unwrap();
+    assert!(message.contains("exit status: 3"), "{message}");
+}
+
+#[test]
+fn a_cluster_that_never_answers_is_an_error_that_names_its_secret() {
+    let dev = Dev::start();
+    let ended =
+        dev.conformance(&["--cluster", "missing", "-n", "default", "--timeout", "1s"]);
+    assert_eq!(ended.status.code(), Some(2));
+    let error = text(&ended.stderr);
+    assert!(
+        error.starts_with("error: reaching Cluster missing: Secret missing-kubeconfig: "),
+        "{error}"
+    );
+}
