@@ -1,5 +1,6 @@
 //! `5spot conformance`: does a provider keep what 5-Spot relies on?
 
+mod collection;
 mod play;
 mod promise;
 mod report;
@@ -204,13 +205,13 @@ impl Given {
     /// Waits for the Cluster, and says where everything takes place.
     async fn open(&self, ground: &Ground, args: &Args) -> Result<Site, Failure> {
         let cluster = self.place.cluster().to_owned();
-        let (workload, id) = setup::workload(ground, &cluster, args.timeout()).await?;
+        let workload = setup::workload(ground, &cluster, args.timeout()).await?;
         Ok(Site {
             management: self.client.clone(),
             workload,
             namespace: ground.namespace.clone(),
             cluster,
-            id,
+            id: ground.id.clone(),
             bootstrap: self.bootstrap.clone(),
             machine: self.machine.clone(),
             version: args.machine_version.clone(),

@@ -121,6 +121,7 @@ impl Report {
             let detail = plain::line(&detail);
             writeln!(out, "{verdict:<10}  {:<26}  {detail}", it.name)?;
         }
+        writeln!(out)?;
         if let Some(left) = &self.left {
             writeln!(out, "left behind: {}", plain::line(left))?;
         }
@@ -128,10 +129,7 @@ impl Report {
             writeln!(out, "interrupted")?;
         }
         let [kept, broken, not_played] = self.counts();
-        writeln!(
-            out,
-            "\n{kept} kept, {broken} broken, {not_played} not played"
-        )?;
+        writeln!(out, "{kept} kept, {broken} broken, {not_played} not played")?;
         Ok(())
     }
 

@@ -1,17 +1,18 @@
 //! The namespaces and the Cluster of a run: made before it, deleted after it.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
 use fivespot_api::name;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
-use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{self, pinned_kind};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::site::{Provided, Site, delete, post, refused};
+use super::collection::Collection;
+use super::site::{Provided, Site, refused};
 use crate::Failure;
 use crate::cluster::error_message;
 use crate::document::Document;
@@ -66,6 +67,8 @@ impl Place {
 pub(super) struct Ground {
     client: Client,
     pub(super) namespace: String,
+    /// The name of the run, and of the namespaces that are created for it.
+    pub(super) id: String,
     /// The Cluster, where it was created for the run.
     own: Option<(ApiResource, String)>,
 }
@@ -76,29 +79,24 @@ impl Ground {
     /// # Errors
     /// The server refuses something: its words.
     pub(super) async fn create(client: Client, place: &Place) -> Result<Self, Failure> {
-        let Place::Own { objects, cluster } = place else {
-            let Place::Existing { namespace, .. } = place else {
-                return Err(Failure::new("finding the Cluster", "there is none"));
-            };
-            return Ok(Self {
-                client,
-                namespace: namespace.clone(),
-                own: None,
-            });
+        let id = new_name();
+        let (objects, cluster) = match place {
+            Place::Own { objects, cluster } => (objects, cluster),
+            Place::Existing { namespace, .. } => {
+                return Ok(Self {
+                    client,
+                    namespace: namespace.clone(),
+                    id,
+                    own: None,
+                });
+            }
         };
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let wanted = Namespace {
-            metadata: kube::core::ObjectMeta {
-                generate_name: Some(PREFIX.to_owned()),
-                ..kube::core::ObjectMeta::default()
-            },
-            ..Namespace::default()
-        };
-        let made = namespaces.create(&PostParams::default(), &wanted).await;
-        let made =
-            made.map_err(|error| refused("creating a namespace", error_message(error)))?;
+        let namespaces = Collection::of::<Namespace>(&client, None);
+        let made = namespaces.post(&namespace(&id)).await;
+        made.map_err(|why| refused("creating a namespace", why))?;
         let mut ground = Self {
-            namespace: made.metadata.name.unwrap_or_default(),
+            namespace: id.clone(),
+            id,
             client,
             own: None,
         };
@@ -116,13 +114,9 @@ impl Ground {
         let resource = resource_of(&self.client, document).await?;
         let mut object = document.object.clone();
         object["metadata"]["namespace"] = json!(self.namespace);
-        let api = Api::<DynamicObject>::namespaced_with(
-            self.client.clone(),
-            &self.namespace,
-            &resource,
-        );
+        let api = Collection::new(&self.client, Some(&self.namespace), &resource);
         let what = format!("creating {} of {}", resource.kind, document.origin);
-        let created = post(&api, &object).await;
+        let created = api.post(&object).await;
         created.map_err(|why| refused(&what, why))?;
         if resource.kind == "Cluster" && resource.group == CLUSTER_GROUP {
             self.own = Some((resource, cluster.to_owned()));
@@ -139,26 +133,41 @@ impl Ground {
         let Some((resource, cluster)) = &self.own else {
             return Ok(());
         };
-        let clusters = Api::<DynamicObject>::namespaced_with(
-            self.client.clone(),
-            &self.namespace,
-            resource,
-        );
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        delete(&clusters, cluster).await?;
+        let clusters = Collection::new(&self.client, Some(&self.namespace), resource);
+        let namespaces = Collection::of::<Namespace>(&self.client, None);
+        clusters.delete(cluster).await?;
         let namespace = &self.namespace;
         until(timeout, async || {
-            matches!(clusters.get_opt(cluster).await, Ok(None))
+            matches!(clusters.get(cluster).await, Ok(None))
         })
         .await
         .map_err(|()| format!("Cluster {cluster} of namespace {namespace}"))?;
-        delete(&namespaces, namespace).await?;
+        namespaces.delete(namespace).await?;
         until(timeout, async || {
-            matches!(namespaces.get_opt(namespace).await, Ok(None))
+            matches!(namespaces.get(namespace).await, Ok(None))
         })
         .await
         .map_err(|()| format!("namespace {namespace}"))
     }
+}
+
+/// A name for a run that no other has. It is not left to the server: the in-memory provider's
+/// servers generate none.
+fn new_name() -> String {
+    let letters = b"bcdfghjklmnpqrstvwxz2456789";
+    let mut number = RandomState::new().build_hasher().finish();
+    let mut name = PREFIX.to_owned();
+    for _ in 0..5 {
+        let count = letters.len() as u64;
+        let place = usize::try_from(number % count).unwrap_or_default();
+        name.push(char::from(letters[place]));
+        number /= count;
+    }
+    name
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 /// Asks again and again until the answer is yes.
@@ -254,11 +263,11 @@ pub(super) async fn workload(
     ground: &Ground,
     cluster: &str,
     timeout: Duration,
-) -> Result<(Client, String), Failure> {
+) -> Result<Client, Failure> {
     let begun = Instant::now();
     loop {
         match namespace_in(ground, cluster).await {
-            Ok(answer) => return Ok(answer),
+            Ok(client) => return Ok(client),
             Err(_) if begun.elapsed() < timeout => tokio::time::sleep(INTERVAL).await,
             Err(why) => {
                 return Err(Failure::new(format!("reaching Cluster {cluster}"), why)
@@ -270,25 +279,11 @@ pub(super) async fn workload(
     }
 }
 
-async fn namespace_in(
-    ground: &Ground,
-    cluster: &str,
-) -> Result<(Client, String), String> {
+/// The management cluster may be the workload cluster, and have the namespace already.
+async fn namespace_in(ground: &Ground, cluster: &str) -> Result<Client, String> {
     let found = Site::workload_of(&ground.client, &ground.namespace, cluster).await;
     let client = found.map_err(|why| format!("Secret {cluster}-kubeconfig: {why}"))?;
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let metadata = match &ground.own {
-        // The management cluster may be the workload cluster.
-        Some(_) => json!({"name": ground.namespace}),
-        None => json!({"generateName": PREFIX}),
-    };
-    let wanted = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
-    if ground.own.is_some() {
-        post(&namespaces, &wanted).await?;
-        return Ok((client, ground.namespace.clone()));
-    }
-    let wanted = serde_json::from_value(wanted).map_err(|it| it.to_string())?;
-    let made = namespaces.create(&PostParams::default(), &wanted).await;
-    let made = made.map_err(error_message)?;
-    Ok((client, made.metadata.name.unwrap_or_default()))
+    let namespaces = Collection::of::<Namespace>(&client, None);
+    namespaces.post(&namespace(&ground.id)).await?;
+    Ok(client)
 }

@@ -5,15 +5,12 @@ use fivespot_controller::kubeconfig::{Access, Allowed};
 use fivespot_controller::{Connect as _, Dial};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
-use kube::Client;
-use kube::api::{
-    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{ApiResource, GroupVersionKind};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
+use super::collection::{Asked, Collection};
 use super::promise::{Breach, Limits, Part, Promise};
 use super::seen::Seen;
 use crate::Failure;
@@ -78,9 +75,6 @@ impl Subject {
     }
 }
 
-/// What a server answered, or its words.
-type Asked<T> = Result<T, String>;
-
 impl Site {
     /// A client of the workload cluster, of the Secret that Cluster API maintains.
     ///
@@ -123,25 +117,25 @@ impl Site {
         if let Some(version) = &self.version {
             object["spec"]["machineTemplate"] = json!({"version": version});
         }
-        post(&self.machines(), &object).await
+        self.machines().post(&object).await
     }
 
     fn metadata(&self, name: &str) -> Value {
         json!({"name": name, "labels": {RUN_LABEL: self.id}})
     }
 
-    fn machines(&self) -> Api<DynamicObject> {
+    fn machines(&self) -> Collection {
         self.fivespot(name::KIND, name::PLURAL)
     }
 
-    fn overrides(&self) -> Api<DynamicObject> {
+    fn overrides(&self) -> Collection {
         self.fivespot(name::OVERRIDE_KIND, name::OVERRIDE_PLURAL)
     }
 
-    fn fivespot(&self, kind: &str, plural: &str) -> Api<DynamicObject> {
+    fn fivespot(&self, kind: &str, plural: &str) -> Collection {
         let kind = GroupVersionKind::gvk(name::GROUP, name::VERSION, kind);
         let resource = ApiResource::from_gvk_with_plural(&kind, plural);
-        Api::namespaced_with(self.management.clone(), &self.namespace, &resource)
+        Collection::new(&self.management, Some(&self.namespace), &resource)
     }
 
     /// Stops the machine by an override.
@@ -158,43 +152,39 @@ impl Site {
                 "endTime": end.to_string(),
             },
         });
-        post(&self.overrides(), &object).await
+        self.overrides().post(&object).await
     }
 
     /// Ends that override.
     pub(super) async fn resume(&self, subject: &Subject) -> Asked<()> {
-        delete(&self.overrides(), &subject.name).await
+        self.overrides().delete(&subject.name).await
     }
 
     /// Merges a change into the spec of the ScheduledMachine.
     pub(super) async fn change(&self, subject: &Subject, spec: Value) -> Asked<()> {
-        let change = Patch::Merge(json!({"spec": spec}));
-        let params = PatchParams::default();
-        let done = self.machines().patch(&subject.name, &params, &change).await;
-        done.map(drop).map_err(error_message)
+        let change = json!({"spec": spec});
+        self.machines().merge(&subject.name, &change).await
     }
 
     /// Deletes the ScheduledMachine and its override. That there is none is no error.
     pub(super) async fn delete(&self, subject: &Subject) -> Asked<()> {
-        delete(&self.overrides(), &subject.name).await?;
-        delete(&self.machines(), &subject.name).await
+        self.overrides().delete(&subject.name).await?;
+        self.machines().delete(&subject.name).await
     }
 
     /// Deletes every ScheduledMachine of the run, and returns how many are left.
     pub(super) async fn delete_all(&self) -> Asked<usize> {
-        let selected = ListParams::default().labels(&format!("{RUN_LABEL}={}", self.id));
-        let all = self
-            .machines()
-            .list(&selected)
-            .await
-            .map_err(error_message)?;
-        for each in &all.items {
-            if each.metadata.deletion_timestamp.is_none() {
-                let name = each.metadata.name.as_deref().unwrap_or_default();
-                delete(&self.machines(), name).await?;
+        let machines = self.machines();
+        let all = machines.list(&format!("{RUN_LABEL}={}", self.id)).await?;
+        for each in &all {
+            let metadata = &each["metadata"];
+            if metadata["deletionTimestamp"].is_null() {
+                machines
+                    .delete(metadata["name"].as_str().unwrap_or_default())
+                    .await?;
             }
         }
-        Ok(all.items.len())
+        Ok(all.len())
     }
 
     /// Puts a pod on the Node, with a budget that forbids its eviction where it is held.
@@ -209,12 +199,9 @@ impl Site {
                     "selector": {"matchLabels": {"app.kubernetes.io/name": subject.name}},
                 },
             });
-            let kind = GroupVersionKind::gvk("policy", "v1", "PodDisruptionBudget");
-            let resource =
-                ApiResource::from_gvk_with_plural(&kind, "poddisruptionbudgets");
-            let budgets: Api<DynamicObject> =
-                Api::namespaced_with(self.workload.clone(), &self.id, &resource);
-            post(&budgets, &budget).await?;
+            let budgets =
+                Collection::of::<PodDisruptionBudget>(&self.workload, Some(&self.id));
+            budgets.post(&budget).await?;
         }
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod",
@@ -239,11 +226,11 @@ impl Site {
             },
         });
         pod["metadata"]["labels"]["app.kubernetes.io/name"] = json!(subject.name);
-        post(&self.pods(), &pod).await
+        self.pods().post(&pod).await
     }
 
-    fn pods(&self) -> Api<Pod> {
-        Api::namespaced(self.workload.clone(), &self.id)
+    fn pods(&self) -> Collection {
+        Collection::of::<Pod>(&self.workload, Some(&self.id))
     }
 
     /// Looks at everything of a machine. The Machine is read before the pod, so that a pod that is
@@ -253,10 +240,10 @@ impl Site {
     /// A server does not answer, or refuses.
     pub(super) async fn look(&self, subject: &mut Subject) -> Asked<()> {
         let name = subject.name.as_str();
-        let provided = |resource: &ApiResource| -> Api<DynamicObject> {
-            Api::namespaced_with(self.management.clone(), &self.namespace, resource)
+        let provided = |resource: &ApiResource| {
+            Collection::new(&self.management, Some(&self.namespace), resource)
         };
-        let machine = get(&provided(&self.machine), name).await?;
+        let machine = provided(&self.machine).get(name).await?;
         let read_node = |it: &Value| {
             let name = it.pointer("/status/nodeRef/name")?.as_str()?;
             Some(name.to_owned())
@@ -267,7 +254,11 @@ impl Site {
             subject.first_machine = subject.first_machine.take().or(uid);
         }
         let node = match subject.node.as_deref() {
-            Some(node) => get(&Api::<Node>::all(self.workload.clone()), node).await?,
+            Some(node) => {
+                Collection::of::<Node>(&self.workload, None)
+                    .get(node)
+                    .await?
+            }
             None => None,
         };
         let mut seen = Seen::default();
@@ -277,58 +268,22 @@ impl Site {
         subject.seen = seen
             .with(Part::Machine, machine)
             .with(Part::Node, node)
-            .with(Part::Pod, get(&self.pods(), name).await?)
-            .with(Part::Infrastructure, get(&infrastructure, name).await?)
-            .with(Part::Bootstrap, get(&bootstrap, name).await?)
-            .with(Part::ScheduledMachine, get(&self.machines(), name).await?);
+            .with(Part::Pod, self.pods().get(name).await?)
+            .with(Part::Infrastructure, infrastructure.get(name).await?)
+            .with(Part::Bootstrap, bootstrap.get(name).await?)
+            .with(Part::ScheduledMachine, self.machines().get(name).await?);
         Ok(())
     }
 
     /// Deletes the pods and budgets of the run, with their namespace.
     pub(super) async fn delete_pods(&self) -> Asked<()> {
-        let namespaces: Api<Namespace> = Api::all(self.workload.clone());
-        delete(&namespaces, &self.id).await
+        let namespaces = Collection::of::<Namespace>(&self.workload, None);
+        namespaces.delete(&self.id).await
     }
 
     /// Deletes the pod of a machine, and its budget with it.
     pub(super) async fn delete_pod(&self, subject: &Subject) -> Asked<()> {
-        delete(&self.pods(), &subject.name).await
-    }
-}
-
-/// The object of that name; none where there is none.
-async fn get<K>(api: &Api<K>, name: &str) -> Asked<Option<Value>>
-where
-    K: Clone + DeserializeOwned + Serialize + std::fmt::Debug,
-{
-    let found = api.get_opt(name).await.map_err(error_message)?;
-    let value = found.map(serde_json::to_value).transpose();
-    value.map_err(|error| error.to_string())
-}
-
-/// Creates an object. That it exists is no error: a request whose answer was lost is repeated.
-pub(super) async fn post<K>(api: &Api<K>, object: &Value) -> Asked<()>
-where
-    K: Clone + DeserializeOwned + Serialize + std::fmt::Debug,
-{
-    let object: K =
-        serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
-    match api.create(&PostParams::default(), &object).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
-        Err(error) => Err(error_message(error)),
-    }
-}
-
-/// Deletes an object. That there is none is no error.
-pub(super) async fn delete<K>(api: &Api<K>, name: &str) -> Asked<()>
-where
-    K: Clone + DeserializeOwned + std::fmt::Debug,
-{
-    match api.delete(name, &DeleteParams::background()).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(error_message(error)),
+        self.pods().delete(&subject.name).await
     }
 }
 

@@ -107,6 +107,15 @@ fn every_promise_has_a_name_of_its_own_and_begins_with_a_machine() {
     }
 }
 
+#[test]
+fn the_page_about_providers_lists_every_promise() {
+    let page = include_str!("../../../../docs/how-to/check-a-provider.md");
+    for promise in PROMISES {
+        let row = format!("| `{}` | {} |\n", promise.name, promise.meaning);
+        assert!(page.contains(&row), "{row}");
+    }
+}
+
 fn report(verdicts: &[(&str, Verdict)]) -> Report {
     let mut report = Report::new(Subjects {
         kubernetes: "v1.36.0".to_owned(),

@@ -1,0 +1,135 @@
+//! Requests for the objects of one kind, judged by status code: not every server of a workload
+//! cluster sends a Status with a refusal, and the in-memory provider's does not.
+
+use http::header::CONTENT_TYPE;
+use http::request::Builder;
+use http::{Request, StatusCode};
+use kube::api::DynamicObject;
+use kube::client::Body;
+use kube::core::ApiResource;
+use kube::{Client, Resource as _};
+use serde_json::{Value, json};
+
+use crate::cluster::error_message;
+
+/// What a server answered, or why it did not.
+pub(super) type Asked<T> = Result<T, String>;
+
+/// The most characters of a refusal that are repeated.
+const LONGEST: usize = 512;
+
+/// The objects of one kind, of a namespace if the kind has them.
+#[derive(Clone)]
+pub(super) struct Collection {
+    client: Client,
+    path: String,
+}
+
+impl Collection {
+    pub(super) fn new(
+        client: &Client,
+        namespace: Option<&str>,
+        resource: &ApiResource,
+    ) -> Self {
+        Self {
+            client: client.clone(),
+            path: DynamicObject::url_path(resource, namespace),
+        }
+    }
+
+    /// A kind that Kubernetes itself has.
+    pub(super) fn of<K>(client: &Client, namespace: Option<&str>) -> Self
+    where
+        K: kube::Resource<DynamicType = ()>,
+    {
+        Self::new(client, namespace, &ApiResource::erase::<K>(&()))
+    }
+
+    /// The object of that name; none where there is none.
+    pub(super) async fn get(&self, name: &str) -> Asked<Option<Value>> {
+        let request = Request::get(self.path_of(name));
+        match self.send(request, None).await? {
+            answer if answer.status == StatusCode::NOT_FOUND => Ok(None),
+            answer => answer.accepted().map(Some),
+        }
+    }
+
+    /// The objects with this label.
+    pub(super) async fn list(&self, label: &str) -> Asked<Vec<Value>> {
+        let label = label.replace('=', "%3D");
+        let request = Request::get(format!("{}?labelSelector={label}", self.path));
+        let list = self.send(request, None).await?.accepted()?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Creates an object. That it exists is no error: a request whose answer was lost is repeated.
+    pub(super) async fn post(&self, object: &Value) -> Asked<()> {
+        let request = Request::post(&self.path).header(CONTENT_TYPE, "application/json");
+        match self.send(request, Some(object)).await? {
+            answer if answer.status == StatusCode::CONFLICT => Ok(()),
+            answer => answer.accepted().map(drop),
+        }
+    }
+
+    /// Merges a change into an object.
+    pub(super) async fn merge(&self, name: &str, change: &Value) -> Asked<()> {
+        let request = Request::patch(self.path_of(name))
+            .header(CONTENT_TYPE, "application/merge-patch+json");
+        let answer = self.send(request, Some(change)).await?;
+        answer.accepted().map(drop)
+    }
+
+    /// Deletes an object. That there is none is no error.
+    pub(super) async fn delete(&self, name: &str) -> Asked<()> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+        });
+        let request =
+            Request::delete(self.path_of(name)).header(CONTENT_TYPE, "application/json");
+        match self.send(request, Some(&options)).await? {
+            answer if answer.status == StatusCode::NOT_FOUND => Ok(()),
+            answer => answer.accepted().map(drop),
+        }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    async fn send(&self, request: Builder, body: Option<&Value>) -> Asked<Answer> {
+        let body = body.map_or_else(Body::empty, |it| it.to_string().into_bytes().into());
+        let request = request.body(body).map_err(|error| error.to_string())?;
+        let answer = self.client.send(request).await.map_err(error_message)?;
+        let status = answer.status();
+        let bytes = answer.into_body().collect_bytes().await;
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        Ok(Answer {
+            status,
+            body: bytes.to_vec(),
+        })
+    }
+}
+
+struct Answer {
+    status: StatusCode,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    /// The object that it contains.
+    ///
+    /// # Errors
+    /// The message of a refusal, or what else there is of it.
+    fn accepted(self) -> Asked<Value> {
+        let object = serde_json::from_slice::<Value>(&self.body).unwrap_or_default();
+        if self.status.is_success() {
+            return Ok(object);
+        }
+        if let Some(message) = object["message"].as_str() {
+            return Err(message.to_owned());
+        }
+        let text = String::from_utf8_lossy(&self.body);
+        let text: String = text.chars().take(LONGEST).collect();
+        Err(format!("{}: {text}", self.status))
+    }
+}
