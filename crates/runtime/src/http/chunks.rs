@@ -198,32 +198,65 @@ impl Items {
     }
 }
 
-/// The events of a watch: each is a line.
+/// The events of a watch: each is an object. Kubernetes writes each on a line of its own; other
+/// servers that have its API, such as those of Cluster API's in-memory provider, write it on several
+/// lines, and no line break after it. What is not an object ends with its line.
 #[derive(Debug, Default)]
-pub(super) struct Lines(Vec<u8>);
+pub(super) struct Lines {
+    gathered: Vec<u8>,
+    /// How many objects are open in what is gathered.
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+}
 
 impl Lines {
-    /// Takes what has come next, and returns the lines that are complete.
+    /// Takes what has come next, and returns the events that are complete.
     ///
     /// # Errors
-    /// A line is larger than an event may be.
+    /// One is larger than an event may be.
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, Broken> {
         let mut complete = Vec::new();
-        let mut rest = chunk;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            self.gather(&rest[..end])?;
-            complete.push(std::mem::take(&mut self.0));
-            rest = &rest[end + 1..];
+        let mut begun = 0;
+        for (at, byte) in chunk.iter().enumerate() {
+            let is_line_break = *byte == b'\n';
+            if self.follow(*byte) {
+                let end = if is_line_break { at } else { at + 1 };
+                self.gather(&chunk[begun..end])?;
+                begun = at + 1;
+                let event = std::mem::take(self).gathered;
+                if !event.is_empty() {
+                    complete.push(event);
+                }
+            }
         }
-        self.gather(rest)?;
+        self.gather(&chunk[begun..])?;
         Ok(complete)
     }
 
+    /// Whether an event ends with this byte.
+    fn follow(&mut self, byte: u8) -> bool {
+        match byte {
+            // No string of JSON contains a line break.
+            b'\n' => return self.depth == 0 || self.in_string,
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' if self.in_string => self.is_escaped = true,
+            b'"' => self.in_string = !self.in_string,
+            b'{' if !self.in_string => self.depth += 1,
+            b'}' if !self.in_string && self.depth > 0 => {
+                self.depth -= 1;
+                return self.depth == 0;
+            }
+            _ => {}
+        }
+        false
+    }
+
     fn gather(&mut self, more: &[u8]) -> Result<(), Broken> {
-        if self.0.len() + more.len() > LARGEST_OBJECT {
+        if self.gathered.len() + more.len() > LARGEST_OBJECT {
             return Err(Broken::ObjectTooLarge);
         }
-        self.0.extend_from_slice(more);
+        self.gathered.extend_from_slice(more);
         Ok(())
     }
 }
@@ -322,8 +355,40 @@ mod tests {
             let found: Vec<_> = chunks
                 .flat_map(|chunk| lines.push(chunk).unwrap())
                 .collect();
-            assert_eq!(found, [b"one".to_vec(), b"two".to_vec(), vec![]]);
+            assert_eq!(found, [b"one".to_vec(), b"two".to_vec()]);
         }
+    }
+
+    #[test]
+    fn an_event_that_is_spread_over_lines_is_one_event() {
+        let events = [
+            json!({"type": "ADDED", "object": {"note": "a \"{\" \\ b", "list": [{}]}}),
+            json!({"type": "DELETED", "object": {}}),
+        ];
+        let [first, second] = events.each_ref().map(|it| {
+            let text = serde_json::to_string_pretty(it).unwrap();
+            assert!(text.contains('\n'));
+            text
+        });
+        let text = format!("{first}{second}\n{}\n", events[0]);
+        for size in 1..text.len() {
+            let mut lines = Lines::default();
+            let found: Vec<Value> = text
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|chunk| lines.push(chunk).unwrap())
+                .map(|event| serde_json::from_slice(&event).unwrap())
+                .collect();
+            let expected = [&events[0], &events[1], &events[0]];
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_holds_up_no_event_after_it() {
+        let mut lines = Lines::default();
+        let found = lines.push(b"\"{ not json\n{}\n").unwrap();
+        assert_eq!(found, [b"\"{ not json".to_vec(), b"{}".to_vec()]);
     }
 
     proptest! {
