@@ -20,8 +20,8 @@ import (
 //go:embed provider.yaml
 var providerDefinitions string
 
-// startClusterAPI defines Cluster API's kinds and those of the stand-in provider, starts
-// the core manager and returns when it is ready, with the newest contract that it speaks.
+// startClusterAPI defines Cluster API's kinds, starts the core manager and returns when it is
+// ready, with the newest contract that it speaks.
 //
 // Objects are converted between the contracts by the core manager's webhook, as in production.
 func startClusterAPI(ctx context.Context, family *family, k *kubernetes, programs string) (contract, error) {
@@ -29,58 +29,77 @@ func startClusterAPI(ctx context.Context, family *family, k *kubernetes, program
 	if err != nil {
 		return "", err
 	}
-	conversion, err := k.conversion(ports[0])
+	all, err := k.readDefinitions(programs, ports[0])
 	if err != nil {
 		return "", err
-	}
-	converted, err := convertedKinds(programs)
-	if err != nil {
-		return "", err
-	}
-	files, err := filepath.Glob(filepath.Join(programs, "crds", "*.yaml"))
-	if err != nil {
-		return "", err
-	}
-	if len(files) == 0 {
-		return "", fmt.Errorf("no definitions in %s", filepath.Join(programs, "crds"))
 	}
 	contract := older
-	var all []*unstructured.Unstructured
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		definition, err := parse(string(content))
-		if err != nil {
-			return "", err
-		}
+	for _, definition := range all {
 		if definition.GetName() == "machines."+clusterGroup && serves(definition, newer) {
 			contract = newer
 		}
-		if slices.Contains(converted, definition.GetName()) {
-			if err := unstructured.SetNestedMap(definition.Object, conversion, "spec", "conversion"); err != nil {
-				return "", err
-			}
-		}
-		all = append(all, definition)
-	}
-	for _, document := range strings.Split(providerDefinitions, "\n---\n") {
-		definition, err := parse(document)
-		if err != nil {
-			return "", err
-		}
-		if contract == older {
-			forget(definition, newer)
-		}
-		all = append(all, definition)
 	}
 	for _, definition := range all {
 		if err := define(ctx, k, definition); err != nil {
 			return "", err
 		}
 	}
-	return contract, startManager(ctx, family, k, programs, contract, ports)
+	return contract, startCore(ctx, family, k, programs, contract, ports)
+}
+
+// defineStandIns defines the kinds that the stand-ins serve.
+func defineStandIns(ctx context.Context, k *kubernetes, contract contract) error {
+	for _, document := range strings.Split(providerDefinitions, "\n---\n") {
+		definition, err := parse(document)
+		if err != nil {
+			return err
+		}
+		if contract == older {
+			forget(definition, newer)
+		}
+		if err := define(ctx, k, definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDefinitions reads the definitions beside a manager, with the conversion webhook that the
+// manager serves at a port.
+func (k *kubernetes) readDefinitions(programs string, at int) ([]*unstructured.Unstructured, error) {
+	conversion, err := k.conversion(at)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := convertedKinds(programs)
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(programs, "crds", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no definitions in %s", filepath.Join(programs, "crds"))
+	}
+	var all []*unstructured.Unstructured
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		definition, err := parse(string(content))
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(converted, definition.GetName()) {
+			if err := unstructured.SetNestedMap(definition.Object, conversion, "spec", "conversion"); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, definition)
+	}
+	return all, nil
 }
 
 // conversion is how the API server reaches the core manager's webhook. Nothing resolves the
@@ -188,8 +207,22 @@ func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstruc
 	return fmt.Errorf("defining %s: the watch ended before it was established", name)
 }
 
-// startManager starts the core manager; of the ports, the first is its webhook server's.
-func startManager(ctx context.Context, family *family, k *kubernetes, programs string, contract contract, ports []int) error {
+// startCore starts the core manager; of the ports, the first is its webhook server's.
+func startCore(ctx context.Context, family *family, k *kubernetes, programs string, contract contract, ports []int) error {
+	arguments := []string{
+		// Many machines come and go at a time; what limits them is to be this machine.
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	}
+	if contract == newer {
+		arguments = append(arguments, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields")
+	}
+	return startManager(ctx, family, k, filepath.Join(programs, "cluster-api-core"), ports, arguments...)
+}
+
+// startManager starts a manager of Cluster API's own repository and waits until it is ready; of the
+// ports, the first is its webhook server's.
+func startManager(ctx context.Context, family *family, k *kubernetes, program string, ports []int, more ...string) error {
 	webhook := *k.authority
 	webhook.directory = filepath.Join(k.state, "webhook")
 	if _, err := webhook.serving("tls"); err != nil {
@@ -199,7 +232,7 @@ func startManager(ctx context.Context, family *family, k *kubernetes, programs s
 	if err != nil {
 		return err
 	}
-	arguments := []string{
+	arguments := append([]string{
 		"--kubeconfig=" + kubeconfig,
 		"--leader-elect=false",
 		"--webhook-port=" + port(ports[0]),
@@ -207,15 +240,9 @@ func startManager(ctx context.Context, family *family, k *kubernetes, programs s
 		"--health-addr=127.0.0.1:" + port(ports[1]),
 		"--diagnostics-address=127.0.0.1:" + port(ports[2]),
 		"--insecure-diagnostics",
-		// Many machines come and go at a time; what limits them is to be this machine.
-		"--kube-api-qps=500",
-		"--kube-api-burst=1000",
-	}
-	if contract == newer {
-		arguments = append(arguments, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields")
-	}
-	program := filepath.Join(programs, "cluster-api-core")
-	manager, err := family.start(program, []string{"POD_NAMESPACE=capi-system"}, arguments...)
+	}, more...)
+	environment := []string{"POD_NAMESPACE=capi-system", "POD_IP=127.0.0.1"}
+	manager, err := family.start(program, environment, arguments...)
 	if err != nil {
 		return err
 	}

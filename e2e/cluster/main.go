@@ -1,8 +1,8 @@
 // Command cluster runs a real Kubernetes and a real Cluster API on this machine, without
 // containers, until it is told to stop: etcd in its own process; kube-apiserver,
-// kube-controller-manager and Cluster API's core manager as its children; and stand-ins
-// for what cannot be real here (control plane provider, bootstrap, infrastructure, kubelet
-// and Nodes).
+// kube-controller-manager and Cluster API's core manager as its children; and either stand-ins
+// for what has no machine here (control plane provider, bootstrap, infrastructure, kubelet and
+// Nodes), or Cluster API's kubeadm providers with its in-memory infrastructure provider.
 //
 // It prints one line, "ready", on standard output once everything answers. Whatever else
 // there is to say is on standard error and, per child, in the state directory's log folder.
@@ -27,6 +27,9 @@ type binaries struct {
 	kubernetes string
 	// clusterAPI holds the core manager and, in crds, its definitions.
 	clusterAPI string
+	// providers holds the managers of real providers, each in a folder of its own with its
+	// definitions and webhooks; empty where stand-ins take their place.
+	providers string
 }
 
 // tell writes down what runs, by the folders that it comes from.
@@ -37,11 +40,20 @@ func (b binaries) tell(path string) error {
 	text, err := json.Marshal(map[string]string{
 		"kubernetes": version(b.kubernetes, "kubernetes-"),
 		"clusterAPI": version(b.clusterAPI, "cluster-api-"),
+		"providers":  b.kind(),
 	})
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, text, 0o600)
+}
+
+// kind says whose providers run.
+func (b binaries) kind() string {
+	if b.providers == "" {
+		return "stand-in"
+	}
+	return "real"
 }
 
 func main() {
@@ -52,6 +64,7 @@ func main() {
 	var from binaries
 	flag.StringVar(&from.kubernetes, "kubernetes", "", "directory of kube-apiserver and kube-controller-manager")
 	flag.StringVar(&from.clusterAPI, "cluster-api", "", "directory of Cluster API's core manager and its crds; without it neither that nor the stand-ins run")
+	flag.StringVar(&from.providers, "providers", "", "directory of real providers; without it stand-ins take their place")
 	flag.Parse()
 	if *state == "" || from.kubernetes == "" || flag.NArg() > 0 {
 		flag.Usage()
@@ -95,11 +108,11 @@ func run(state string, from binaries) error {
 		if err != nil {
 			return fmt.Errorf("starting Cluster API: %w", err)
 		}
-		standIns, err := startStandIns(ctx, kubernetes, contract)
+		wait, err := from.startProviders(ctx, family, kubernetes, contract)
 		if err != nil {
-			return fmt.Errorf("starting the stand-ins: %w", err)
+			return fmt.Errorf("starting the providers: %w", err)
 		}
-		defer standIns.Wait()
+		defer wait()
 		if err := from.tell(filepath.Join(state, "versions.json")); err != nil {
 			return err
 		}
@@ -112,6 +125,21 @@ func run(state string, from binaries) error {
 		stop()
 		return fmt.Errorf("%s ended by itself: see %s", child.name, child.log)
 	}
+}
+
+// startProviders starts what makes machines out of objects. It returns what waits for their end.
+func (b binaries) startProviders(ctx context.Context, family *family, k *kubernetes, contract contract) (func(), error) {
+	if b.providers != "" {
+		return func() {}, startProviders(ctx, family, k, b)
+	}
+	if err := defineStandIns(ctx, k, contract); err != nil {
+		return nil, err
+	}
+	standIns, err := startStandIns(ctx, k, contract)
+	if err != nil {
+		return nil, err
+	}
+	return standIns.Wait, nil
 }
 
 // prepare makes the state directory, empty, for its owner alone.

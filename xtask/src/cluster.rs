@@ -23,6 +23,17 @@ use programs::{Pinned, Programs};
 pub(crate) struct Versions {
     kubernetes: String,
     cluster_api: String,
+    providers: Providers,
+}
+
+/// Who makes machines out of objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Providers {
+    /// Stand-ins of the launcher, for the kinds of k0smotron.
+    #[default]
+    StandIn,
+    /// Cluster API's kubeadm providers, and its in-memory infrastructure provider.
+    Real,
 }
 
 impl Default for Versions {
@@ -30,6 +41,7 @@ impl Default for Versions {
         Self {
             kubernetes: "1.36".to_owned(),
             cluster_api: "1.14".to_owned(),
+            providers: Providers::default(),
         }
     }
 }
@@ -43,8 +55,8 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Reads `--name`, `--kubernetes 1.30` and `--cluster-api 1.8`, each of which may be left
-    /// out. None where there is something else.
+    /// Reads `--name`, `--kubernetes 1.30`, `--cluster-api 1.8` and `--providers real`, each of
+    /// which may be left out. None where there is something else.
     pub(crate) fn with_versions(words: &[&str]) -> Option<Self> {
         let mut choice = Self::default();
         for pair in words.chunks(2) {
@@ -54,6 +66,10 @@ impl Choice {
                 }
                 ["--cluster-api", minor] => {
                     (*minor).clone_into(&mut choice.versions.cluster_api);
+                }
+                ["--providers", "real"] => choice.versions.providers = Providers::Real,
+                ["--providers", "stand-in"] => {
+                    choice.versions.providers = Providers::StandIn;
                 }
                 ["--name", name] if is_name(name) => {
                     choice.name = Some((*name).to_owned());
@@ -96,11 +112,8 @@ pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     if cluster.call().is_some() {
         eprintln!("a cluster is running already");
     } else {
-        let Pinned {
-            kubernetes,
-            cluster_api,
-        } = cluster.programs.build(&choice.versions)?;
-        cluster.start(&kubernetes, Some(&cluster_api))?;
+        let pinned = cluster.programs.build(&choice.versions)?;
+        cluster.start(&pinned.kubernetes, Some(&pinned))?;
     }
     if let Some(kubectl) = cluster.own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
@@ -212,7 +225,7 @@ impl Cluster {
     fn start(
         &self,
         kubernetes: &Path,
-        cluster_api: Option<&Path>,
+        more: Option<&Pinned>,
     ) -> Result<(), Box<dyn Error>> {
         let log = self.state.with_extension("log");
         let mut program = Command::new(self.programs.launcher());
@@ -221,8 +234,11 @@ impl Cluster {
             .arg(&self.state)
             .arg("-kubernetes")
             .arg(kubernetes);
-        if let Some(cluster_api) = cluster_api {
-            program.arg("-cluster-api").arg(cluster_api);
+        if let Some(more) = more {
+            program.arg("-cluster-api").arg(&more.cluster_api);
+            if let Some(providers) = &more.providers {
+                program.arg("-providers").arg(providers);
+            }
         }
         let mut running = program
             .stdin(Stdio::null())
@@ -267,6 +283,9 @@ mod tests {
         );
         let both = ["--cluster-api", "1.8", "--kubernetes", "1.30"];
         assert_eq!(chosen(&both).as_deref(), Some("1.30 1.8"));
+        let real = Choice::with_versions(&["--providers", "real"]);
+        assert_eq!(real.map(|it| it.versions.providers), Some(Providers::Real));
+        assert_eq!(chosen(&["--providers", "imaginary"]), None);
         assert_eq!(chosen(&["--kubernetes"]), None);
         assert_eq!(chosen(&["--etcd", "3.6"]), None);
     }

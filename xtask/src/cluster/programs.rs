@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use super::Versions;
+use super::{Providers, Versions};
 use crate::go;
 
 /// What a linker leaves out of every program.
@@ -23,7 +23,26 @@ pub(super) struct Programs {
 pub(super) struct Pinned {
     pub(super) kubernetes: PathBuf,
     pub(super) cluster_api: PathBuf,
+    /// Real providers, where they are to run.
+    pub(super) providers: Option<PathBuf>,
 }
+
+/// The managers of real providers: how the launcher calls each, and the package that it is built
+/// from. Its definitions and webhooks are below the package.
+const PROVIDERS: [(&str, &str); 3] = [
+    (
+        "kubeadm-bootstrap",
+        "sigs.k8s.io/cluster-api/bootstrap/kubeadm",
+    ),
+    (
+        "kubeadm-control-plane",
+        "sigs.k8s.io/cluster-api/controlplane/kubeadm",
+    ),
+    (
+        "in-memory",
+        "sigs.k8s.io/cluster-api/test/infrastructure/docker",
+    ),
+];
 
 impl Programs {
     pub(super) fn new(root: &Path, built: PathBuf) -> Self {
@@ -43,15 +62,23 @@ impl Programs {
     /// would compile it twice.
     pub(super) fn build(&self, versions: &Versions) -> Result<Pinned, Box<dyn Error>> {
         let cluster_api = self.pinned("cluster-api", &versions.cluster_api)?;
+        let providers = match versions.providers {
+            Providers::StandIn => None,
+            Providers::Real => Some(self.pinned("providers", &versions.cluster_api)?),
+        };
         let kubernetes = self.build_kubernetes(&versions.kubernetes)?;
         thread::scope(|scope| {
             let launcher =
                 scope.spawn(|| self.build_launcher().map_err(|it| it.to_string()));
             self.build_cluster_api(&cluster_api)?;
+            if let Some(providers) = &providers {
+                self.build_providers(providers)?;
+            }
             launcher.join().map_err(|_| "a build panicked")??;
             Ok(Pinned {
                 kubernetes,
                 cluster_api: self.built.join(&cluster_api),
+                providers: providers.map(|it| self.built.join(it)),
             })
         })
     }
@@ -142,16 +169,45 @@ impl Programs {
         let directory = go::run(&source, &["list", "-m", "-f", "{{.Dir}}", module])?;
         let below = package.strip_prefix(module).unwrap_or_default();
         let core = Path::new(&directory).join(below.trim_start_matches('/'));
-        let definitions = core.join("config/crd");
-        copy_files(&definitions.join("bases"), "", &programs.join("crds"))?;
-        copy_files(
-            &definitions.join("patches"),
-            "webhook_in_",
-            &programs.join("conversions"),
-        )?;
+        copy_configuration(&core, &programs)?;
         stamp.write()?;
         Ok(())
     }
+
+    /// Builds the managers of real providers, each into a folder of its own.
+    fn build_providers(&self, providers: &str) -> Result<(), Box<dyn Error>> {
+        let source = self.source.join(providers);
+        let programs = self.built.join(providers);
+        let stamp = Stamp::of(&source, &programs)?;
+        if stamp.is_fresh() {
+            return Ok(());
+        }
+        eprintln!("building {providers}: some minutes the first time");
+        for (name, package) in PROVIDERS {
+            let own = programs.join(name);
+            go::build(&source, STRIPPED, &own.join(name), &[package])?;
+            let directory = go::run(&source, &["list", "-f", "{{.Dir}}", package])?;
+            copy_configuration(Path::new(&directory), &own)?;
+        }
+        stamp.write()?;
+        Ok(())
+    }
+}
+
+/// Puts what the API server has to know of a manager beside its program.
+fn copy_configuration(from: &Path, programs: &Path) -> io::Result<()> {
+    let definitions = from.join("config/crd");
+    copy_files(&definitions.join("bases"), "", &programs.join("crds"))?;
+    copy_files(
+        &definitions.join("patches"),
+        "webhook_in_",
+        &programs.join("conversions"),
+    )?;
+    copy_files(
+        &from.join("config/webhook"),
+        "manifests",
+        &programs.join("webhooks"),
+    )
 }
 
 /// Says what programs were built from and how, so that they are built again when that changes.
