@@ -56,9 +56,10 @@ usage: cargo xtask <task>
   gostd [--seed S]
                  put 20,000 generated texts for each function to Go's standard library and to
                  crates/gostd, and compare (needs Go)
-  cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8]
+  cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8] [--providers real]
                  run a real Kubernetes and a real Cluster API in the background (needs Go);
-                 one with a name runs beside the others
+                 one with a name runs beside the others; with real providers, those of kubeadm
+                 and the in-memory one instead of stand-ins
   cluster down [--name NAME]
                  stop them
   cluster kubeconfig [--name NAME]
