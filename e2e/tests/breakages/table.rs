@@ -214,7 +214,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         ready: "False RemovalStalled",
         stalled: "RemovalStalled",
         kstatus: "Failed",
-        message: "Machine worker has not moved for 10 minutes: WaitingForInfrastructureDeletion",
+        message: "Machine worker has not moved for 10 minutes: WaitingForInfrastructureDeletion; RemoteMachine worker has the finalizers example.com/hold",
         remedy: "RemovalStalled",
     },
     Breakage {

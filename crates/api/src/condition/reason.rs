@@ -139,7 +139,9 @@ reasons! {
     /// The machine is shutting down.
     ShuttingDown: none;
     /// The machine is shutting down, without progress for ten minutes.
-    RemovalStalled: "The message names the object and its finalizers.", GOES_AWAY;
+    RemovalStalled:
+        "The message names the objects, their finalizers, and the reason that Cluster API \
+         reports.", GOES_AWAY;
     /// Reconciliation is paused.
     Paused:
         "Remove the annotation `cluster.x-k8s.io/paused` from the ScheduledMachine and \

@@ -347,8 +347,9 @@ fn wait_for_machine(
     let name = &machine.meta.name;
     let state = if case.stalls_at() <= case.now {
         let (progress, report) = (provider::removal(machine), provider::report(case));
+        let kept = provider::finalizers(case);
         State::Stalled(format!(
-            "Machine {name} has not moved for 10 minutes{progress}{report}"
+            "Machine {name} has not moved for 10 minutes{progress}{report}{kept}"
         ))
     } else {
         State::Terminating(message)

@@ -15,6 +15,22 @@ pub(crate) fn report(case: &Case<'_>) -> String {
     all.join("; ")
 }
 
+/// What keeps the objects that are being deleted, to be appended to a sentence: `; RemoteMachine
+/// worker has the finalizers ...`. Empty where nothing does.
+pub(crate) fn finalizers(case: &Case<'_>) -> String {
+    let owned = case.owned;
+    let parts = [owned.infrastructure.first(), owned.bootstrap.first()];
+    let kept = parts
+        .into_iter()
+        .flatten()
+        .filter(|of| of.meta.is_deleting && !of.meta.finalizers.is_empty());
+    let kept = kept.map(|Provider { kind, meta, .. }| {
+        let finalizers = one_line(&meta.finalizers.join(", "));
+        format!("; {kind} {} has the finalizers {finalizers}", meta.name)
+    });
+    kept.collect::<Vec<_>>().concat()
+}
+
 /// What an object reports that has not done its part: to come up, or to go.
 fn trouble(provider: &Provider) -> Option<String> {
     let is_waited_for = !provider.is_ready || provider.meta.is_deleting;

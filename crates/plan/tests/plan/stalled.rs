@@ -168,6 +168,21 @@ fn a_removal_that_does_not_move_is_stalled_after_ten_minutes() {
     assert_eq!(world.status().phase, Some(Phase::Inactive));
 }
 
+#[test]
+fn a_removal_that_does_not_move_names_the_finalizers_that_are_left() {
+    let mut memory = Memory::default();
+    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    world.is_moving = false;
+    world.run_until(&mut memory, "2026-03-06T18:05:30Z");
+    let metadata = &mut world.get_mut("RemoteMachine").unwrap()["metadata"];
+    metadata["deletionTimestamp"] = json!("2026-03-06T18:05:30Z");
+    metadata["finalizers"] = json!(["example.com/hangs"]);
+    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    let message = world.status().message.unwrap();
+    let kept = "RemoteMachine worker has the finalizers example.com/hangs";
+    assert!(message.ends_with(kept), "{message}");
+}
+
 /// A machine in service that is to be gone by the end of its window.
 fn to_be_gone_by_the_end(memory: &mut Memory) -> World {
     let mut world = in_service(Contract::V1Beta2, memory);
