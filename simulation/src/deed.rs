@@ -3,10 +3,13 @@
 use fivespot_api::{name, reclaim};
 use fivespot_capi::key;
 use fivespot_testkit::{Cluster, machine_path, node_path, pod};
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::dice::Dice;
+use crate::seen::{CALENDARS, OVERRIDES};
+use crate::story::CALENDAR;
 
 /// What somebody does to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +47,22 @@ pub(crate) enum Deed {
     LoseKubeconfig,
     RunPods,
     Guard,
+    Run,
+    Stop,
+    Hold,
+    RunTeam,
+    StopLater,
+    EndOverride,
+    ShortenOverride,
+    KeepOverride,
+    AddHoliday,
+    DeleteCalendar,
+    LeadTime,
+    EndPolicy,
 }
 
 impl Deed {
-    pub(crate) const ALL: [Self; 33] = [
+    pub(crate) const ALL: [Self; 45] = [
         Self::Kill,
         Self::Revive,
         Self::SwitchOff,
@@ -81,6 +96,18 @@ impl Deed {
         Self::LoseKubeconfig,
         Self::RunPods,
         Self::Guard,
+        Self::Run,
+        Self::Stop,
+        Self::Hold,
+        Self::RunTeam,
+        Self::StopLater,
+        Self::EndOverride,
+        Self::ShortenOverride,
+        Self::KeepOverride,
+        Self::AddHoliday,
+        Self::DeleteCalendar,
+        Self::LeadTime,
+        Self::EndPolicy,
     ];
 
     /// One of them; pods are what a machine is there for.
@@ -91,6 +118,10 @@ impl Deed {
         // What the agent on the Node asks for.
         if dice.chance(8) {
             return Self::Reclaim;
+        }
+        if dice.chance(20) {
+            let overrides = [Self::Run, Self::Stop, Self::Hold, Self::EndOverride];
+            return dice.pick(&overrides).unwrap_or(Self::Hold);
         }
         dice.pick(&Self::ALL).unwrap_or(Self::RunPods)
     }
@@ -137,7 +168,92 @@ impl Deed {
                 let bare = json!({"metadata": {"finalizers": null}});
                 place.patch(&machine_path(name), &bare).await;
             }
-            other => other.meddle(&place, now).await,
+            other => other.change_schedule(&place, now).await,
+        }
+    }
+
+    /// What changes when the machine is wanted, besides its windows.
+    async fn change_schedule(self, place: &Place<'_>, now: Timestamp) {
+        match self {
+            Self::LeadTime => {
+                place
+                    .edit(json!({"provisioning": {"leadTime": "30m"}}))
+                    .await;
+            }
+            Self::EndPolicy => {
+                let policy = json!({"endPolicy": "CompleteByWindowEnd"});
+                place.edit(json!({"shutdown": policy})).await;
+            }
+            Self::Run | Self::Stop | Self::Hold | Self::RunTeam | Self::StopLater => {
+                self.create_override(place, now).await;
+            }
+            Self::EndOverride | Self::ShortenOverride | Self::KeepOverride => {
+                self.change_overrides(place, now).await;
+            }
+            Self::AddHoliday => {
+                let date = now.to_zoned(TimeZone::UTC).date().to_string();
+                let dates = json!([{"name": "today", "date": date}]);
+                let patch = json!({"spec": {"dates": dates}});
+                place.patch(&calendar_path(), &patch).await;
+            }
+            Self::DeleteCalendar => place.delete(&calendar_path()).await,
+            other => other.meddle(place, now).await,
+        }
+    }
+
+    /// Creates an override of some minutes or hours.
+    async fn create_override(self, place: &Place<'_>, now: Timestamp) {
+        let after = |minutes: i64| (now + SignedDuration::from_mins(minutes)).to_string();
+        let minutes = match now.as_second() % 3 {
+            0 => 20,
+            1 => 90,
+            _ => 500,
+        };
+        let mode = match self {
+            Self::Stop | Self::StopLater => "Stop",
+            Self::Hold => "Hold",
+            _ => "Run",
+        };
+        let mut spec = json!({
+            "targetRef": {"name": place.name}, "mode": mode, "endTime": after(minutes),
+        });
+        if self == Self::StopLater {
+            spec["startTime"] = json!(after(minutes / 2));
+        }
+        if self == Self::RunTeam {
+            spec["targetRef"] = Value::Null;
+            spec["selector"] = json!({"matchLabels": {"example.com/team": "a"}});
+        }
+        let name = format!("extra-{}-{}", now.as_second(), place.name);
+        let object = json!({
+            "apiVersion": name::API_VERSION, "kind": name::OVERRIDE_KIND,
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": spec,
+        });
+        let _ = place.cluster.create(&object).await;
+    }
+
+    /// Ends, shortens or keeps every override that names the machine.
+    async fn change_overrides(self, place: &Place<'_>, now: Timestamp) {
+        for of in place.cluster.list(OVERRIDES).await {
+            if of["spec"]["targetRef"]["name"] != place.name {
+                continue;
+            }
+            let name = of["metadata"]["name"].as_str().unwrap_or_default();
+            let path = format!("{OVERRIDES}/{name}");
+            match self {
+                Self::EndOverride => place.delete(&path).await,
+                Self::ShortenOverride => {
+                    let end = now + SignedDuration::from_mins(3);
+                    let patch = json!({"spec": {"endTime": end.to_string()}});
+                    place.patch(&path, &patch).await;
+                }
+                _ => {
+                    let keep = json!({name::KEEP_ANNOTATION: "true"});
+                    let patch = json!({"metadata": {"annotations": keep}});
+                    place.patch(&path, &patch).await;
+                }
+            }
         }
     }
 
@@ -249,6 +365,10 @@ const HELD: &str = "example.com/held";
 /// Marks what was never the operator's.
 pub(crate) const FOREIGN: &str = "example.com/foreign";
 
+fn calendar_path() -> String {
+    format!("{CALENDARS}/{CALENDAR}")
+}
+
 fn budget(name: &str) -> String {
     format!("/apis/policy/v1/namespaces/default/poddisruptionbudgets/{name}")
 }
@@ -298,7 +418,7 @@ impl Place<'_> {
 
     async fn weekly(&self, hours: &str) {
         let schedule = json!({
-            "cron": null, "duration": null,
+            "cron": null, "duration": null, "windows": null,
             "daysOfWeek": ["mon-sun"], "hoursOfDay": [hours],
         });
         self.schedule(schedule).await;
@@ -306,7 +426,8 @@ impl Place<'_> {
 
     async fn cron(&self, cron: &str) {
         let schedule = json!({
-            "cron": cron, "duration": "1h", "daysOfWeek": null, "hoursOfDay": null,
+            "cron": cron, "duration": "1h", "windows": null,
+            "daysOfWeek": null, "hoursOfDay": null,
         });
         self.schedule(schedule).await;
     }

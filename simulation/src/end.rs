@@ -36,7 +36,16 @@ pub(crate) fn complaint(seen: &Seen, now: Timestamp) -> Option<String> {
             .then(|| say("a schedule that is off is Disabled"))
             .flatten();
     }
-    if seen.is_open(now) == Some(false) {
+    let schedule = seen.schedule()?;
+    // What an override holds stays as it is, whatever that is.
+    if schedule.is_held(now) {
+        return None;
+    }
+    let is_not_begun = ours == 0 && phase == "Inactive" && schedule.is_too_short(now);
+    if schedule.is_needed(now) && is_not_begun {
+        return None;
+    }
+    if !schedule.is_needed(now) {
         let is_so = ours == 0 && phase == "Inactive" && seen.node.is_null();
         return (!is_so)
             .then(|| say("L2 outside its window a machine is Inactive"))

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::deed::FOREIGN;
 use crate::seen::{Seen, instant};
+use crate::wanted::{Inputs, Wanted};
 
 /// A write, and the world right before it and right after it.
 #[derive(Clone)]
@@ -79,7 +80,16 @@ pub(crate) const LAWS: &[Law] = &[
         "a machine that is wanted again is not driven out",
         respects_window,
     ),
-    ("a phase is told when it is true", tells_truth),
+    ("a hold creates nothing and ends nothing", respects_hold),
+    (
+        "a hold neither begins nor cancels a shutdown",
+        keeps_commitment,
+    ),
+    (
+        "a shutdown by the end of the window has no later deadline",
+        ends_in_time,
+    ),
+    ("a phase is reported when it is true", reports_truth),
     (
         "a host is not taken again that was given back",
         disables_first,
@@ -89,7 +99,13 @@ pub(crate) const LAWS: &[Law] = &[
 /// Whether a write keeps a law; none if the law is not about such a write. `known` is the world as its
 /// sender was last shown it, if answers that are part of its decision were slow: what came about while
 /// they were on their way the sender could not know.
-pub(crate) fn is_kept(law: &Law, case: &Case<'_>, known: &[Known]) -> Option<bool> {
+///
+/// `earlier` are the overrides and calendars that the caches of the sender may still have shown.
+pub(crate) fn is_kept(
+    law: &Law,
+    case: &Case<'_>,
+    (known, earlier): (&[Known], &[Inputs]),
+) -> Option<bool> {
     let (name, keeps) = law;
     let is_kept = keeps(case)?;
     if is_kept || !BY_WHAT_WAS_KNOWN.contains(name) {
@@ -101,8 +117,23 @@ pub(crate) fn is_kept(law: &Law, case: &Case<'_>, known: &[Known]) -> Option<boo
         before: &known.seen,
         ..case.clone()
     });
-    let mut then = then.map(|case| keeps(&case));
-    Some(then.any(|kept| kept == Some(true)))
+    let mut cases: Vec<Case<'_>> = then.collect();
+    cases.push(case.clone());
+    let is_kept_by = |case: &Case<'_>| {
+        let with_earlier = earlier.iter().map(|inputs| Seen {
+            inputs: inputs.clone(),
+            ..case.before.clone()
+        });
+        let mut seen = with_earlier.map(|seen| {
+            let before = &seen;
+            keeps(&Case {
+                before,
+                ..case.clone()
+            })
+        });
+        keeps(case) == Some(true) || seen.any(|kept| kept == Some(true))
+    };
+    Some(cases.iter().any(is_kept_by))
 }
 
 /// The laws that a write keeps if it would have kept them when an answer was given that its sender
@@ -112,6 +143,9 @@ const BY_WHAT_WAS_KNOWN: &[&str] = &[
     "S11 nothing is created that is not wanted",
     "what is paused is not touched",
     "a machine that is wanted again is not driven out",
+    "a hold creates nothing and ends nothing",
+    "a hold neither begins nor cancels a shutdown",
+    "a shutdown by the end of the window has no later deadline",
 ];
 
 /// The world when an answer was given that was slow.
@@ -319,8 +353,13 @@ fn creates_wanted(case: &Case<'_>) -> Option<bool> {
     let infrastructure = &case.before.infrastructure;
     let completes =
         is_machine && !infrastructure.is_null() && case.before.is_ours(infrastructure);
-    let is_wanted = |now| case.before.is_wanted(now);
-    Some(completes || is_wanted(case.now) || is_wanted(case.shown))
+    let is_begun = !case.before.ours().is_empty();
+    let is_needed = |now| {
+        let schedule = case.before.schedule();
+        let is_long_enough = || schedule.is_some_and(|of| !of.is_too_short(now));
+        case.before.is_needed(now) && (is_begun || is_long_enough())
+    };
+    Some(completes || is_needed(case.now) || is_needed(case.shown))
 }
 
 fn leads(case: &Case<'_>) -> Option<bool> {
@@ -386,14 +425,77 @@ fn respects_window(case: &Case<'_>) -> Option<bool> {
         return None;
     }
     let is_going = !case.before.machine["metadata"]["deletionTimestamp"].is_null();
-    let is_driven_out = case.before.is_wanted(case.now)
-        && case.before.is_wanted(case.shown)
+    // What an override holds is not cancelled, nor what ends with the window that is open.
+    let is_needed = |now| {
+        case.before.is_needed(now)
+            && !case.before.is_held(now)
+            && !ends_with_window(case, now)
+    };
+    let is_driven_out = is_needed(case.now)
+        && is_needed(case.shown)
         && case.shuts_down_for(&["ScheduleEnded"])
         && !is_going;
     Some(!is_driven_out)
 }
 
-fn tells_truth(case: &Case<'_>) -> Option<bool> {
+/// Whether the commitment is for the window that is open, or for a later one.
+fn ends_with_window(case: &Case<'_>, now: Timestamp) -> bool {
+    let committed = case.before.commitment();
+    let committed = committed.and_then(|of| instant(&of["windowEnd"]));
+    let end = case.before.schedule().and_then(|of| of.flip(now));
+    committed.is_some_and(|committed| end.is_some_and(|end| end <= committed))
+}
+
+/// Whether a write makes, ends or empties something that an override holds: no commitment is on
+/// record for it, nor does its owner take the host.
+fn respects_hold(case: &Case<'_>) -> Option<bool> {
+    let resource = case.asked.event.resource.as_str();
+    let is_made = is_provider(resource) || resource == "machines";
+    let is_made_or_ended =
+        is_made && (case.is("create", resource) || case.is("delete", resource));
+    let is_touched = is_made_or_ended || case.is_sub("eviction");
+    if !is_touched || case.is_in_doubt {
+        return None;
+    }
+    let is_held = case.before.is_held(case.now) && case.before.is_held(case.shown);
+    Some(!is_held || case.before.commitment().is_some())
+}
+
+/// A hold makes no commitment because of the schedule, and takes none back.
+fn keeps_commitment(case: &Case<'_>) -> Option<bool> {
+    if !case.is_sub("status") || case.is_in_doubt {
+        return None;
+    }
+    let is_held = case.before.is_held(case.now) && case.before.is_held(case.shown);
+    let (before, after) = (case.before.commitment(), case.after.commitment());
+    let is_going = !case.before.machine["metadata"]["deletionTimestamp"].is_null();
+    let is_made = before.is_none()
+        && after.is_some_and(|of| {
+            ["ScheduleEnded", "Remediation"]
+                .contains(&of["reason"].as_str().unwrap_or(""))
+        });
+    let is_taken_back = before.is_some() && after.is_none() && !is_going;
+    Some(!is_held || !is_made && !is_taken_back)
+}
+
+/// A machine that is to be gone by the end of the window that is open, by the operator's clock, is
+/// given no more time than that.
+fn ends_in_time(case: &Case<'_>) -> Option<bool> {
+    let shutdown = case.after.commitment()?;
+    let is_new = case.is_sub("status") && case.before.commitment().is_none();
+    if !is_new || shutdown["reason"] != "ScheduleEnded" || case.is_in_doubt {
+        return None;
+    }
+    let deadline = instant(&shutdown["deadline"])?;
+    let started = instant(&shutdown["startedAt"])?;
+    let schedule = case.before.schedule();
+    let schedule = schedule.filter(Wanted::completes_by_window_end);
+    let open = schedule.filter(|of| of.is_wanted(case.shown));
+    let end = open.and_then(|of| of.flip(case.shown));
+    Some(end.is_none_or(|end| deadline <= end.max(started)))
+}
+
+fn reports_truth(case: &Case<'_>) -> Option<bool> {
     let told = case.after.phase();
     let is_over =
         told != case.before.phase() && ["Inactive", "Terminated"].contains(&told);
@@ -463,13 +565,13 @@ mod tests {
             law.unwrap()
         };
         let pause = named("what is paused is not touched");
-        assert_eq!(is_kept(pause, &case, &[]), Some(false));
+        assert_eq!(is_kept(pause, &case, (&[], &[])), Some(false));
         assert_eq!(
-            is_kept(pause, &case, std::slice::from_ref(&then)),
+            is_kept(pause, &case, (std::slice::from_ref(&then), &[])),
             Some(true)
         );
         let commitment = named("every leaving begins with the commitment");
-        assert_eq!(is_kept(commitment, &case, &[then]), Some(false));
+        assert_eq!(is_kept(commitment, &case, (&[then], &[])), Some(false));
         for name in BY_WHAT_WAS_KNOWN {
             named(name);
         }

@@ -6,6 +6,7 @@
 //! when it is served, and the end of the story against what the user wants. Equal seeds tell
 //! equal stories, request by request.
 
+mod account;
 mod deed;
 mod dice;
 mod end;
@@ -16,6 +17,7 @@ mod report;
 mod seen;
 mod stage;
 mod story;
+mod wanted;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_testkit::{
-    Cluster, Coordination, Gate, Lease, Life, Mortal, Terms, machine_path,
-};
+use fivespot_testkit::{Cluster, Coordination, Gate, Lease, Life, Mortal, Terms};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::deed::{Deed, make_peace};
@@ -14,7 +12,7 @@ use crate::end::complaint;
 use crate::fault::Kind;
 use crate::seen::{Places, Seen};
 use crate::stage::{Cell, Seat, Stage};
-use crate::story::{Story, Trouble, next_edge};
+use crate::story::{Story, Trouble, calendar};
 
 /// How long after the last fault, edit and edge everything has to be as it is wanted: longer than
 /// any retry, drain and the pause between two replacements.
@@ -76,6 +74,11 @@ async fn tell(story: &Story) -> Outcome {
     let client = cluster.server().client();
     let lease = (story.operators > 1).then(|| LEASE.to_owned());
     let stage = Stage::new(client, places.clone(), faults.collect(), lease);
+    let stage = if story.is_undisturbed() {
+        stage.undisturbed()
+    } else {
+        stage
+    };
     let stage = Arc::new(stage);
     let mut theatre = Theatre {
         cluster,
@@ -197,6 +200,8 @@ struct Theatre {
 impl Theatre {
     /// Everything until nothing more goes wrong.
     async fn days(&mut self, story: &Story) {
+        self.cluster.apply(&calendar(story.begins)).await;
+        self.stage.note_inputs(story.begins).await;
         for machine in &story.machines {
             self.cluster.apply(&machine.object).await;
         }
@@ -208,6 +213,8 @@ impl Theatre {
                     if let Some(machine) = story.machines.get(whose) {
                         self.count(&format!("{deed:?}"));
                         deed.play(&self.cluster, &machine.name, at).await;
+                        self.stage.note_inputs(at).await;
+                        self.stage.count(at).await;
                     }
                 }
                 Happening::Clock(seconds) => {
@@ -277,8 +284,8 @@ impl Theatre {
         let Some(places) = places.first() else {
             return;
         };
-        let object = self.cluster.get(&machine_path(&places.name)).await;
-        let edge = object.and_then(|object| next_edge(&object, now + LEAD));
+        let seen = Seen::of(&self.cluster.server().client(), places).await;
+        let edge = seen.next_edge(now + LEAD);
         let soon = now + SignedDuration::from_hours(72);
         let Some(edge) = edge.filter(|edge| *edge < soon) else {
             return;
@@ -312,8 +319,9 @@ impl Theatre {
         self.pass_until(begun + late).await;
         let seen = Seen::of(&self.cluster.server().client(), places).await;
         let shown = begun + self.stage.host.offset();
+        let in_schedule = seen.owner["status"]["inSchedule"].as_bool();
         let is_noticed =
-            seen.owner["status"]["inSchedule"].as_bool() == Some(seen.is_in_force(shown));
+            in_schedule == Some(seen.is_in_force(shown)) && !seen.is_overdue(shown);
         self.stage.state().checks += 1;
         if !is_noticed && !seen.is_paused() && !seen.is_deleting() {
             let how = format!("{} at {edge}: {what}", places.name);
@@ -332,12 +340,14 @@ impl Theatre {
         let mut looks: Vec<(Timestamp, usize, bool)> = Vec::new();
         let begin = story.calm + PATIENCE;
         self.pass_until(begin).await;
-        for (at, machine) in story.machines.iter().enumerate() {
-            let path = machine_path(&machine.name);
-            let object = self.cluster.get(&path).await.unwrap_or_default();
-            let first = rest_after(&object, begin);
+        for at in 0..story.machines.len() {
+            let Some(places) = places.get(at) else {
+                continue;
+            };
+            let seen = Seen::of(&self.cluster.server().client(), places).await;
+            let first = rest_after(&seen, begin);
             looks.push((first, at, false));
-            if let Some(edge) = next_edge(&object, first) {
+            if let Some(edge) = seen.next_edge(first) {
                 // Nobody waits for the thirtieth of February.
                 let is_soon = edge < begin + SignedDuration::from_hours(72);
                 if is_soon {
@@ -466,12 +476,12 @@ impl Theatre {
 }
 
 /// The first instant from `now` on before which no edge has been for long enough.
-fn rest_after(object: &serde_json::Value, now: Timestamp) -> Timestamp {
+fn rest_after(seen: &Seen, now: Timestamp) -> Timestamp {
     let mut rest = now;
-    let mut edge = next_edge(object, now - PATIENCE);
+    let mut edge = seen.next_edge(now - PATIENCE);
     while let Some(at) = edge.filter(|at| *at <= rest) {
         rest = at + PATIENCE;
-        edge = next_edge(object, at);
+        edge = seen.next_edge(at);
     }
     rest
 }

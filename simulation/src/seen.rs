@@ -1,11 +1,13 @@
 //! What the server holds of one machine, and what that means.
 
-use fivespot_api::{ScheduledMachine, name};
+use fivespot_api::name;
 use fivespot_apiserver::{Client, Selector};
 use fivespot_capi::key;
 use fivespot_testkit::{machine_path, node_path};
 use jiff::Timestamp;
 use serde_json::Value;
+
+use crate::wanted::{Inputs, Wanted};
 
 /// What the server holds of one machine; null where there is nothing.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,8 @@ pub(crate) struct Seen {
     pub(crate) machines: Vec<Value>,
     /// The pods on the Node.
     pub(crate) pods: Vec<Value>,
+    /// Overrides and calendars.
+    pub(crate) inputs: Inputs,
 }
 
 /// Where the objects of one machine are.
@@ -31,6 +35,35 @@ pub(crate) struct Places {
 }
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// Where overrides are.
+pub(crate) const OVERRIDES: &str =
+    "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides";
+
+/// Where calendars are.
+pub(crate) const CALENDARS: &str =
+    "/apis/5spot.finos.org/v1alpha1/namespaces/default/schedulecalendars";
+
+impl Inputs {
+    /// What the server holds of them that matters.
+    pub(crate) async fn of(client: &Client) -> Self {
+        let list = async |path: &str| {
+            let found = client.list(path, &Selector::default()).await;
+            let found = found.map(|found| found.items).unwrap_or_default();
+            let kept = ["name", "uid", "annotations"];
+            let plain = found.iter().map(|one| {
+                let of = |field: &str| (field.to_owned(), one["metadata"][field].clone());
+                let metadata: serde_json::Map<_, _> = kept.map(of).into_iter().collect();
+                serde_json::json!({"metadata": metadata, "spec": one["spec"]})
+            });
+            plain.collect()
+        };
+        Self {
+            overrides: list(OVERRIDES).await,
+            calendars: list(CALENDARS).await,
+        }
+    }
+}
 
 impl Seen {
     pub(crate) async fn of(client: &Client, places: &Places) -> Self {
@@ -64,6 +97,7 @@ impl Seen {
                 .filter(is_on_it)
                 .map(|pod| Value::clone(pod))
                 .collect(),
+            inputs: Inputs::of(client).await,
         }
     }
 
@@ -106,15 +140,45 @@ impl Seen {
             .collect()
     }
 
-    /// Whether the window is open; none if the schedule is invalid.
-    pub(crate) fn is_open(&self, now: Timestamp) -> Option<bool> {
-        let owner: ScheduledMachine = serde_json::from_value(self.owner.clone()).ok()?;
-        Some(owner.spec.schedule.schedule().ok()?.at(now).is_open())
+    /// When the machine is wanted and needed; none if the schedule is invalid.
+    pub(crate) fn schedule(&self) -> Option<Wanted<'_>> {
+        Wanted::of(&self.owner, &self.inputs)
     }
 
     /// Whether the schedule is in force and open.
     pub(crate) fn is_in_force(&self, now: Timestamp) -> bool {
-        self.is_open(now) == Some(true) && self.is_enabled()
+        self.is_enabled() && self.schedule().is_some_and(|of| of.is_wanted(now))
+    }
+
+    /// When anything changes that the schedule and overrides say of the machine.
+    pub(crate) fn next_edge(&self, now: Timestamp) -> Option<Timestamp> {
+        self.schedule().and_then(|of| of.next_edge(now))
+    }
+
+    /// Whether nothing has begun that the schedule asks for: nothing exists of a machine that is
+    /// needed, or one that is not needed any more is neither leaving nor held.
+    pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
+        let Some(schedule) = self.schedule() else {
+            return false;
+        };
+        if !self.is_enabled() || self.is_killed() || schedule.is_held(now) {
+            return false;
+        }
+        let is_going = self.machine["metadata"]["deletionTimestamp"].is_string();
+        if schedule.is_needed(now) {
+            self.ours().is_empty() && !schedule.is_too_short(now)
+        } else {
+            let has_machine = !self.machine.is_null() && self.is_ours(&self.machine);
+            has_machine && !is_going && self.commitment().is_none()
+        }
+    }
+
+    /// Whether an override holds the machine, and nothing of more weight decides.
+    pub(crate) fn is_held(&self, now: Timestamp) -> bool {
+        self.is_enabled()
+            && !self.is_killed()
+            && !self.is_deleting()
+            && self.schedule().is_some_and(|of| of.is_held(now))
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
@@ -129,9 +193,9 @@ impl Seen {
         self.owner["metadata"]["deletionTimestamp"].is_string()
     }
 
-    /// Whether a machine should serve now.
-    pub(crate) fn is_wanted(&self, now: Timestamp) -> bool {
-        self.is_open(now) == Some(true)
+    /// Whether a machine should serve now, or be provisioned.
+    pub(crate) fn is_needed(&self, now: Timestamp) -> bool {
+        self.schedule().is_some_and(|of| of.is_needed(now))
             && self.is_enabled()
             && !self.is_killed()
             && !self.is_deleting()

@@ -6,20 +6,32 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fivespot_api::name;
 use fivespot_apiserver::Client;
 use fivespot_testkit::{Asked, Delivery, Fate, Gate, Host, Opening, Proxy};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use crate::account::Account;
 use crate::fault::{Fault, Kind, Target};
 use crate::law::{Case, Known, LAWS, is_kept};
-use crate::seen::{Places, Seen};
+use crate::seen::{Places, Seen, instant};
+use crate::wanted::Inputs;
 
 /// How many requests at one instant make a loop that does not end.
 const HOT: usize = 3_000;
 
 /// How many turns others get before a request that is slow.
 const TURNS: usize = 60;
+
+/// How long a cache may be behind where an event of a watch may be delayed.
+const STALE: SignedDuration = SignedDuration::from_mins(130);
+
+/// How long a cache may be behind otherwise.
+const FRESH: SignedDuration = SignedDuration::from_secs(1);
+
+/// How long an override stays after its end.
+const KEPT: SignedDuration = SignedDuration::from_hours(1);
 
 /// What goes on between an operator and its server.
 pub(crate) struct Stage {
@@ -28,6 +40,10 @@ pub(crate) struct Stage {
     faults: Vec<Fault>,
     /// The Lease that operators agree by, where there are several.
     lease: Option<String>,
+    /// Whether nothing is between the operators and the server, and their clock is right.
+    is_undisturbed: bool,
+    /// How long after a change a cache of overrides and calendars may not show it.
+    staleness: SignedDuration,
     /// Where they run.
     pub(crate) host: Host,
     state: Mutex<State>,
@@ -65,6 +81,10 @@ pub(crate) struct State {
     delays: BTreeMap<String, SignedDuration>,
     /// By machine, the world as it was when slow answers were given that it may be decided by.
     known: BTreeMap<String, Vec<Known>>,
+    /// Overrides and calendars from an instant on, in order.
+    inputs: Vec<(Timestamp, Inputs)>,
+    /// What each machine was used for.
+    accounts: BTreeMap<String, Account>,
     /// The machines whose schedule could not be switched off at the first try.
     kept_on: BTreeSet<String>,
     /// Minutes that an operator that has died stays dead.
@@ -101,8 +121,19 @@ impl Stage {
             places,
             faults,
             lease,
+            is_undisturbed: false,
+            staleness: STALE,
             host: Host::default(),
             state: Mutex::default(),
+        }
+    }
+
+    /// The same where nothing is between the operators and the server, and their clock is right.
+    pub(crate) fn undisturbed(self) -> Self {
+        Self {
+            is_undisturbed: true,
+            staleness: FRESH,
+            ..self
         }
     }
 
@@ -133,6 +164,89 @@ impl Stage {
 
     pub(crate) fn breaks(&self, law: &'static str, how: String) {
         self.state().broken.push((law, how));
+    }
+
+    /// Notes overrides and calendars as they are now.
+    pub(crate) async fn note_inputs(&self, now: Timestamp) {
+        let inputs = Inputs::of(&self.client).await;
+        let mut state = self.state();
+        if state.inputs.last().is_none_or(|(_, last)| *last != inputs) {
+            state.inputs.push((now, inputs));
+        }
+    }
+
+    /// Counts what every machine was used for up to now, before something else is stored.
+    pub(crate) async fn count(&self, now: Timestamp) {
+        for places in &self.places {
+            let seen = Seen::of(&self.client, places).await;
+            let mut state = self.state();
+            let account = state.accounts.entry(places.name.clone()).or_default();
+            account.count(&seen, now);
+        }
+    }
+
+    /// Counts up to a write of the operator, and compares its own account with that.
+    fn compare_account(&self, asked: &Asked, (name, after): (&str, &Seen)) {
+        let now = asked.event.at;
+        let is_status = asked.event.resource == "scheduledmachines"
+            && asked.event.subresource == "status";
+        let mut state = self.state();
+        let account = state.accounts.entry(name.to_owned()).or_default();
+        if !is_status {
+            account.count(after, now);
+            return;
+        }
+        let difference = account.compare(after, now);
+        state.checks += 1;
+        if let Some(how) = difference.filter(|_| self.is_undisturbed) {
+            let how = format!("{now} {name} {how}");
+            state
+                .broken
+                .push(("the account of usage is right to the second", how));
+        }
+    }
+
+    /// Overrides and calendars that a cache may still show, though they have changed since.
+    fn earlier_inputs(&self, now: Timestamp) -> Vec<Inputs> {
+        let state = self.state();
+        let since = now - self.staleness;
+        let ended = state.inputs.windows(2);
+        ended
+            .filter(|pair| pair[1].0 >= since)
+            .map(|pair| pair[0].1.clone())
+            .collect()
+    }
+
+    /// Judges the deletion of an override: no sooner than an hour after its end, and by its uid.
+    async fn judge_override(&self, asked: &Asked, code: u16) {
+        let event = &asked.event;
+        if event.verb != "delete" || code >= 300 {
+            return;
+        }
+        let found = {
+            let state = self.state();
+            let inputs = state.inputs.last().map(|(_, inputs)| inputs);
+            let mut all = inputs.iter().flat_map(|inputs| &inputs.overrides);
+            all.find(|of| of["metadata"]["name"] == event.name.as_str())
+                .cloned()
+        };
+        let found = found.unwrap_or_default();
+        let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+        let end = instant(&found["spec"]["endTime"]);
+        let shown = event.at + self.host.offset();
+        let is_in_doubt = event.at < self.state().doubtful_until;
+        let is_over = is_in_doubt || end.is_some_and(|end| end + KEPT <= shown);
+        let is_kept = found["metadata"]["annotations"][name::KEEP_ANNOTATION] == "true";
+        let guards = &body["preconditions"];
+        let is_guarded = guards["uid"] == found["metadata"]["uid"]
+            && guards["resourceVersion"].is_string();
+        self.state().checks += 1;
+        if !is_over || is_kept || !is_guarded {
+            let how = format!("{} {}", event.at, event.path);
+            let law = "an override is deleted an hour after its end, unless it is kept";
+            self.breaks(law, how);
+        }
+        self.note_inputs(event.at).await;
     }
 
     /// The machine that a request is about.
@@ -304,10 +418,18 @@ impl Stage {
         if !event.is_write() || !is_of_machines(asked) {
             return;
         }
+        if event.resource == "scheduleoverrides" {
+            self.judge_override(asked, code).await;
+            return;
+        }
         let Some(places) = self.places_of(asked) else {
             return;
         };
+        let earlier = self.earlier_inputs(event.at);
         let after = Seen::of(&self.client, places).await;
+        if code < 300 {
+            self.compare_account(asked, (&places.name, &after));
+        }
         let mut state = self.state();
         *state.served.entry(places.name.clone()).or_default() += 1;
         let Some((before, leader)) = state.before.remove(&place_of(asked, places)) else {
@@ -328,7 +450,7 @@ impl Stage {
         };
         let known = state.known.get(&places.name).cloned().unwrap_or_default();
         for law in LAWS {
-            let Some(is_kept) = is_kept(law, &case, &known) else {
+            let Some(is_kept) = is_kept(law, &case, (&known, &earlier)) else {
                 continue;
             };
             state.checks += 1;

@@ -1,13 +1,14 @@
 //! What a seed means: where, when, which machines, and everything that goes wrong.
 
-use fivespot_api::ScheduledMachine;
 use fivespot_testkit::{instant, scheduled_machine};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::deed::Deed;
 use crate::dice::Dice;
 use crate::fault::Fault;
+use crate::wanted::{Inputs, Wanted};
 
 /// Zones with all kinds of changes of the clocks: an hour, half an hour, none, at midnight, by
 /// the moon, and in the other hemisphere.
@@ -70,6 +71,12 @@ pub(crate) enum Trouble {
     CutOff(Timestamp, usize, u8),
 }
 
+impl Trouble {
+    fn is_deed(&self) -> bool {
+        matches!(self, Self::Deed(..))
+    }
+}
+
 /// What a seed means.
 #[derive(Clone, Debug)]
 pub(crate) struct Story {
@@ -106,7 +113,16 @@ impl Story {
         if !dice.chance(4) {
             story.trouble(&mut dice, days);
         }
+        // On some nothing is between the operator and the server: only people act.
+        if dice.chance(15) {
+            story.troubles.retain(Trouble::is_deed);
+        }
         story
+    }
+
+    /// Whether nothing is between the operators and the server, and their clock is right.
+    pub(crate) fn is_undisturbed(&self) -> bool {
+        self.troubles.iter().all(Trouble::is_deed)
     }
 
     /// The same story with only the troubles of these numbers.
@@ -185,7 +201,13 @@ impl Story {
     fn edges(&self, object: &Value) -> Vec<Timestamp> {
         let mut edges = Vec::new();
         let mut now = self.begins;
-        while let Some(next) = next_edge(object, now).filter(|next| *next < self.calm) {
+        let inputs = Inputs {
+            overrides: Vec::new(),
+            calendars: vec![calendar(self.begins)],
+        };
+        let schedule = Wanted::of(object, &inputs);
+        let next = |now| schedule.as_ref().and_then(|of| of.next_edge(now));
+        while let Some(next) = next(now).filter(|next| *next < self.calm) {
             edges.push(next);
             now = next;
         }
@@ -197,18 +219,34 @@ fn hours(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(0)
 }
 
-/// When the window of a ScheduledMachine opens or closes next.
-pub(crate) fn next_edge(object: &Value, now: Timestamp) -> Option<Timestamp> {
-    let object: ScheduledMachine = serde_json::from_value(object.clone()).ok()?;
-    object.spec.schedule.schedule().ok()?.at(now).until()
+/// The calendar of a story: the second day, and by its day of the year the fourth.
+pub(crate) fn calendar(begins: Timestamp) -> Value {
+    let day = |hours: i64| {
+        let at = begins + SignedDuration::from_hours(hours);
+        at.to_zoned(TimeZone::UTC).date().to_string()
+    };
+    let every_year = day(72).split_off("YYYY-".len());
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleCalendar",
+        "metadata": {"name": CALENDAR, "namespace": "default"},
+        "spec": {"dates": [
+            {"name": "second", "date": day(24)},
+            {"name": "fourth", "date": every_year},
+        ]},
+    })
 }
+
+/// The name of the calendar.
+pub(crate) const CALENDAR: &str = "holidays";
 
 fn machine(dice: &mut Dice, at: usize) -> Machine {
     let name = format!("worker-{at}");
     let mut object = scheduled_machine(&name);
+    let team = dice.pick(&["a", "b"]);
+    object["metadata"]["labels"] = json!({"example.com/team": team});
     let spec = &mut object["spec"];
     let zone = dice.pick(&ZONES).unwrap_or("UTC");
-    spec["schedule"] = match dice.below(5) {
+    spec["schedule"] = match dice.below(6) {
         0 => json!({"cron": "30 6 * * *", "duration": "7h", "timezone": zone}),
         1 => json!({"cron": "0 2 * * *", "duration": "3h", "timezone": zone}),
         2 => {
@@ -217,10 +255,28 @@ fn machine(dice: &mut Dice, at: usize) -> Machine {
         3 => {
             json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["20-5"], "timezone": zone})
         }
+        4 => json!({"windows": [
+            {"name": "early", "start": "05:45", "duration": "2h"},
+            {"name": "late", "start": "21:30", "end": "01:15"},
+        ], "timezone": zone}),
         _ => {
             json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["9-17"], "timezone": zone})
         }
     };
+    if dice.chance(40) {
+        let action = dice.pick(&["Run", "Stop"]);
+        spec["schedule"]["exceptions"] = json!([
+            {"name": "holidays", "action": action, "calendarRef": {"name": CALENDAR}},
+        ]);
+    }
+    if dice.chance(40) {
+        let lead = dice.pick(&["5m", "20m", "2h"]);
+        let minimum = dice.pick(&["0s", "10m", "90m"]);
+        spec["provisioning"] = json!({"leadTime": lead, "minimumRun": minimum});
+    }
+    if dice.chance(40) {
+        spec["shutdown"] = json!({"endPolicy": "CompleteByWindowEnd"});
+    }
     let spans = ["0s", "30s", "2m", "5m"];
     spec["gracefulShutdownTimeout"] = json!(dice.pick(&spans));
     spec["nodeDrainTimeout"] = json!(dice.pick(&spans));

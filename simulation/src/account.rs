@@ -1,0 +1,174 @@
+//! What a machine was used for, counted beside the operator's own account in `status.usage`.
+//!
+//! Every status that is written is counted from: the phase in it is what the machine is used for
+//! from then on. When it was wanted is evaluated from the objects as they were at each instant.
+//! The two accounts have to be equal where nothing is between the operator and the server.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use serde_json::Value;
+
+use crate::seen::{Seen, instant};
+
+/// Seconds of one month.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seconds {
+    wanted: i64,
+    active: i64,
+    provisioning: i64,
+    late: i64,
+}
+
+/// What a machine is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Use {
+    Active,
+    Provisioning,
+    #[default]
+    None,
+}
+
+/// The account of one machine.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// Up to when it is counted; none before the first status.
+    counted: Option<Timestamp>,
+    used_as: Use,
+    /// What was stored from then on.
+    seen: Seen,
+    months: BTreeMap<String, Seconds>,
+}
+
+impl Account {
+    /// Counts up to `now`, from when on `seen` is stored.
+    pub(crate) fn count(&mut self, seen: &Seen, now: Timestamp) {
+        if self.seen.uid() != seen.uid() {
+            *self = Self::default();
+        }
+        if let Some(counted) = self.counted {
+            self.add(counted, now);
+            self.counted = Some(now);
+        }
+        self.seen = seen.clone();
+    }
+
+    /// Counts up to the status that has just been written, and compares the two accounts if that
+    /// status has one up to now: how they differ, if they do.
+    pub(crate) fn compare(&mut self, seen: &Seen, now: Timestamp) -> Option<String> {
+        self.count(seen, now);
+        self.counted = Some(now);
+        let usage = &seen.owner["status"]["usage"];
+        let is_told = instant(&usage["accountedTime"]) == Some(now);
+        let difference = is_told.then(|| self.difference(usage)).flatten();
+        self.used_as = used_as(seen, self.used_as);
+        difference
+    }
+
+    fn difference(&self, usage: &Value) -> Option<String> {
+        let months = usage["months"].as_array().cloned().unwrap_or_default();
+        let names: Vec<_> = months.iter().map(|of| of["month"].clone()).collect();
+        let missing = self.months.keys().find(|name| {
+            let counted = self.months.get(*name).copied().unwrap_or_default();
+            counted != Seconds::default() && !names.contains(&Value::from(name.as_str()))
+        });
+        if let Some(month) = missing {
+            return Some(format!("there is no month {month}"));
+        }
+        months.iter().find_map(|of| {
+            let name = of["month"].as_str().unwrap_or_default();
+            let seconds = |field: &str| of[field].as_i64().unwrap_or(0);
+            let told = Seconds {
+                wanted: seconds("wantedSeconds"),
+                active: seconds("activeSeconds"),
+                provisioning: seconds("provisioningSeconds"),
+                late: seconds("lateSeconds"),
+            };
+            let counted = self.months.get(name).copied().unwrap_or_default();
+            (told != counted).then(|| format!("{name}: {told:?}, but {counted:?}"))
+        })
+    }
+
+    /// Adds the seconds of a span in which nothing was written.
+    fn add(&mut self, since: Timestamp, until: Timestamp) {
+        let mut at = since;
+        while at < until {
+            let schedule = self.seen.schedule();
+            let flip = schedule.as_ref().and_then(|of| of.flip(at));
+            let is_wanted = self.seen.is_in_force(at);
+            let zoned = at.to_zoned(TimeZone::UTC);
+            let next_month = zoned.date().first_of_month().checked_add(1.month());
+            let month_end = next_month
+                .ok()
+                .and_then(|day| day.to_zoned(TimeZone::UTC).ok());
+            let ends = flip.into_iter().chain(month_end.map(|day| day.timestamp()));
+            let to = ends.fold(until, Timestamp::min);
+            let month = format!("{:04}-{:02}", zoned.year(), zoned.month());
+            let of = self.months.entry(month).or_default();
+            let seconds = to.duration_since(at).as_secs();
+            let wanted = if is_wanted { seconds } else { 0 };
+            of.wanted += wanted;
+            match self.used_as {
+                Use::Active => of.active += seconds,
+                Use::Provisioning => {
+                    of.provisioning += seconds;
+                    of.late += wanted;
+                }
+                Use::None => of.late += wanted,
+            }
+            at = to.max(at + SignedDuration::from_secs(1));
+        }
+    }
+}
+
+/// What a machine is used for from a status on: what is shut down, switched off or in trouble is
+/// used as before for as long as it exists.
+fn used_as(seen: &Seen, before: Use) -> Use {
+    match seen.phase() {
+        "Active" => Use::Active,
+        "Pending" => Use::Provisioning,
+        "ShuttingDown" | "Disabled" | "EmergencyRemove" | "Error"
+            if seen.is_ours(&seen.machine) =>
+        {
+            before
+        }
+        _ => Use::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_wrong_second_is_found() {
+        let mut owner = fivespot_testkit::scheduled_machine("worker");
+        owner["spec"]["schedule"]["timezone"] = json!("UTC");
+        owner["status"] = json!({"phase": "Active"});
+        let mut seen = Seen {
+            owner,
+            ..Seen::default()
+        };
+        let mut account = Account::default();
+        assert_eq!(account.compare(&seen, at("2026-03-06T17:00:00Z")), None);
+        let told = |active: i64| {
+            json!({
+                "accountedTime": "2026-03-06T18:30:00Z",
+                "months": [{"month": "2026-03", "activeSeconds": active, "wantedSeconds": 3600}],
+            })
+        };
+        seen.owner["status"]["usage"] = told(5_400);
+        let now = at("2026-03-06T18:30:00Z");
+        assert_eq!(account.compare(&seen, now), None);
+        seen.owner["status"]["usage"] = told(5_401);
+        let found = account.compare(&seen, now).unwrap();
+        assert!(found.contains("active: 5401"), "{found}");
+    }
+}
