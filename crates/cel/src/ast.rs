@@ -37,10 +37,10 @@ pub(crate) enum Kind {
     },
     List(Vec<Item>),
     Map(Vec<Entry>),
-    /// `Name{field: value}`: Kubernetes has no such types, so only the checker sees it.
+    /// `Name{field: value}`
     Struct {
-        name: String,
-        fields: Vec<Expr>,
+        name: Arc<str>,
+        fields: Vec<FieldEntry>,
     },
     Fold(Box<Fold>),
 }
@@ -94,6 +94,16 @@ pub(crate) struct Entry {
     pub(crate) optional: bool,
 }
 
+/// One field of `Name{field: value}`.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldEntry {
+    pub(crate) name: Arc<str>,
+    /// Where it is reported: its colon.
+    pub(crate) at: usize,
+    pub(crate) value: Expr,
+    pub(crate) optional: bool,
+}
+
 /// What the macros over lists and maps become.
 #[derive(Clone, Debug)]
 pub(crate) struct Fold {
@@ -140,7 +150,11 @@ impl Kind {
                 each(&entry.key);
                 each(&entry.value);
             }),
-            Self::Struct { fields, .. } => fields.iter().for_each(each),
+            Self::Struct { fields, .. } => {
+                for field in fields {
+                    each(&field.value);
+                }
+            }
             Self::Fold(fold) => {
                 let Fold {
                     range,

@@ -3,6 +3,7 @@
 mod aggregate;
 mod call;
 mod literals;
+mod structure;
 
 use std::sync::{Arc, LazyLock};
 
@@ -57,7 +58,7 @@ pub(crate) enum Reference {
     /// A variable, by its whole name.
     Variable(Arc<str>),
     /// A type, by the name `type(x)` gives.
-    Type(&'static str),
+    Type(Arc<str>),
     /// A call of these overloads; `receiver` is false where the target was part of the
     /// function's name.
     Call {
@@ -218,13 +219,7 @@ impl Checker<'_> {
             } => self.call(expr, target.as_deref(), function, args),
             Kind::List(items) => self.list(items),
             Kind::Map(entries) => self.map(entries),
-            Kind::Struct { name, fields } => {
-                for field in fields {
-                    self.check(field);
-                }
-                self.undeclared(expr, name);
-                Type::Error
-            }
+            Kind::Struct { name, fields } => self.structure(expr, name, fields),
             Kind::Fold(fold) => self.fold(fold),
         };
         self.set(expr, ty);
@@ -252,8 +247,14 @@ impl Checker<'_> {
             self.references.insert(expr.id, reference);
             return Some(known.plain.clone());
         }
-        let (name, ty) = named_type(name)?;
-        self.references.insert(expr.id, Reference::Type(name));
+        let known = named_type(name);
+        let ty = match &known {
+            Some((_, ty)) => ty.clone(),
+            None => self.struct_type(name)?,
+        };
+        let name = known.map_or(name, |(name, _)| name);
+        self.references
+            .insert(expr.id, Reference::Type(Arc::from(name)));
         Some(Type::Type(Arc::new(ty)))
     }
 
@@ -273,10 +274,12 @@ impl Checker<'_> {
     fn qualified(&mut self, expr: &Expr) -> Option<Type> {
         let root = expr.first_name()?;
         let variables = self.env.variables().iter();
+        let of_patches = self.env.has_patches().then_some(structure::OBJECT);
         let mut namespaces = variables
             .filter_map(|known| known.name.split_once('.'))
             .map(|(first, _)| first)
-            .chain(TYPE_NAMESPACES);
+            .chain(TYPE_NAMESPACES)
+            .chain(of_patches);
         if !namespaces.any(|known| known == root)
             || self.scopes.iter().any(|(known, _)| **known == *root)
         {
@@ -296,8 +299,8 @@ impl Checker<'_> {
         let ty = match &target {
             Type::Map(map) => map.value.clone(),
             Type::Object(object) => {
-                if let Some(found) = object.field(field) {
-                    found.ty.clone()
+                if let Some(found) = object.field_type(field) {
+                    found.clone()
                 } else {
                     self.report(at, format!("undefined field '{field}'"));
                     Type::Error

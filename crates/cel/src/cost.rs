@@ -18,6 +18,8 @@ pub(crate) const SELECT: u64 = 1;
 pub(crate) const LIST: u64 = 10;
 /// Cost of making a map.
 pub(crate) const MAP: u64 = 30;
+/// Making a value of a type with fields.
+pub(crate) const STRUCT: u64 = 40;
 /// One authorization check: two of them fit into one expression.
 const CHECK: u64 = 350_000;
 
@@ -98,8 +100,19 @@ impl Formula {
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf"
             | "includes" => Self::Items,
             "ip" if overload == Some("cidr_ip") => Self::Fixed(1),
-            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr"
-            | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver"
+            "url"
+            | "lowerAscii"
+            | "upperAscii"
+            | "substring"
+            | "trim"
+            | "cidr"
+            | "jsonpatch.escapeKey"
+            | "isIP"
+            | "isCIDR"
+            | "ip"
+            | "quantity"
+            | "isQuantity"
+            | "semver"
             | "isSemver" => Self::Traverse(1),
             "replace" | "split" | "ip.isCanonical" => Self::Traverse(2),
             "join" => Self::Join,

@@ -10,6 +10,8 @@ pub struct Env {
     dialect: Dialect,
     variables: Vec<Variable>,
     paths: Option<Paths>,
+    /// Whether patches can be written down.
+    patches: bool,
 }
 
 /// A declared variable.
@@ -29,6 +31,7 @@ impl Env {
             dialect,
             variables: Vec::new(),
             paths: None,
+            patches: false,
         }
     }
 
@@ -43,6 +46,18 @@ impl Env {
             ty,
         });
         self
+    }
+
+    /// Adds what the mutations of a MutatingAdmissionPolicy are written with: the types
+    /// `Object`, `Object.spec` and so on, the type `JSONPatch`, and `jsonpatch.escapeKey`.
+    #[must_use]
+    pub fn with_patches(mut self) -> Self {
+        self.patches = true;
+        self
+    }
+
+    pub(crate) fn has_patches(&self) -> bool {
+        self.patches
     }
 
     /// Numbers the paths that programs follow, so that they can share where those lead.

@@ -37,4 +37,4 @@ pub use places::{Paths, Places};
 pub use program::Program;
 pub use time::{Duration, Timestamp, read_duration};
 pub use ty::{Field, ListKind, ListType, MapType, ObjectType, Type};
-pub use value::{Abstract, Entries, List, Map, Text, Value, json_field};
+pub use value::{Abstract, Entries, List, Map, Struct, Text, Value, json_field};

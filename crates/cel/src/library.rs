@@ -12,6 +12,7 @@ mod foreign;
 mod format;
 pub(crate) mod format_text;
 mod ip;
+mod json_patch;
 pub(crate) mod list_ext;
 mod lists;
 mod optionals;
@@ -33,7 +34,7 @@ pub use quantity::{Quantity, quantity_error};
 use crate::ast::operator;
 use crate::own_keys::OwnKeys;
 use crate::ty::signature;
-use crate::{Dialect, RunError, Type, Value};
+use crate::{Env, RunError, Type, Value};
 
 /// Computes a call from its arguments; a method's receiver is the first.
 pub(crate) type Run = for<'v> fn(&[Value<'v>]) -> Result<Value<'v>, RunError>;
@@ -198,6 +199,8 @@ pub(crate) struct Overload {
     /// The names of the type parameters, in the order in which they come first.
     pub(crate) type_params: Vec<Arc<str>>,
     since: u32,
+    /// Whether only expressions that write patches have it.
+    of_patches: bool,
     pub(crate) run: Run,
 }
 
@@ -271,7 +274,11 @@ impl Overload {
 
 static FUNCTIONS: LazyLock<OwnKeys<&'static str, Vec<Overload>>> = LazyLock::new(|| {
     let mut functions: OwnKeys<&'static str, Vec<Overload>> = OwnKeys::default();
-    for library in LIBRARIES {
+    let of_patches = Library {
+        since: 0,
+        rows: json_patch::ROWS,
+    };
+    for library in LIBRARIES.iter().chain([&of_patches]) {
         for row in library.rows {
             let (params, result) = signature(row.signature);
             let mut type_params = Vec::new();
@@ -286,6 +293,7 @@ static FUNCTIONS: LazyLock<OwnKeys<&'static str, Vec<Overload>>> = LazyLock::new
                 result,
                 type_params,
                 since: library.since,
+                of_patches: std::ptr::eq(library, &raw const of_patches),
                 run: row.run,
             });
         }
@@ -293,17 +301,18 @@ static FUNCTIONS: LazyLock<OwnKeys<&'static str, Vec<Overload>>> = LazyLock::new
     functions
 });
 
-/// The overloads of a function that `dialect` has, in order of declaration.
+/// The overloads of a function that `env` has, in order of declaration.
 pub(crate) fn overloads(
     function: &str,
-    dialect: Dialect,
+    env: &Env,
 ) -> impl Iterator<Item = &'static Overload> {
     let all = FUNCTIONS
         .get(function)
         .map(Vec::as_slice)
         .unwrap_or_default();
+    let (minor, patches) = (env.dialect().minor(), env.has_patches());
     all.iter()
-        .filter(move |overload| overload.since <= dialect.minor())
+        .filter(move |it| it.since <= minor && (patches || !it.of_patches))
 }
 
 /// The name of a function that some version has.

@@ -3,6 +3,7 @@
 mod constant;
 mod name;
 mod node;
+mod structure;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use constant::{
 };
 pub(crate) use name::Name;
 pub(crate) use node::{
-    Attribute, Bind, Call, FoldNode, Key, Node, Qualifier, Root, TextTest, Way,
+    Attribute, Bind, Call, FieldNode, FoldNode, Key, Node, Qualifier, Root, StructNode,
+    TextTest, Way,
 };
 
 /// A plan with the variables it reads and the slots it needs.
@@ -102,8 +104,7 @@ impl Planner<'_> {
                 }
                 constant_map(nodes)
             }
-            // The checker refuses them.
-            Kind::Struct { .. } => Node::Const(Value::Null),
+            Kind::Struct { name, fields } => self.structure(name, fields)?,
             Kind::Fold(fold) => self.fold(fold)?,
         })
     }
@@ -113,7 +114,7 @@ impl Planner<'_> {
         let reference = self.tree.references.get(expr.id);
         let root = match (reference, local) {
             (Some(Reference::Type(name)), _) => {
-                return Node::Const(Value::Type(Arc::from(*name)));
+                return Node::Const(Value::Type(Arc::clone(name)));
             }
             (Some(Reference::Variable(name)), _) => Root::Variable(self.variable(name)),
             (_, Some((_, slot))) => Root::Local(*slot),

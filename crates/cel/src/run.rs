@@ -6,6 +6,7 @@ mod kept;
 mod maybe;
 mod order;
 mod path;
+mod structure;
 mod truth;
 mod words;
 
@@ -50,6 +51,7 @@ impl<'v> Run<'_, 'v> {
             Node::Alternative { sides, unwrap } => self.alternative(sides, *unwrap),
             Node::List(items) => self.list(items),
             Node::Map(entries) => self.map(entries),
+            Node::Struct(structure) => self.structure(structure),
             Node::Fold(fold) => self.fold(fold),
             Node::Bind(bind) => self.bind(bind),
         }

@@ -96,6 +96,8 @@ pub struct ObjectType {
     name: Cow<'static, str>,
     /// By escaped name, in order of it.
     fields: Vec<(Arc<str>, Field)>,
+    /// Whether it has a field of any other name too, whose type is not known.
+    open: bool,
 }
 
 /// One declared field of an object.
@@ -246,7 +248,23 @@ impl ObjectType {
         Self {
             name: Cow::Borrowed(Self::UNNAMED),
             fields,
+            open: false,
         }
+    }
+
+    /// An object of this type name with fields of any names, each [`Type::Dyn`].
+    pub(crate) fn open(name: &str) -> Self {
+        Self {
+            name: Cow::Owned(name.to_owned()),
+            fields: Vec::new(),
+            open: true,
+        }
+    }
+
+    /// The type of the field of this escaped name, as [`ObjectType::field`] finds it.
+    pub(crate) fn field_type(&self, name: &str) -> Option<&Type> {
+        let declared = self.field(name).map(|field| &field.ty);
+        declared.or(self.open.then_some(&Type::Dyn))
     }
 
     /// The same fields under a type name of their own, such as `kubernetes.AdmissionRequest`.
@@ -392,7 +410,11 @@ impl Type {
                 },
                 _ => false,
             },
-            Self::Map(_) | Self::Object(_) => matches!(value, Value::Map(_)),
+            Self::Map(_) => matches!(value, Value::Map(_)),
+            Self::Object(object) => match value {
+                Value::Struct(it) => it.name() == object.name(),
+                value => matches!(value, Value::Map(_)),
+            },
             Self::Optional(_) => matches!(value, Value::Optional(_)),
             Self::Type(_) => matches!(value, Value::Type(_)),
             Self::Abstract(name) => value.type_name() == &**name,

@@ -6,6 +6,7 @@ mod json;
 mod list;
 mod map;
 mod raw;
+mod structure;
 mod text;
 
 use std::fmt;
@@ -22,6 +23,7 @@ pub(crate) use json::{named, read_untyped as untyped};
 pub use list::List;
 pub use map::{Entries, Map};
 pub(crate) use raw::plain;
+pub use structure::Struct;
 pub use text::Text;
 pub(crate) use text::characters;
 
@@ -51,6 +53,8 @@ pub enum Value<'v> {
     List(List<'v>),
     /// A map or an object.
     Map(Map<'v>),
+    /// A value of a type with a name and fields, such as `JSONPatch{op: 'remove'}`.
+    Struct(Arc<Struct<'v>>),
     /// A value that may be absent.
     Optional(Option<Arc<Value<'v>>>),
     /// A type, such as `type(1)`.
@@ -181,6 +185,7 @@ impl<'v> Value<'v> {
             Self::List(_) => "*types.baseList",
             Self::Map(Map::Json(..)) => "map[string]interface {}",
             Self::Map(Map::Owned(_)) => "*types.baseMap",
+            Self::Struct(it) => it.go_type(),
             Self::Optional(_) => "*types.Optional",
             Self::Type(_) => "*types.Type",
             Self::Library(value) => value.go_type(),
@@ -219,6 +224,7 @@ impl<'v> Value<'v> {
             Self::Duration(_) => "google.protobuf.Duration",
             Self::List(_) => "list",
             Self::Map(map) => map.type_name(),
+            Self::Struct(it) => it.name(),
             Self::Optional(_) => "optional_type",
             Self::Type(_) => "type",
             Self::Library(value) => value.type_name(),

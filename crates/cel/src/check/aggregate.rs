@@ -21,7 +21,7 @@ impl Checker<'_> {
     }
 
     /// The type inside the optional value that `?` asks for.
-    fn unwrapped(&mut self, value: &Expr, optional: bool) -> Type {
+    pub(super) fn unwrapped(&mut self, value: &Expr, optional: bool) -> Type {
         let ty = self.ty(value);
         match ty {
             Type::Optional(inner) if optional => (*inner).clone(),

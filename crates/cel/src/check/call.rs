@@ -41,10 +41,7 @@ impl Checker<'_> {
     }
 
     fn exists(&self, function: &str) -> bool {
-        is_built_in(function)
-            || library::overloads(function, self.env.dialect())
-                .next()
-                .is_some()
+        is_built_in(function) || library::overloads(function, self.env).next().is_some()
     }
 
     fn resolve(
@@ -114,7 +111,7 @@ impl Checker<'_> {
         receiver: bool,
         given: &[Type],
     ) -> Type {
-        let mut known = library::overloads(function, self.env.dialect()).peekable();
+        let mut known = library::overloads(function, self.env).peekable();
         if known.peek().is_none() {
             self.undeclared(expr, function);
             return Type::Error;

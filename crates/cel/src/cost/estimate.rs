@@ -112,7 +112,15 @@ impl Formula {
             _ => {}
         }
         Some(match (function, overload) {
-            ("url" | "lowerAscii" | "upperAscii" | "substring" | "trim", _) => first,
+            (
+                "url"
+                | "lowerAscii"
+                | "upperAscii"
+                | "substring"
+                | "trim"
+                | "jsonpatch.escapeKey",
+                _,
+            ) => first,
             ("replace", _) => replaced(operands),
             ("split", _) => {
                 Range::up_to(match operands.get(2).and_then(|it| it.literal) {

@@ -74,7 +74,11 @@ impl Entry {
 impl<'t> Walk<'t> {
     fn cost(&mut self, expr: &'t Expr) -> Range {
         match &expr.kind {
-            Kind::Literal(_) | Kind::Struct { .. } => Range::ZERO,
+            Kind::Literal(_) => Range::ZERO,
+            Kind::Struct { fields, .. } => {
+                let (cost, _) = self.all(fields.iter().map(|field| &field.value));
+                cost.plus(Range::exactly(cost::STRUCT))
+            }
             Kind::Ident(name) => self.name(expr, name),
             Kind::Select {
                 operand,

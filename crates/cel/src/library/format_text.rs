@@ -273,7 +273,10 @@ fn shown(value: &Value<'_>) -> Option<String> {
         Value::List(list) => shown_list(list),
         Value::Map(map) => shown_map(map),
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        Value::Optional(_) | Value::Library(_) | Value::Abstract(_) => None,
+        Value::Optional(_)
+        | Value::Library(_)
+        | Value::Abstract(_)
+        | Value::Struct(_) => None,
         other => Some(other.to_text()),
     }
 }

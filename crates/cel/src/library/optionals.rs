@@ -120,6 +120,7 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         // The API server does not ask those of a custom resource whether they are empty.
         Value::List(list) => list.is_empty() && !list.is_unstructured(),
         Value::Map(map) => map.is_empty() && !map.is_unstructured(),
+        Value::Struct(it) => it.is_empty(),
         _ => false,
     };
     Ok(if is_zero {

@@ -1,7 +1,9 @@
 //! What an expression is made of: names, literals, lists and maps.
 
+use std::sync::Arc;
+
 use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError, is_reserved, recovery};
-use crate::ast::{Entry, Expr, Function, Item, Kind};
+use crate::ast::{Entry, Expr, FieldEntry, Function, Item, Kind};
 use crate::lexer::{Sign, TokenKind};
 use crate::{Value, literal, macros};
 
@@ -149,19 +151,25 @@ impl Parser<'_> {
         let at = self.expect(Sign::LeftBrace)?;
         let mut fields = Vec::new();
         while !self.is(Sign::RightBrace) {
-            self.optional_sign()?;
+            let optional = self.optional_sign()?;
             if self.kind() != TokenKind::Ident {
                 return Err(self.unexpected("IDENTIFIER", false));
             }
-            self.name();
-            self.expect(Sign::Colon)?;
-            fields.push(self.inside(&[Sign::RightBrace, Sign::Comma])?);
+            let name = Arc::from(self.name());
+            let at = self.expect(Sign::Colon)?;
+            let value = self.inside(&[Sign::RightBrace, Sign::Comma])?;
+            fields.push(FieldEntry {
+                name,
+                at,
+                value,
+                optional,
+            });
             if self.eat(Sign::Comma).is_none() {
                 break;
             }
         }
         self.expect(Sign::RightBrace)?;
-        let name = name.qualified_name().unwrap_or_default();
+        let name = Arc::from(name.qualified_name().unwrap_or_default());
         self.builder.node(at, Kind::Struct { name, fields })
     }
 }

@@ -1,6 +1,7 @@
 //! The steps of an evaluation.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use crate::Value;
 use crate::ast::{Expr, Kind};
@@ -40,8 +41,25 @@ pub(crate) enum Node {
     },
     List(Vec<(Node, bool)>),
     Map(Vec<(Node, Node, bool)>),
+    Struct(Box<StructNode>),
     Fold(Box<FoldNode>),
     Bind(Box<Bind>),
+}
+
+/// `Name{field: value}`
+#[derive(Debug)]
+pub(crate) struct StructNode {
+    pub(crate) name: Arc<str>,
+    pub(crate) fields: Vec<FieldNode>,
+}
+
+/// One field of `Name{field: value}`.
+#[derive(Debug)]
+pub(crate) struct FieldNode {
+    pub(crate) name: Arc<str>,
+    pub(crate) value: Node,
+    /// Written with `?`.
+    pub(crate) optional: bool,
 }
 
 /// A value and the fields and indexes read from it. They are one node, as in the API

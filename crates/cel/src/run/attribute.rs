@@ -340,6 +340,7 @@ fn has<'v>(value: &Value<'v>, qualifier: &Qualifier) -> Outcome<'v> {
             Some(value) => value.map(|_| Value::Bool(true)),
             None => Ok(Value::Bool(false)),
         },
+        Value::Struct(it) => Ok(Value::Bool(it.has(field))),
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
         // What has no fields at all lacks this one, and an optional value that is held by
         // another value has none.
@@ -387,6 +388,8 @@ fn select<'v>(
             None if optional => Ok(Found::Nothing),
             None => Err(RunError::text(format!("no such key: {field}"))),
         },
+        Value::Struct(it) if optional && !it.has(field) => Ok(Found::Nothing),
+        Value::Struct(it) => it.read(field).map(Found::Value),
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
         _ if optional => Ok(Found::Nothing),
         // What has no fields at all lacks this one.

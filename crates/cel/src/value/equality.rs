@@ -44,6 +44,7 @@ pub(super) fn one_is_other(left: &Value<'_>, right: &Value<'_>) -> Answer {
         (Value::Duration(left), Value::Duration(right)) => left == right,
         (Value::List(left), Value::List(right)) => return lists(left, right),
         (Value::Map(left), Value::Map(right)) => return maps(left, right),
+        (Value::Struct(left), Value::Struct(right)) => left.same(right),
         (Value::Optional(left), Value::Optional(right)) => match (left, right) {
             (None, None) => true,
             (Some(left), Some(right)) => return one_is_other(left, right),

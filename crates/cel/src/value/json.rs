@@ -211,6 +211,12 @@ impl Value<'_> {
                     .map(|(key, value)| (key.to_text(), value.to_json()));
                 Json::Object(entries.collect())
             }
+            Self::Struct(it) => {
+                let fields = it.fields();
+                let fields =
+                    fields.map(|(name, value)| (name.to_owned(), value.to_json()));
+                Json::Object(fields.collect())
+            }
             Self::Optional(Some(value)) => value.to_json(),
             Self::Bytes(bytes) => Json::String(STANDARD.encode(bytes)),
             other => Json::String(other.to_text()),

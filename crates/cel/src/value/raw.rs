@@ -97,6 +97,13 @@ fn mismatch(ty: &Type, found: &str) -> RunError {
     }
 }
 
+impl Value<'_> {
+    /// What the API server's own language calls the type of what the value stands for.
+    pub(super) fn go_value_type(&self) -> &'static str {
+        go_type(self)
+    }
+}
+
 /// What the API server's own language calls the type of the value.
 fn go_type(value: &Value<'_>) -> &'static str {
     match value {
@@ -113,6 +120,7 @@ fn go_type(value: &Value<'_>) -> &'static str {
         Value::List(_) => "[]interface {}",
         Value::Map(Map::Owned(_)) => "map[ref.Val]ref.Val",
         Value::Map(Map::Json(..)) => "map[string]interface {}",
+        Value::Struct(it) => it.go_type(),
         Value::Optional(_) => "*types.Optional",
         Value::Library(value) => value.go_type(),
         Value::Abstract(_) => "library.authorizerVal",

@@ -1,0 +1,162 @@
+//! Values of types with a name and fields.
+
+use std::sync::Arc;
+
+use super::{Entries, List, Map, Value, equality};
+use crate::RunError;
+
+/// The type of a JSON patch's operation; every other one is of an object.
+const JSON_PATCH: &str = "JSONPatch";
+
+/// How many values a field may hold to be read from an object.
+const LARGEST_READ: usize = 100_000;
+
+/// A value that was written with its type: `Object.spec{replicas: 1}`.
+#[derive(Clone, Debug)]
+pub struct Struct<'v> {
+    name: Arc<str>,
+    /// In order of first appearance, each name once.
+    fields: Vec<(Arc<str>, Value<'v>)>,
+}
+
+impl<'v> Struct<'v> {
+    /// A value of the type without any field.
+    pub(crate) fn new(name: &Arc<str>) -> Self {
+        Self {
+            name: Arc::clone(name),
+            fields: Vec::new(),
+        }
+    }
+
+    /// The name of the type.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The field as it was given.
+    pub fn field(&self, name: &str) -> Option<&Value<'v>> {
+        let mut fields = self.fields.iter();
+        let found = fields.find(|(known, _)| **known == *name);
+        found.map(|(_, value)| value)
+    }
+
+    /// All fields as they were given.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Value<'v>)> {
+        self.fields.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// Sets a field; of two values for one name the later counts.
+    pub(crate) fn set(&mut self, name: &Arc<str>, value: Value<'v>) {
+        match self.fields.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = value,
+            None => self.fields.push((Arc::clone(name), value)),
+        }
+    }
+
+    /// Takes a field away.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.fields.retain(|(known, _)| **known != *name);
+    }
+
+    fn is_patch(&self) -> bool {
+        *self.name == *JSON_PATCH
+    }
+
+    /// The same value, if its fields can be what they are.
+    ///
+    /// # Errors
+    /// Text is wanted and another value was given where the checker could not tell.
+    pub(crate) fn checked(self) -> Result<Self, RunError> {
+        let mut texts = self.fields.iter().filter(|(name, _)| **name != *"value");
+        let wrong = texts.find(|(_, value)| !matches!(value, Value::String(_)));
+        match wrong {
+            Some((name, value)) if self.is_patch() => Err(RunError::text(format!(
+                "unexpected type {} for JSONPatchType '{name}' field",
+                value.go_value_type()
+            ))),
+            _ => Ok(self),
+        }
+    }
+
+    /// A field as expressions read it. An object gives what JSON has for the field, and null
+    /// for one that it lacks; an operation gives empty text.
+    ///
+    /// # Errors
+    /// The field holds more than can be read at once.
+    pub(crate) fn read(&self, name: &str) -> Result<Value<'v>, RunError> {
+        match self.field(name) {
+            Some(value) if self.is_patch() => Ok(value.clone()),
+            Some(value) => without_types(value, &mut { LARGEST_READ }),
+            None if self.is_patch() && name != "value" => Ok(Value::text("")),
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// Whether the field is there. Of an operation empty text is as good as none.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let is_empty = |value: &Value<'v>| value.as_str().is_some_and(str::is_empty);
+        self.field(name)
+            .is_some_and(|value| name == "value" || !self.is_patch() || !is_empty(value))
+    }
+
+    /// Whether both are of one type and have the same in the same fields.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.fields.len() == other.fields.len()
+            && self.fields.iter().all(|(name, value)| {
+                other
+                    .field(name)
+                    .is_some_and(|it| equality::equal(value, it))
+            })
+    }
+
+    /// Whether it has no field at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    pub(super) fn go_type(&self) -> &'static str {
+        if self.is_patch() {
+            "*mutation.JSONPatchVal"
+        } else {
+            "*dynamic.ObjectVal"
+        }
+    }
+}
+
+impl<'v> From<Struct<'v>> for Value<'v> {
+    fn from(made: Struct<'v>) -> Self {
+        Self::Struct(Arc::new(made))
+    }
+}
+
+/// The value with maps in the place of objects that were written with their types.
+fn without_types<'v>(value: &Value<'v>, left: &mut usize) -> Result<Value<'v>, RunError> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        RunError::text(format!("field is too large: the most is {LARGEST_READ}"))
+    })?;
+    match value {
+        Value::Struct(it) => {
+            let mut entries = Entries::default();
+            for (name, value) in it.fields() {
+                entries.set(Value::text(name), without_types(value, left)?)?;
+            }
+            Ok(Value::Map(Map::Owned(entries.into())))
+        }
+        Value::List(List::Owned(items)) => {
+            let items: Result<_, _> =
+                items.iter().map(|item| without_types(item, left)).collect();
+            Ok(Value::list(items?))
+        }
+        Value::Map(map @ Map::Owned(_)) => {
+            let mut entries = Entries::default();
+            for (key, value) in map.entries()? {
+                entries.set(key, without_types(&value, left)?)?;
+            }
+            Ok(Value::Map(Map::Owned(entries.into())))
+        }
+        Value::Optional(Some(value)) => without_types(value, left),
+        Value::Optional(None) => Ok(Value::Null),
+        other => Ok(other.clone()),
+    }
+}
