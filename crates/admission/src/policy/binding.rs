@@ -1,9 +1,10 @@
-//! A `ValidatingAdmissionPolicyBinding`, compiled, and the parameters it chooses.
+//! A binding of a policy, compiled, and the parameters it chooses.
 
 use serde_json::Value;
 
 use super::fields::Fields;
 use super::matching::Matching;
+use super::mutating_policy;
 use super::request::Request;
 use super::world::{ParamKind, World};
 use crate::field::Path;
@@ -11,14 +12,14 @@ use crate::object_meta::{self, NameRule, Scope};
 use crate::selector::Selector;
 use crate::{FieldError, name};
 
-/// A compiled `ValidatingAdmissionPolicyBinding`.
+/// A compiled `ValidatingAdmissionPolicyBinding` or `MutatingAdmissionPolicyBinding`.
 #[derive(Debug)]
 pub struct Binding {
     name: String,
     policy: String,
     pub(super) matching: Option<Matching>,
     params: Option<ParamRef>,
-    /// `Deny`, `Warn`, `Audit`, in the order of the manifest.
+    /// `Deny`, `Warn`, `Audit`, in the order of the manifest; none for a mutating policy.
     pub(super) actions: Vec<String>,
 }
 
@@ -40,11 +41,30 @@ struct ParamRef {
 const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
 
 impl Binding {
-    /// Compiles a binding.
+    /// Compiles a `ValidatingAdmissionPolicyBinding`.
     ///
     /// # Errors
     /// What the server would refuse it for, with paths that start at `metadata` or `spec`.
     pub fn compile(binding: &Value) -> Result<Self, Vec<FieldError>> {
+        Self::read(binding, actions)
+    }
+
+    /// Compiles a `MutatingAdmissionPolicyBinding`, which has no actions and matches no
+    /// deletions.
+    ///
+    /// # Errors
+    /// What the server would refuse it for, with paths that start at `metadata` or `spec`.
+    pub fn compile_mutating(binding: &Value) -> Result<Self, Vec<FieldError>> {
+        Self::read(binding, |spec, errors| {
+            mutating_policy::check_operations(spec, "matchResources", errors);
+            Vec::new()
+        })
+    }
+
+    fn read(
+        binding: &Value,
+        actions: impl FnOnce(Fields<'_>, &mut Vec<FieldError>) -> Vec<String>,
+    ) -> Result<Self, Vec<FieldError>> {
         let metadata = binding.get("metadata");
         let rule = NameRule::DnsSubdomain;
         let mut errors = object_meta::create(metadata, rule, Scope::Cluster);

@@ -354,7 +354,7 @@ pub(super) fn inputs_of<'a>(
 }
 
 /// Why a policy with parameters of a kind that is not served fails.
-fn not_served(kind: &ParamKind) -> String {
+pub(super) fn not_served(kind: &ParamKind) -> String {
     let ParamKind { api_version, kind } = kind;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     format!(

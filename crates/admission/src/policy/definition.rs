@@ -127,7 +127,7 @@ impl Policy {
     }
 }
 
-fn is_about_an_expression(error: &FieldError) -> bool {
+pub(super) fn is_about_an_expression(error: &FieldError) -> bool {
     let compile = [
         "compilation failed: ",
         "program instantiation failed: ",

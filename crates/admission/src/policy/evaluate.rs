@@ -32,7 +32,7 @@ pub(super) struct Refusal {
 /// Why a validation does not hold: it is false, or what its error says.
 type Verdict = Result<(), String>;
 
-const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
+pub(super) const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
                              further validation rules will be run";
 
 impl Policy {
@@ -110,7 +110,7 @@ impl Policy {
 
     /// Whether all match conditions hold; one that is false outweighs any that fail. All
     /// are evaluated in any case, and a budget that does not suffice outweighs everything.
-    fn applies<'v>(
+    pub(super) fn applies<'v>(
         &'v self,
         scope: &Scope<'v>,
         budget: &mut Budget,
@@ -283,10 +283,10 @@ impl Budgets {
 
 /// The budget is used up: nothing further is evaluated.
 #[derive(Debug)]
-struct Stopped;
+pub(super) struct Stopped;
 
 /// Runs an expression: its value or why it has none, unless the budget ends.
-fn run<'v>(
+pub(super) fn run<'v>(
     compiled: &'v Compiled,
     source: &str,
     scope: &Scope<'v>,

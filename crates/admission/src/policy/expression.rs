@@ -25,6 +25,7 @@ struct Made {
     plain: OnceCell<Env>,
     with_authorizer: OnceCell<Env>,
     with_resource_check: OnceCell<Env>,
+    with_patches: OnceCell<Env>,
 }
 
 impl Environments {
@@ -82,12 +83,24 @@ impl Environments {
 
     /// Compiles an expression that may ask the authorizer, as all may but messages.
     pub(super) fn compile(&self, source: &str, wanted: Wanted) -> Compiled {
-        let env = self.made.with_resource_check.get_or_init(|| {
+        compile(source, self.with_resource_check(), wanted)
+    }
+
+    /// Compiles the expression of a mutation.
+    pub(super) fn compile_patch(&self, source: &str, wanted: Wanted) -> Compiled {
+        let env = self
+            .made
+            .with_patches
+            .get_or_init(|| self.with_resource_check().clone().with_patches());
+        compile(source, env, wanted)
+    }
+
+    fn with_resource_check(&self) -> &Env {
+        self.made.with_resource_check.get_or_init(|| {
             let check = Type::named_abstract("kubernetes.authorization.ResourceCheck");
             let env = self.with_authorizer().clone();
             env.variable("authorizer.requestResource", check)
-        });
-        compile(source, env, wanted)
+        })
     }
 
     /// Compiles an expression of any type, as the type check does.
@@ -147,6 +160,10 @@ pub(super) enum Wanted {
     Text,
     TextOrNull,
     Anything,
+    /// What is merged into an object.
+    Object,
+    /// The operations of a JSON patch.
+    Operations,
 }
 
 fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
@@ -175,6 +192,11 @@ fn expect(found: &Type, wanted: Wanted) -> Result<(), String> {
             "one of [string null_type]",
         ),
         Wanted::Anything => (true, ""),
+        Wanted::Object => (found.to_string() == "Object", "Object"),
+        Wanted::Operations => {
+            let words = "list(JSONPatch)";
+            (found.to_string() == words, words)
+        }
     };
     if fits {
         return Ok(());

@@ -7,6 +7,7 @@ use super::definition::{Expression, Policy, Validation};
 use super::expression::{Compiled, Environments, Wanted};
 use super::fields::Fields;
 use super::matching::Matching;
+use super::mutating_policy::{self, MutatingPolicy};
 use super::world::ParamKind;
 use crate::crd_rules::has_lines;
 use crate::field::Path;
@@ -55,6 +56,35 @@ impl Reader<'_, '_> {
             annotations,
             ignores_errors,
             paths,
+        }
+    }
+
+    pub(super) fn mutating_policy(mut self, dialect: Dialect) -> MutatingPolicy {
+        let ignores_errors = self.failure_policy();
+        let params = self.params();
+        let matching = self.matching();
+        mutating_policy::check_operations(self.spec, "matchConstraints", self.errors);
+        let mut environments = Environments::new(dialect, params.is_some());
+        let paths = environments.number_paths();
+        let conditions = self.conditions(&environments);
+        let variables = self.variables(&mut environments);
+        let mutations = self.mutations(&environments);
+        let reinvokes = self.reinvocation_policy();
+        let policy = Policy {
+            name: self.policy.to_owned(),
+            params,
+            matching,
+            conditions,
+            variables,
+            validations: Vec::new(),
+            annotations: Vec::new(),
+            ignores_errors,
+            paths,
+        };
+        MutatingPolicy {
+            policy,
+            mutations,
+            reinvokes,
         }
     }
 
@@ -127,13 +157,13 @@ impl Reader<'_, '_> {
         matching
     }
 
-    fn refuse(&mut self, path: Path<'_>, value: &str, detail: &str) {
+    pub(super) fn refuse(&mut self, path: Path<'_>, value: &str, detail: &str) {
         self.errors
             .push(FieldError::invalid(path, value.into(), detail));
     }
 
     /// Notes why an expression does not compile.
-    fn refuse_expression(&mut self, path: Path<'_>, source: &str, why: &str) {
+    pub(super) fn refuse_expression(&mut self, path: Path<'_>, source: &str, why: &str) {
         // What only fails when a program is made of it is the server's own fault to it.
         let error = if why.starts_with("program instantiation failed") {
             FieldError::internal(path, why)

@@ -1,0 +1,199 @@
+//! What the expression of a mutation has made, as JSON.
+
+use fivespot_cel::{Map, Struct, Value};
+use serde_json::{Map as JsonMap, Number, Value as Json};
+
+use super::mutating_policy::PatchType;
+
+/// Most bytes of a patch, about.
+const LARGEST: usize = 4 << 20;
+/// The largest whole number that a JSON patch has as a number; beyond it is text.
+const LARGEST_NUMBER: u64 = (1 << 53) - 1;
+/// The highest whole float that is written without a fraction.
+const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// The object to merge, or the operations to carry out.
+///
+/// # Errors
+/// Why the value is none, as the API server says it.
+pub(super) fn of(value: &Value<'_>, kind: PatchType) -> Result<Json, String> {
+    let mut writer = Writer {
+        kind,
+        left: LARGEST,
+        mismatches: Vec::new(),
+    };
+    match (kind, value) {
+        (PatchType::ApplyConfiguration, Value::Struct(object)) => {
+            let object = writer.object(object, object.name())?;
+            writer.finish(object)
+        }
+        (PatchType::ApplyConfiguration, other) => Err(format!(
+            "unsupported return type from ApplyConfiguration expression: {}",
+            other.type_name()
+        )),
+        (PatchType::JsonPatch, Value::List(list)) => {
+            let mut operations = Vec::new();
+            for item in list.iter() {
+                operations.push(writer.operation(item)?);
+            }
+            writer.finish(Json::Array(operations))
+        }
+        (PatchType::JsonPatch, _) => Err(
+            "type mismatch: JSONPatchType.expression should evaluate to array".to_owned(),
+        ),
+    }
+}
+
+struct Writer {
+    kind: PatchType,
+    /// How much more may be written.
+    left: usize,
+    /// The types that are not where they belong.
+    mismatches: Vec<String>,
+}
+
+impl Writer {
+    fn finish(self, written: Json) -> Result<Json, String> {
+        if self.mismatches.is_empty() {
+            return Ok(written);
+        }
+        Err(format!("type mismatch: {}", self.mismatches.join("\n")))
+    }
+
+    fn operation<E>(&mut self, item: Result<Value<'_>, E>) -> Result<Json, String> {
+        let Ok(Value::Struct(operation)) = item else {
+            return Err(
+                "type mismatch: JSONPatchType.expression should evaluate to array of \
+                 JSONPatch"
+                    .to_owned(),
+            );
+        };
+        let mut written = JsonMap::new();
+        let text = |name: &str| {
+            let value = operation.field(name).and_then(Value::as_str);
+            value.unwrap_or_default().to_owned()
+        };
+        for name in ["op", "path", "from"] {
+            let text = text(name);
+            self.take(text.len())?;
+            if name != "from" || !text.is_empty() {
+                written.insert(name.to_owned(), text.into());
+            }
+        }
+        if let Some(value) = operation.field("value") {
+            let place = match value {
+                Value::Struct(object) => object.name(),
+                _ => "",
+            };
+            written.insert("value".to_owned(), self.json(value, place)?);
+        }
+        Ok(Json::Object(written))
+    }
+
+    /// An object that belongs where objects of the type `place` do.
+    fn object(&mut self, object: &Struct<'_>, place: &str) -> Result<Json, String> {
+        if object.name() != place {
+            self.mismatches.push(format!(
+                "unexpected type name {:?}, expected {place:?}, which matches field name \
+                 path from root Object type",
+                object.name()
+            ));
+        }
+        let mut written = JsonMap::new();
+        for (name, value) in object.fields() {
+            self.take(name.len())?;
+            let value = self.json(value, &format!("{place}.{name}"))?;
+            written.insert(name.to_owned(), value);
+        }
+        Ok(Json::Object(written))
+    }
+
+    /// Lists and maps have no types of their own: what is in them belongs where they do.
+    fn json(&mut self, value: &Value<'_>, place: &str) -> Result<Json, String> {
+        self.take(1)?;
+        Ok(match value {
+            Value::Struct(object) => self.object(object, place)?,
+            Value::List(list) => {
+                let mut items = Vec::new();
+                for item in list.iter() {
+                    let item = item.map_err(|error| error.to_string())?;
+                    items.push(self.json(&item, place)?);
+                }
+                Json::Array(items)
+            }
+            Value::Map(map) => Json::Object(self.map(map, place)?),
+            Value::Optional(Some(inner)) => self.json(inner, place)?,
+            other => self.scalar(other)?,
+        })
+    }
+
+    fn map(
+        &mut self,
+        map: &Map<'_>,
+        place: &str,
+    ) -> Result<JsonMap<String, Json>, String> {
+        let mut written = JsonMap::new();
+        for (key, value) in map.entries().map_err(|error| error.to_string())? {
+            let name = match (&key, self.kind) {
+                (Value::String(name), _) => name.to_string(),
+                (_, PatchType::ApplyConfiguration) => {
+                    return Err("invalid return type: *dynamic.ObjectVal".to_owned());
+                }
+                (Value::Int(name), _) => name.to_string(),
+                (Value::Uint(name), _) => name.to_string(),
+                (Value::Bool(name), _) => name.to_string(),
+                (other, _) => return Err(unwritable(other)),
+            };
+            self.take(name.len())?;
+            written.insert(name, self.json(&value, place)?);
+        }
+        Ok(written)
+    }
+
+    fn scalar(&mut self, value: &Value<'_>) -> Result<Json, String> {
+        let is_patch = self.kind == PatchType::JsonPatch;
+        let is_large = |number: u64| is_patch && number > LARGEST_NUMBER;
+        Ok(match value {
+            Value::Null | Value::Optional(None) => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Int(value) if is_large(value.unsigned_abs()) => {
+                value.to_string().into()
+            }
+            Value::Uint(value) if is_large(*value) => value.to_string().into(),
+            Value::Int(value) => (*value).into(),
+            Value::Uint(value) => (*value).into(),
+            Value::Double(double) => {
+                let is_whole = double.fract() == 0.0 && double.abs() < LARGEST_WHOLE;
+                let whole: Option<Number> = is_whole
+                    .then(|| format!("{double:.0}").parse().ok())
+                    .flatten();
+                let number = whole.or_else(|| Number::from_f64(*double));
+                number.map(Json::Number).ok_or_else(|| unwritable(value))?
+            }
+            Value::String(text) => {
+                self.take(text.len())?;
+                (**text).into()
+            }
+            Value::Bytes(bytes) => {
+                self.take(bytes.len())?;
+                value.to_json()
+            }
+            Value::Timestamp(_) | Value::Duration(_) if is_patch => value.to_json(),
+            other => return Err(unwritable(other)),
+        })
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.left.checked_sub(bytes);
+        self.left =
+            left.ok_or_else(|| format!("patch is too large: the most is {LARGEST}"))?;
+        Ok(())
+    }
+}
+
+fn unwritable(value: &Value<'_>) -> String {
+    format!(
+        "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {}",
+        value.type_name()
+    )
+}
