@@ -145,6 +145,33 @@ pub fn applied(
     Ok(object)
 }
 
+/// `live` with all that `configuration` names set as there, without noting who has set it: what a
+/// MutatingAdmissionPolicy does (`ApplyStructuredMergeDiff` in k8s.io/apiserver).
+///
+/// # Errors
+/// Why it cannot be merged, in Kubernetes' words.
+pub(crate) fn merged(
+    live: &Value,
+    configuration: &Value,
+    shape: Shape<'_>,
+) -> Result<Value, String> {
+    let wrong = check::check(configuration, shape);
+    if !wrong.is_empty() {
+        let list = listed(&wrong);
+        return Err(format!(
+            "failed to convert patch object to typed object: {list}"
+        ));
+    }
+    let atomics = walk::atomics(configuration, shape);
+    if !atomics.is_empty() {
+        return Err(format!(
+            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
+            atomics.join(", ")
+        ));
+    }
+    Ok(merge::merge(live, configuration, shape))
+}
+
 fn apply(
     resource: &Resource,
     old: Option<&Value>,
@@ -252,10 +279,7 @@ pub(crate) fn check_config(resource: &Resource, config: &Value) -> Result<(), St
     let text = |key: &str| config["metadata"][key].as_str().unwrap_or_default();
     let (namespace, name) = (text("namespace"), text("name"));
     let named = go_kind(api_version, kind);
-    let list = match wrong.as_slice() {
-        [one] => one.clone(),
-        many => format!("errors:\n  {}", many.join("\n  ")),
-    };
+    let list = listed(&wrong);
     let message = format!(
         "failed to create typed patch object ({namespace}/{name}; {named}): {list}"
     );
@@ -283,6 +307,14 @@ fn improper(config: &Value, named: &str, why: &str) -> Status {
         "failed to convert new object ({namespace}/{name}; {named}) to proper version: {why}"
     );
     Status::new(500, Reason::Unknown, message)
+}
+
+/// What is wrong, as structured merge diff prints it.
+fn listed(wrong: &[String]) -> String {
+    match wrong {
+        [one] => one.clone(),
+        many => format!("errors:\n  {}", many.join("\n  ")),
+    }
 }
 
 /// A kind as Go prints it: `example.com/v1, Kind=Widget`, `/v1, Kind=Node`.

@@ -28,6 +28,8 @@ mod limit_range;
 mod load_balancer;
 mod local_subject_access_review;
 mod match_rules;
+mod mutating_admission_policy;
+mod mutating_admission_policy_binding;
 mod mutating_webhook_configuration;
 mod namespace;
 mod network_policy;
@@ -292,6 +294,8 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(secret::Secret),
         Arc::new(service::Service),
         Arc::new(service_account::ServiceAccount),
+        Arc::new(mutating_admission_policy::MutatingAdmissionPolicy),
+        Arc::new(mutating_admission_policy_binding::MutatingAdmissionPolicyBinding),
         Arc::new(mutating_webhook_configuration::MutatingWebhookConfiguration),
         Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),
         Arc::new(validating_admission_policy_binding::ValidatingAdmissionPolicyBinding),

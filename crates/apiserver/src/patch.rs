@@ -109,6 +109,15 @@ pub fn json(object: &Value, operations: &Value) -> Result<Value, Status> {
     object_of(json::apply(object, operations)?)
 }
 
+/// `object` with the operations that a MutatingAdmissionPolicy has made carried out in order; the
+/// same object where a `test` among them fails.
+///
+/// # Errors
+/// Why an operation does not apply, in the words of Kubernetes' library.
+pub(crate) fn carried_out(object: &Value, operations: &Value) -> Result<Value, String> {
+    json::carried_out(object, operations)
+}
+
 /// `object` with a JSON merge patch laid over it.
 ///
 /// # Errors

@@ -20,6 +20,7 @@ mod extended_resource_toleration;
 mod image_policy_webhook;
 mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
+mod mutating_admission_policy;
 mod mutating_admission_webhook;
 mod namespace_auto_provision;
 mod namespace_exists;
@@ -60,6 +61,7 @@ use crate::status::Status;
 pub use attributes::Attributes;
 pub(crate) use attributes::Notes;
 pub(crate) use chain::{Chain, Switches};
+pub(crate) use mutating_admission_policy::MutatingPolicySource;
 pub(crate) use validating_admission_policy::PolicySource;
 pub(crate) use webhook::WebhookSource;
 
@@ -206,6 +208,7 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(runtime_class::RuntimeClass),
         Arc::new(default_class::INGRESS),
         Arc::new(deny_service_external_ips::DenyServiceExternalIps),
+        Arc::new(mutating_admission_policy::MutatingAdmissionPolicy),
         Arc::new(mutating_admission_webhook::MutatingAdmissionWebhook),
         Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),
         Arc::new(validating_admission_webhook::ValidatingAdmissionWebhook),

@@ -19,7 +19,7 @@ use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
-use crate::plugin::{Chain, PolicySource, WebhookSource};
+use crate::plugin::{Chain, MutatingPolicySource, PolicySource, WebhookSource};
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
@@ -45,6 +45,8 @@ pub struct State {
     pub(crate) chain: Chain,
     /// The ValidatingAdmissionPolicies in force.
     pub(crate) policies: PolicySource,
+    /// The MutatingAdmissionPolicies in force.
+    pub(crate) mutating_policies: MutatingPolicySource,
     /// The admission webhooks in force.
     pub(crate) admission_webhooks: WebhookSource,
     /// The roles and bindings.
@@ -77,6 +79,8 @@ pub(crate) struct Buckets {
     pub(crate) definitions: Bucket,
     pub(crate) policies: Bucket,
     pub(crate) bindings: Bucket,
+    pub(crate) mutating_policies: Bucket,
+    pub(crate) mutating_bindings: Bucket,
     /// The configurations of webhooks, mutating and validating.
     pub(crate) webhooks: [Bucket; 2],
     pub(crate) nodes: Bucket,
@@ -105,6 +109,8 @@ impl Buckets {
             definitions: bucket("apiextensions.k8s.io", "customresourcedefinitions"),
             policies: bucket(admission, "validatingadmissionpolicies"),
             bindings: bucket(admission, "validatingadmissionpolicybindings"),
+            mutating_policies: bucket(admission, "mutatingadmissionpolicies"),
+            mutating_bindings: bucket(admission, "mutatingadmissionpolicybindings"),
             webhooks: [
                 bucket(admission, "mutatingwebhookconfigurations"),
                 bucket(admission, "validatingwebhookconfigurations"),
@@ -216,6 +222,7 @@ impl State {
             random: Random::new(start.seed),
             chain: start.chain,
             policies: PolicySource::default(),
+            mutating_policies: MutatingPolicySource::default(),
             admission_webhooks: WebhookSource::default(),
             rules: Arc::default(),
             journal: None,

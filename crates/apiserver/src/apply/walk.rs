@@ -34,6 +34,36 @@ pub(super) fn division(value: &Value, shape: Shape<'_>) -> Division {
     }
 }
 
+/// The paths of what is set as a whole, lists by the places of their entries.
+pub(super) fn atomics(value: &Value, shape: Shape<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    collect_atomics(value, shape, "", &mut found);
+    found
+}
+
+fn collect_atomics(value: &Value, shape: Shape<'_>, path: &str, found: &mut Vec<String>) {
+    let is_whole = division(value, shape) == Division::Whole;
+    match value {
+        Value::Object(fields) => {
+            if is_whole {
+                found.push(path.to_owned());
+            }
+            for (key, value) in fields.iter().filter(|(key, _)| shape.declares(key)) {
+                collect_atomics(value, shape.field(key), &format!("{path}.{key}"), found);
+            }
+        }
+        Value::Array(entries) => {
+            if is_whole {
+                found.push(path.to_owned());
+            }
+            for (at, value) in entries.iter().enumerate() {
+                collect_atomics(value, shape.items(), &format!("{path}[{at}]"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// The step to an entry of a set or keyed list.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ pub(crate) fn errors(
         return None;
     }
     let (spec, path, why) = match resource.resource.as_str() {
-        "validatingadmissionpolicies" => {
+        "validatingadmissionpolicies" | "mutatingadmissionpolicies" => {
             let kind = object["spec"].get("paramKind")?;
             if old.is_some_and(|old| old["spec"]["paramKind"] == *kind) {
                 return None;
@@ -37,10 +37,20 @@ pub(crate) fn errors(
             (kind, "spec.paramKind", policy(state, user, kind)?)
         }
         // A reference that did not change is looked at again, as there.
-        "validatingadmissionpolicybindings" => {
+        kind @ ("validatingadmissionpolicybindings"
+        | "mutatingadmissionpolicybindings") => {
             let reference = object["spec"].get("paramRef")?;
-            let policy = text(&object["spec"], "policyName");
-            let why = binding(state, user, policy, reference)?;
+            let policies = match kind {
+                "mutatingadmissionpolicybindings" => state.buckets.mutating_policies,
+                _ => state.buckets.policies,
+            };
+            let name = text(&object["spec"], "policyName");
+            let policy = state.get(policies, &Key::new("", name));
+            let bound = Bound {
+                name,
+                policy: policy.map(|it| &**it),
+            };
+            let why = binding(state, user, &bound, reference)?;
             (reference, "spec.paramRef", why)
         }
         _ => return None,
@@ -70,8 +80,20 @@ fn policy(state: &State, user: &User, kind: &Value) -> Option<String> {
     })
 }
 
-fn binding(state: &State, user: &User, name: &str, reference: &Value) -> Option<String> {
-    let policy = state.get(state.buckets.policies, &Key::new("", name));
+/// The policy that a binding names.
+struct Bound<'a> {
+    name: &'a str,
+    /// Absent where there is none of that name.
+    policy: Option<&'a Value>,
+}
+
+fn binding(
+    state: &State,
+    user: &User,
+    bound: &Bound<'_>,
+    reference: &Value,
+) -> Option<String> {
+    let Bound { name, policy } = *bound;
     let kind = policy.and_then(|it| it["spec"].get("paramKind"));
     let (resource, is_served) = match kind {
         Some(kind) => resolved(state, kind),

@@ -193,6 +193,12 @@ fn put_in_force(state: &mut State, change: &Arc<Change>) {
             start::note_invalid(state, &change.object, &errors);
         }
         policy_type_check::enqueue(state, change);
+    } else if buckets.mutating_policies == change.bucket
+        || buckets.mutating_bindings == change.bucket
+    {
+        if let Err(errors) = state.mutating_policies.update(change, state.kube) {
+            start::note_invalid(state, &change.object, &errors);
+        }
     } else if buckets.webhooks.contains(&change.bucket) {
         state.admission_webhooks.update(change, state.kube);
     } else if buckets.rights.contains(&change.bucket) {
@@ -211,6 +217,8 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
     let deciding = [
         buckets.policies,
         buckets.bindings,
+        buckets.mutating_policies,
+        buckets.mutating_bindings,
         buckets.definitions,
         buckets.namespaces,
     ];
@@ -219,6 +227,9 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
         || buckets.rights.contains(&change.bucket)
         || buckets.webhooks.contains(&change.bucket)
         || state.policies.reads_parameters_of(&change.object["kind"])
+        || state
+            .mutating_policies
+            .reads_parameters_of(&change.object["kind"])
         || refused.contains(&WorkItem::Collect(Place::new(change.bucket, key.clone())))
         || refused.contains(&WorkItem::Token(key.clone()))
         || refused.contains(&WorkItem::Budget(key.clone()))

@@ -57,15 +57,8 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
         vec![
             column::name(object),
             column::count(&spec["validations"]).into(),
-            param_kind(&spec["paramKind"]),
+            match_rules::param_kind(&spec["paramKind"]),
             column::age(object, now),
         ]
-    }
-}
-
-fn param_kind(value: &Value) -> Value {
-    match (value["apiVersion"].as_str(), value["kind"].as_str()) {
-        (Some(version), Some(kind)) => format!("{version}/{kind}").into(),
-        _ => "<unset>".into(),
     }
 }

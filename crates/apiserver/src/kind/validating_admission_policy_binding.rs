@@ -50,20 +50,8 @@ impl BuiltinKind for ValidatingAdmissionPolicyBinding {
         vec![
             column::name(object),
             column::string(&spec["policyName"]),
-            param_ref(&spec["paramRef"]),
+            match_rules::param_ref(&spec["paramRef"]),
             column::age(object, now),
         ]
-    }
-}
-
-fn param_ref(value: &Value) -> Value {
-    if !value.is_object() {
-        return "<unset>".into();
-    }
-    match (value["namespace"].as_str(), value["name"].as_str()) {
-        (Some(namespace), Some(name)) => format!("{namespace}/{name}").into(),
-        // Whether the params are namespaced is not known here.
-        (None, Some(name)) => format!("*/{name}").into(),
-        (_, None) => value["selector"].to_string().into(),
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
 
-use fivespot_admission::policy::Operation;
+use fivespot_admission::policy::{self, Operation};
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -55,6 +55,8 @@ pub(crate) struct Reinvocation {
     pub(crate) again: BTreeSet<String>,
     /// The object as the webhooks have left it.
     pub(crate) output: Option<Value>,
+    /// The same of MutatingAdmissionPolicies.
+    pub(crate) policies: policy::Reinvocation,
 }
 
 impl Reinvocation {

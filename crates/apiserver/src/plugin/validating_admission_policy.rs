@@ -12,6 +12,7 @@ use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 pub(super) use environment::Environment;
 pub(crate) use source::PolicySource;
+pub(super) use source::replace;
 
 /// The plugin. The policies in force are a part of the state.
 #[derive(Debug)]
@@ -57,7 +58,8 @@ fn decide(
     })
 }
 
-fn refusal(attributes: &Attributes<'_>, denial: &Denial) -> Status {
+/// The answer that a denial is.
+pub(super) fn refusal(attributes: &Attributes<'_>, denial: &Denial) -> Status {
     let causes = denial.causes.iter().cloned().map(Cause::from);
     // A collection that is deleted has no name.
     let name = match attributes.name() {

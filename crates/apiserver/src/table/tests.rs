@@ -153,6 +153,22 @@ fn policies_and_bindings_show_what_they_name() {
     ");
 }
 
+#[test]
+fn mutating_policies_show_how_many_mutations_they_have() {
+    let created = json!({"name": "p", "creationTimestamp": "2026-03-06T21:20:00Z"});
+    let policy = json!({"metadata": created, "spec": {"mutations": [{}, {}]}});
+    let binding = json!({"metadata": created, "spec": {"policyName": "p"}});
+    let policies = print(&resource("MutatingAdmissionPolicy"), &[policy]);
+    let bindings = print(&resource("MutatingAdmissionPolicyBinding"), &[binding]);
+    insta::assert_snapshot!(format!("{policies}\n{bindings}"), @"
+    NAME   MUTATIONS   PARAMKIND   AGE
+    p      2           <unset>     10m
+
+    NAME   POLICYNAME   PARAMREF   AGE
+    p      p            <unset>    10m
+    ");
+}
+
 fn custom(columns: Vec<Column>) -> Resource {
     let mut resource = Resource::new("example.com", "v1", "Thing", "things");
     resource.custom = true;

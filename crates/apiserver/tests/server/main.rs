@@ -19,6 +19,7 @@ mod keeping;
 mod kube_client;
 mod listing;
 mod matching;
+mod mutating_policies;
 mod namespaces;
 mod objects;
 mod operator;

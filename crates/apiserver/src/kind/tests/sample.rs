@@ -448,6 +448,25 @@ fn extension(resource: &Resource) -> Option<Sample> {
                 "spec.validationActions",
             )
         }
+        "MutatingAdmissionPolicy" => {
+            let mutation = |expression: &str| {
+                json!([{"patchType": "ApplyConfiguration",
+                    "applyConfiguration": {"expression": expression}}])
+            };
+            Sample::of(json!({"spec": {"matchConstraints": constraints,
+                "mutations": mutation("Object{}"), "reinvocationPolicy": "Never"}}))
+            .fills("/spec/failurePolicy", json!("Fail"))
+            .fills("/spec/matchConstraints/matchPolicy", json!("Equivalent"))
+            .refuses(
+                json!({"spec": {"mutations": mutation("1 +")}}),
+                "spec.mutations[0].applyConfiguration.expression",
+            )
+        }
+        "MutatingAdmissionPolicyBinding" => {
+            Sample::of(json!({"spec": {"policyName": "p", "matchResources": {}}}))
+                .fills("/spec/matchResources/matchPolicy", json!("Equivalent"))
+                .refuses(json!({"spec": {"policyName": null}}), "spec.policyName")
+        }
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
             Sample::of(json!({"webhooks": hooks}))
                 .fills("/webhooks/0/timeoutSeconds", json!(10))

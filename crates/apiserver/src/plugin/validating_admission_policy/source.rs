@@ -56,7 +56,12 @@ impl PolicySource {
     }
 }
 
-fn replace<T>(all: &mut BTreeMap<Arc<str>, Arc<T>>, name: Arc<str>, now: Option<T>) {
+/// Puts one of a name in the place of another, or takes it away.
+pub(in crate::plugin) fn replace<T>(
+    all: &mut BTreeMap<Arc<str>, Arc<T>>,
+    name: Arc<str>,
+    now: Option<T>,
+) {
     match now {
         Some(one) => {
             all.insert(name, Arc::new(one));

@@ -1,0 +1,365 @@
+//! Mutating admission policies: what keeps them from being registered, and how they change an
+//! object.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a helper that fails fails its test"
+)]
+
+use std::sync::Arc;
+
+use fivespot_admission::policy::{
+    Binding, Denial, GroupVersionKind, MutatingPolicies, MutatingPolicy, ParamKind,
+    PatchError, Patcher, Reinvocation, Request, World,
+};
+use fivespot_admission::{FieldError, KubeVersion};
+use serde_json::{Map, Value, json};
+
+const KIND: GroupVersionKind<'static> = GroupVersionKind {
+    group: "example.com",
+    version: "v1",
+    kind: "Widget",
+};
+
+/// Merges objects field by field, and knows the operation `add` of a field of the root.
+struct Host;
+
+impl World for Host {
+    fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
+        (kind.kind == "ConfigMap").then_some(true)
+    }
+
+    fn param(&self, _: &ParamKind, _: &str, name: &str) -> Option<Value> {
+        (name == "red").then(|| json!({"metadata": {"name": name}, "color": "red"}))
+    }
+}
+
+impl Patcher for Host {
+    fn applied(
+        &self,
+        object: &Value,
+        _: GroupVersionKind<'_>,
+        configuration: &Value,
+    ) -> Result<Value, PatchError> {
+        if configuration.get("bad").is_some() {
+            return Err(PatchError::Policy("error applying patch: bad".to_owned()));
+        }
+        let mut object = object.clone();
+        lay(&mut object, configuration);
+        Ok(object)
+    }
+
+    fn patched(
+        &self,
+        object: &Value,
+        _: GroupVersionKind<'_>,
+        operations: &Value,
+    ) -> Result<Value, PatchError> {
+        let mut object = object.clone();
+        for operation in operations.as_array().unwrap() {
+            let path = operation["path"].as_str().unwrap();
+            let Some(field) = path.strip_prefix('/') else {
+                return Err(PatchError::Server(format!("no path: {path}")));
+            };
+            object[field] = operation["value"].clone();
+        }
+        Ok(object)
+    }
+
+    fn restored(
+        &self,
+        object: Value,
+        _: GroupVersionKind<'_>,
+        _: GroupVersionKind<'_>,
+    ) -> Result<Value, PatchError> {
+        Ok(object)
+    }
+}
+
+fn lay(object: &mut Value, over: &Value) {
+    let (Value::Object(fields), Value::Object(over)) = (&mut *object, over) else {
+        *object = over.clone();
+        return;
+    };
+    for (key, value) in over {
+        lay(fields.entry(key).or_insert(Value::Null), value);
+    }
+}
+
+/// A policy over every write of a widget, with these further fields in `spec`.
+fn policy(name: &str, more: Value) -> Value {
+    let mut spec = json!({"reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["example.com"],
+            "apiVersions": ["v1"], "resources": ["widgets"],
+            "operations": ["CREATE", "UPDATE"]}]}});
+    let (Value::Object(fields), Value::Object(more)) = (&mut spec, more) else {
+        panic!("both are objects");
+    };
+    fields.extend(more);
+    json!({"metadata": {"name": name}, "spec": spec})
+}
+
+fn binding(policy: &str, more: Value) -> Value {
+    let mut spec = Map::new();
+    spec.insert("policyName".to_owned(), policy.into());
+    let Value::Object(more) = more else {
+        panic!("it is an object");
+    };
+    spec.extend(more);
+    json!({"metadata": {"name": format!("{policy}-binding")}, "spec": spec})
+}
+
+fn apply(expression: &str) -> Value {
+    json!({"patchType": "ApplyConfiguration",
+        "applyConfiguration": {"expression": expression}})
+}
+
+fn operations(expression: &str) -> Value {
+    json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}})
+}
+
+fn texts(errors: &[FieldError]) -> String {
+    let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    texts.join("\n")
+}
+
+fn refusal(policy: &Value) -> String {
+    let compiled = MutatingPolicy::compile(policy, KubeVersion::default());
+    texts(&compiled.err().unwrap_or_default())
+}
+
+fn policies(all: &[(Value, Value)]) -> MutatingPolicies {
+    let compiled = all.iter().map(|(policy, _)| {
+        let policy = MutatingPolicy::compile(policy, KubeVersion::default());
+        Arc::new(policy.map_err(|errors| texts(&errors)).unwrap())
+    });
+    let bindings = all.iter().map(|(_, binding)| {
+        let binding = Binding::compile_mutating(binding);
+        Arc::new(binding.map_err(|errors| texts(&errors)).unwrap())
+    });
+    MutatingPolicies::new(compiled, bindings)
+}
+
+fn mutate(
+    policies: &MutatingPolicies,
+    object: &Value,
+    memory: &mut Reinvocation,
+) -> Result<Option<Value>, Box<Denial>> {
+    let request = Request {
+        namespace: "ns",
+        ..Request::create(KIND, "widgets", object)
+    };
+    policies.mutate(&request, &Host, memory)
+}
+
+/// What one policy with these fields makes of an object.
+fn changed(spec: Value, object: &Value) -> Result<Option<Value>, Box<Denial>> {
+    let policies = policies(&[(policy("p", spec), binding("p", json!({})))]);
+    mutate(&policies, object, &mut Reinvocation::default())
+}
+
+fn failed(spec: Value) -> String {
+    let object = json!({"spec": {"size": 1}});
+    changed(spec, &object).unwrap_err().message
+}
+
+#[test]
+fn mutations_are_applied_in_order_each_to_what_the_one_before_left() {
+    let spec = json!({
+        "variables": [{"name": "size", "expression": "object.spec.size"}],
+        "mutations": [
+            apply("Object{spec: Object.spec{size: variables.size + 1}}"),
+            apply("Object{spec: Object.spec{size: variables.size * 10}}"),
+            operations("[JSONPatch{op: 'add', path: '/' + jsonpatch.escapeKey('note'), \
+                        value: Object.note{text: 'size ' + string(object.spec.size)}}]"),
+        ],
+    });
+    let object = json!({"metadata": {"name": "a"}, "spec": {"size": 1}});
+    assert_eq!(
+        changed(spec, &object),
+        Ok(Some(
+            json!({"metadata": {"name": "a"}, "spec": {"size": 20},
+            "note": {"text": "size 20"}})
+        ))
+    );
+}
+
+#[test]
+fn match_conditions_and_rules_decide_whom_a_policy_changes() {
+    let spec = json!({
+        "matchConditions": [{"name": "c", "expression": "object.spec.size > 1"}],
+        "mutations": [apply("Object{seen: true}")],
+    });
+    assert_eq!(
+        changed(spec.clone(), &json!({"spec": {"size": 1}})),
+        Ok(None)
+    );
+    let seen = changed(spec, &json!({"spec": {"size": 2}}));
+    assert_eq!(seen.unwrap().unwrap()["seen"], true);
+}
+
+#[test]
+fn parameters_are_those_of_the_binding() {
+    let spec = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "mutations": [apply("Object{color: params.color}")]});
+    let reference = |name: &str| json!({"paramRef": {"name": name, "parameterNotFoundAction": "Deny"}});
+    let with = |name: &str| {
+        let all = [(policy("p", spec.clone()), binding("p", reference(name)))];
+        mutate(&policies(&all), &json!({}), &mut Reinvocation::default())
+    };
+    assert_eq!(with("red"), Ok(Some(json!({"color": "red"}))));
+    let denial = with("blue").unwrap_err();
+    assert_eq!((denial.code, denial.reason.as_str()), (403, "Forbidden"));
+    assert_eq!(
+        denial.message,
+        "policy 'p' with binding 'p-binding' denied request: failed to configure binding: no \
+         params found for policy binding with `Deny` parameterNotFoundAction"
+    );
+    let unknown = json!({"paramKind": {"apiVersion": "v1", "kind": "Secret"},
+        "mutations": [apply("Object{}")]});
+    assert_eq!(
+        failed(unknown),
+        "policy \"p\" denied request: failed to configure policy: failed to find resource \
+         referenced by paramKind: '/v1, Kind=Secret'"
+    );
+}
+
+#[test]
+fn an_expression_that_fails_refuses_the_request() {
+    let denial = changed(
+        json!({"mutations": [apply("Object{a: object.spec.missing}"), apply("Object{bad: 1}")]}),
+        &json!({"spec": {}}),
+    )
+    .unwrap_err();
+    assert_eq!((denial.code, denial.reason.as_str()), (403, "Invalid"));
+    let said: Vec<&str> = denial.causes.iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "policy 'p' with binding 'p-binding' denied request: expression \
+             'Object{a: object.spec.missing}' resulted in error: no such key: missing",
+            "policy 'p' with binding 'p-binding' denied request: error applying patch: bad",
+        ]
+    );
+    assert_eq!(denial.message, said[0]);
+}
+
+#[test]
+fn a_policy_that_ignores_failures_changes_what_it_can() {
+    let spec = json!({"failurePolicy": "Ignore",
+        "mutations": [apply("Object{bad: 1}"), apply("Object{good: 1}")]});
+    assert_eq!(changed(spec, &json!({})), Ok(Some(json!({"good": 1}))));
+}
+
+#[test]
+fn types_have_to_be_where_their_names_say() {
+    let message = failed(json!({"mutations": [
+        apply("Object{spec: Object.spec{a: [Object.spec.b{}]}}")]}));
+    assert_eq!(
+        message,
+        "policy 'p' with binding 'p-binding' denied request: type mismatch: unexpected type \
+         name \"Object.spec.b\", expected \"Object.spec.a\", which matches field name path from \
+         root Object type"
+    );
+}
+
+#[test]
+fn what_the_server_is_at_fault_for_is_no_refusal_by_a_policy() {
+    let spec = json!({"failurePolicy": "Ignore",
+        "mutations": [operations("[JSONPatch{op: 'add', path: 'x'}]")]});
+    let denial = changed(spec, &json!({})).unwrap_err();
+    assert_eq!(denial.code, 500);
+    assert_eq!(denial.message, "Internal error occurred: no path: x");
+}
+
+#[test]
+fn a_value_that_holds_itself_many_times_is_not_written_without_end() {
+    let mut nested = "'0123456789'".to_owned();
+    for _ in 0..11 {
+        nested = format!("[{nested}].map(y, dyn([y, y, y, y]))[0]");
+    }
+    let message =
+        failed(json!({"mutations": [apply(&format!("Object{{a: {nested}}}"))]}));
+    assert!(
+        message.ends_with("patch is too large: the most is 4194304"),
+        "{message}"
+    );
+}
+
+#[test]
+fn only_policies_that_ask_for_it_see_an_object_again() {
+    let count = |name: &str, again: &str| {
+        let expression =
+            format!("Object{{{name}: (has(object.{name}) ? object.{name} : 0) + 1}}");
+        let spec =
+            json!({"reinvocationPolicy": again, "mutations": [apply(&expression)]});
+        (policy(name, spec), binding(name, json!({})))
+    };
+    let policies = policies(&[count("a", "IfNeeded"), count("b", "Never")]);
+    let mut memory = Reinvocation::default();
+    let first = mutate(&policies, &json!({}), &mut memory).unwrap().unwrap();
+    assert_eq!(first, json!({"a": 1, "b": 1}));
+    memory.begin_again(Some(&first));
+    let second = mutate(&policies, &first, &mut memory).unwrap().unwrap();
+    assert_eq!(second, json!({"a": 2, "b": 1}));
+}
+
+#[test]
+fn a_policy_is_refused_in_the_words_of_the_server() {
+    assert_eq!(
+        refusal(&policy(
+            "p",
+            json!({"matchConstraints": {}, "reinvocationPolicy": null})
+        )),
+        "spec.matchConstraints.resourceRules: Required value\n\
+         spec.mutations: Required value: mutations must contain at least one item\n\
+         spec.reinvocationPolicy: Required value"
+    );
+    let wrong = json!({"reinvocationPolicy": "Often", "mutations": [
+        {},
+        {"patchType": "Merge"},
+        {"patchType": "JSONPatch", "applyConfiguration": {"expression": "Object{}"}},
+        apply(" "),
+        apply("[Object{}]"),
+        operations("[]"),
+        operations("JSONPatch{op: 1}"),
+    ]});
+    assert_eq!(
+        refusal(&policy("p", wrong)),
+        "spec.mutations[0].patchType: Required value\n\
+         spec.mutations[1].patchType: Unsupported value: \"Merge\": supported values: \
+         \"ApplyConfiguration\", \"JSONPatch\"\n\
+         spec.mutations[2].jsonPatch: Required value: must be specified when patchType is \
+         JSONPatch\n\
+         spec.mutations[2].applyConfiguration: Invalid value: \"{applyConfiguration}\": must \
+         not be specified when patchType is JSONPatch\n\
+         spec.mutations[3].applyConfiguration.expression: Required value\n\
+         spec.mutations[4].applyConfiguration.expression: Invalid value: \"[Object{}]\": must \
+         evaluate to Object but got list(Object)\n\
+         spec.mutations[5].jsonPatch.expression: Invalid value: \"[]\": must evaluate to \
+         list(JSONPatch) but got list(dyn)\n\
+         spec.mutations[6].jsonPatch.expression: Invalid value: \"JSONPatch{op: 1}\": \
+         compilation failed: ERROR: <input>:1:13: expected type of field 'op' is 'string' but \
+         provided type is 'int'\n | JSONPatch{op: 1}\n | ............^\n\
+         spec.reinvocationPolicy: Unsupported value: \"Often\": supported values: \"Never\", \
+         \"IfNeeded\""
+    );
+}
+
+#[test]
+fn deletions_cannot_be_mutated() {
+    let rules = json!({"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+        "resources": ["pods"], "operations": ["CREATE", "DELETE"]}]});
+    let spec = json!({"matchConstraints": rules, "mutations": [apply("Object{}")]});
+    assert_eq!(
+        refusal(&policy("p", spec)),
+        "spec.matchConstraints.resourceRules.operations: Unsupported value: \"DELETE\": \
+         supported values: \"*\", \"CONNECT\", \"CREATE\", \"UPDATE\""
+    );
+    let binding = binding("p", json!({"matchResources": rules}));
+    assert_eq!(
+        texts(&Binding::compile_mutating(&binding).unwrap_err()),
+        "spec.matchResources.resourceRules.operations: Unsupported value: \"DELETE\": \
+         supported values: \"*\", \"CONNECT\", \"CREATE\", \"UPDATE\""
+    );
+}

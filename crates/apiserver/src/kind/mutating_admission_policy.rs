@@ -1,0 +1,55 @@
+//! MutatingAdmissionPolicies. The plugin of that name changes objects by them.
+
+use fivespot_admission::FieldError;
+use fivespot_admission::policy::MutatingPolicy;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{BuiltinKind, Write, column, match_rules};
+use crate::meta;
+use crate::resource::{Column, Resource};
+
+/// `mutatingadmissionpolicies` of `admissionregistration.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct MutatingAdmissionPolicy;
+
+impl BuiltinKind for MutatingAdmissionPolicy {
+    fn resource(&self) -> Resource {
+        let (kind, plural) = ("MutatingAdmissionPolicy", "mutatingadmissionpolicies");
+        Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
+            .in_the_cluster()
+            .with_category("api-extensions")
+            .replaced_at_a_version()
+            .with_columns(vec![
+                Column::new("Mutations", "integer", ""),
+                Column::new("ParamKind", "string", ""),
+                Column::age(),
+            ])
+    }
+
+    fn default(&self, object: &mut Value) {
+        let spec = meta::field(meta::fields(object), "spec");
+        spec.entry("failurePolicy").or_insert_with(|| "Fail".into());
+        if let Some(found) = spec.get_mut("matchConstraints") {
+            match_rules::default(meta::fields(found));
+        }
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        if write.keeps_spec() {
+            return Vec::new();
+        }
+        let compiled = MutatingPolicy::compile(write.object, write.kube);
+        compiled.err().unwrap_or_default()
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let spec = &object["spec"];
+        vec![
+            column::name(object),
+            column::count(&spec["mutations"]).into(),
+            match_rules::param_kind(&spec["paramKind"]),
+            column::age(object, now),
+        ]
+    }
+}

@@ -1,0 +1,54 @@
+//! Bindings of MutatingAdmissionPolicies.
+
+use fivespot_admission::FieldError;
+use fivespot_admission::policy::Binding;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{BuiltinKind, Write, column, match_rules};
+use crate::meta;
+use crate::resource::{Column, Resource};
+
+/// `mutatingadmissionpolicybindings` of `admissionregistration.k8s.io/v1`.
+#[derive(Debug)]
+pub(super) struct MutatingAdmissionPolicyBinding;
+
+impl BuiltinKind for MutatingAdmissionPolicyBinding {
+    fn resource(&self) -> Resource {
+        let kind = "MutatingAdmissionPolicyBinding";
+        let plural = "mutatingadmissionpolicybindings";
+        Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
+            .in_the_cluster()
+            .with_category("api-extensions")
+            .replaced_at_a_version()
+            .with_columns(vec![
+                Column::new("PolicyName", "string", ""),
+                Column::new("ParamRef", "string", ""),
+                Column::age(),
+            ])
+    }
+
+    fn default(&self, object: &mut Value) {
+        if let Some(found) = object["spec"].get_mut("matchResources") {
+            match_rules::default(meta::fields(found));
+        }
+    }
+
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        if write.keeps_spec() {
+            return Vec::new();
+        }
+        let compiled = Binding::compile_mutating(write.object);
+        compiled.err().unwrap_or_default()
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let spec = &object["spec"];
+        vec![
+            column::name(object),
+            column::string(&spec["policyName"]),
+            match_rules::param_ref(&spec["paramRef"]),
+            column::age(object, now),
+        ]
+    }
+}

@@ -1,0 +1,102 @@
+//! Patches are applied under the schemas of the kinds that are served.
+
+use std::sync::Arc;
+
+use fivespot_admission::policy::{GroupVersionKind, PatchError, Patcher};
+use serde_json::Value;
+
+use super::Environment;
+use crate::conversion::Conversion;
+use crate::openapi::shape::Shape;
+use crate::resource::Resource;
+use crate::{apply, decode, meta, patch};
+
+impl Patcher for Environment<'_> {
+    fn applied(
+        &self,
+        object: &Value,
+        kind: GroupVersionKind<'_>,
+        configuration: &Value,
+    ) -> Result<Value, PatchError> {
+        let mut configuration = configuration.clone();
+        let fields = meta::fields(&mut configuration);
+        for field in ["apiVersion", "kind"] {
+            fields.insert(field.to_owned(), object[field].clone());
+        }
+        let resource = self.of_kind(kind);
+        let shape = match resource {
+            Some(resource) => Shape::of(resource),
+            None => Shape::of_kind(kind.group, kind.version, kind.kind),
+        };
+        let merged = apply::merged(object, &configuration, shape);
+        let merged = merged
+            .map_err(|why| PatchError::Policy(format!("error applying patch: {why}")))?;
+        let finished = finished(self, resource, merged);
+        finished.map(|it| it.0).map_err(PatchError::Policy)
+    }
+
+    fn patched(
+        &self,
+        object: &Value,
+        kind: GroupVersionKind<'_>,
+        operations: &Value,
+    ) -> Result<Value, PatchError> {
+        let patched = patch::carried_out(object, operations);
+        let patched =
+            patched.map_err(|why| PatchError::Policy(format!("JSON Patch: {why}")))?;
+        let resource = self.of_kind(kind);
+        let (object, unknown) =
+            finished(self, resource, patched).map_err(PatchError::Server)?;
+        let is_custom = resource.is_none_or(|it| it.custom);
+        if unknown.is_empty() || is_custom {
+            return Ok(object);
+        }
+        let unknown = unknown.join(", ");
+        Err(PatchError::Server(format!(
+            "strict decoding error: {unknown}"
+        )))
+    }
+
+    fn restored(
+        &self,
+        object: Value,
+        _: GroupVersionKind<'_>,
+        of_request: GroupVersionKind<'_>,
+    ) -> Result<Value, PatchError> {
+        let Some(resource) = self.of_kind(of_request) else {
+            return Err(PatchError::Server("the kind is not served".to_owned()));
+        };
+        let conversion = Conversion::of(self.0, resource);
+        let restored = conversion.converted(resource, object, &of_request.api_version());
+        restored.map_err(|refused| {
+            PatchError::Server(format!("failed to convert object: {}", refused.message))
+        })
+    }
+}
+
+impl Environment<'_> {
+    fn of_kind(&self, kind: GroupVersionKind<'_>) -> Option<&Arc<Resource>> {
+        let registry = &self.0.registry;
+        registry.of_kind(kind.group, kind.version, kind.kind)
+    }
+}
+
+/// The object as it is read again, with what it leaves out filled in, and what is unknown in it.
+fn finished(
+    environment: &Environment<'_>,
+    resource: Option<&Arc<Resource>>,
+    mut object: Value,
+) -> Result<(Value, Vec<String>), String> {
+    let Some(resource) = resource else {
+        return Ok((object, Vec::new()));
+    };
+    if !resource.custom {
+        decode::decode(resource, &mut object)?;
+    }
+    let unknown =
+        decode::prune_and_default(environment.0, resource, &mut object, Vec::new());
+    if let Some(kind) = &resource.builtin {
+        kind.default(&mut object);
+    }
+    Ok((object, unknown))
+}
