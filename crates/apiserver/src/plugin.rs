@@ -36,6 +36,7 @@ mod pod_resources;
 mod pod_security;
 mod pod_security_policy;
 mod pod_toleration_restriction;
+mod pod_topology_labels;
 mod priority;
 pub(crate) mod resource_quota;
 mod runtime_class;
@@ -208,6 +209,7 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(runtime_class::RuntimeClass),
         Arc::new(default_class::INGRESS),
         Arc::new(deny_service_external_ips::DenyServiceExternalIps),
+        Arc::new(pod_topology_labels::PodTopologyLabels),
         Arc::new(mutating_admission_policy::MutatingAdmissionPolicy),
         Arc::new(mutating_admission_webhook::MutatingAdmissionWebhook),
         Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),

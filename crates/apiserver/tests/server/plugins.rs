@@ -818,3 +818,29 @@ async fn what_kubernetes_has_removed_works_where_that_is_said() {
         "pods \"a\" is forbidden: pod.Spec.SecurityContext.RunAsUser is forbidden"
     );
 }
+
+#[tokio::test]
+async fn a_bound_pod_gets_the_zone_and_the_region_of_its_node() {
+    let client = Server::new(options()).unwrap().client();
+    let labels = json!({"topology.kubernetes.io/zone": "north", "other": "kept"});
+    let node = json!({"metadata": {"name": "host", "labels": labels}});
+    client.create(NODES, node).await.unwrap();
+    let mut own = plain("x");
+    own["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "south", "a": "b"});
+    client.create(PODS, own).await.unwrap();
+    let target = json!({"apiVersion": "v1", "kind": "Node", "name": "host"});
+    let binding = json!({"metadata": {"name": "x"}, "target": target});
+    client
+        .create(&format!("{PODS}/x/binding"), binding)
+        .await
+        .unwrap();
+    let bound = client.get(&format!("{PODS}/x")).await.unwrap();
+    assert_eq!(
+        bound["metadata"]["labels"],
+        json!({"topology.kubernetes.io/zone": "north", "a": "b"})
+    );
+    let mut elsewhere = plain("y");
+    elsewhere["spec"]["nodeName"] = "missing".into();
+    let made = client.create(PODS, elsewhere).await.unwrap();
+    assert!(made["metadata"].get("labels").is_none());
+}
