@@ -286,6 +286,73 @@ fn a_value_that_holds_itself_many_times_is_not_written_without_end() {
     );
 }
 
+/// What `k8s.io/apiserver` v0.36.3 makes of the same expressions.
+#[test]
+fn values_are_written_as_kubernetes_writes_them() {
+    let rows = [
+        ("9007199254740991", "9007199254740991"),
+        ("9007199254740992", r#""9007199254740992""#),
+        ("-9007199254740992", r#""-9007199254740992""#),
+        ("3.0", "3"),
+        ("1.5", "1.5"),
+        ("1e30", "1e+30"),
+        ("b'abc'", r#""YWJj""#),
+        ("duration('1h30m')", r#""5400s""#),
+        ("duration('1500ms')", r#""1.5s""#),
+        (
+            "timestamp('2024-01-01T00:00:00Z')",
+            r#""2024-01-01T00:00:00Z""#,
+        ),
+        (
+            "timestamp('2024-01-01T00:00:00.5Z')",
+            r#""2024-01-01T00:00:00.5Z""#,
+        ),
+        ("Object.x{y: Object.x.y{}}", r#"{"y":{}}"#),
+        ("optional.of(1)", "1"),
+        ("null", "null"),
+        ("object.spec", r#"{"list":["x"]}"#),
+        ("JSONPatch{op: 'x'} == JSONPatch{op: 'x'}", "true"),
+    ];
+    let object = json!({"spec": {"list": ["x"]}});
+    for (value, wanted) in rows {
+        let expression = format!("[JSONPatch{{op: 'add', path: '/a', value: {value}}}]");
+        let spec = json!({"mutations": [operations(&expression)]});
+        let made = changed(spec, &object).unwrap().unwrap();
+        assert_eq!(made["a"].to_string(), wanted, "{value}");
+    }
+}
+
+#[test]
+fn what_json_has_no_form_for_is_refused_in_the_words_of_kubernetes() {
+    let rows = [
+        (
+            "double('NaN')",
+            "json: error calling MarshalJSON for type *structpb.Value: proto: \
+             google.protobuf.Value.number_value: invalid NaN value",
+        ),
+        ("{1: 2}", "unsupported type conversion from 'int' to string"),
+        ("{true: 2}", "type conversion error from bool to 'string'"),
+        ("optional.none()", "optional.none() dereference"),
+        (
+            "quantity('1Gi')",
+            "type conversion error from 'Quantity' to '*structpb.Value'",
+        ),
+        ("type(1)", "type conversion not supported for 'type'"),
+    ];
+    for (value, wanted) in rows {
+        let expression = format!("[JSONPatch{{op: 'add', path: '/a', value: {value}}}]");
+        let message = failed(json!({"mutations": [operations(&expression)]}));
+        assert_eq!(
+            message,
+            format!(
+                "policy 'p' with binding 'p-binding' denied request: JSONPath valueExpression \
+                 evaluated to a type that could not marshal to JSON: {wanted}"
+            ),
+            "{value}"
+        );
+    }
+}
+
 #[test]
 fn only_policies_that_ask_for_it_see_an_object_again() {
     let count = |name: &str, again: &str| {

@@ -5,6 +5,8 @@ mod call;
 mod literals;
 mod structure;
 
+pub(crate) use structure::is_patch_type;
+
 use std::sync::{Arc, LazyLock};
 
 use crate::ast::{Expr, Kind};

@@ -67,7 +67,10 @@ impl Planner<'_> {
     fn node(&mut self, expr: &Expr) -> Planned<Node> {
         Ok(match &expr.kind {
             Kind::Literal(value) => Node::Const(value.clone()),
-            Kind::Ident(name) => self.ident(expr, name),
+            Kind::Ident(name) => {
+                self.check_type(expr)?;
+                self.ident(expr, name)
+            }
             Kind::Select {
                 operand,
                 field,
@@ -76,6 +79,7 @@ impl Planner<'_> {
                 if let Some(Reference::Variable(_) | Reference::Type(_)) =
                     self.tree.references.get(expr.id)
                 {
+                    self.check_type(expr)?;
                     return Ok(self.ident(expr, field));
                 }
                 let operand = self.node(operand)?;

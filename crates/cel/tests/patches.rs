@@ -97,8 +97,7 @@ fn two_are_equal_if_their_types_and_fields_are() {
         ),
         ("Object{a: 3} == Object{a: 4}", "false"),
         ("dyn(Object.a{}) == dyn(Object.b{})", "false"),
-        ("type(Object{}) == Object", "true"),
-        ("type(Object.spec{}) == Object.spec", "true"),
+        ("Object{a: 3} == Object{a: 3.0}", "false"),
     ]);
 }
 
@@ -128,6 +127,14 @@ fn a_patch_is_a_list_of_operations() {
 fn types_are_checked_as_far_as_they_are_known() {
     let errors = [
         ("Invalid{}", "undeclared reference to 'Invalid'"),
+        (
+            "type(Object{}) == Object",
+            "program instantiation failed: reference to undefined type: Object",
+        ),
+        (
+            "type(Object{}) == Object.spec",
+            "program instantiation failed: reference to undefined type: Object.spec",
+        ),
         ("Objects{}", "undeclared reference to 'Objects'"),
         (
             "JSONPatch{value: Invalid{}}",

@@ -139,10 +139,17 @@ impl Writer {
                 (_, PatchType::ApplyConfiguration) => {
                     return Err("invalid return type: *dynamic.ObjectVal".to_owned());
                 }
-                (Value::Int(name), _) => name.to_string(),
-                (Value::Uint(name), _) => name.to_string(),
-                (Value::Bool(name), _) => name.to_string(),
-                (other, _) => return Err(unwritable(other)),
+                (Value::Bool(_), _) => {
+                    return Err(unwritable(
+                        "type conversion error from bool to 'string'",
+                    ));
+                }
+                (other, _) => {
+                    let name = other.type_name();
+                    return Err(unwritable(&format!(
+                        "unsupported type conversion from '{name}' to string"
+                    )));
+                }
             };
             self.take(name.len())?;
             written.insert(name, self.json(&value, place)?);
@@ -154,6 +161,9 @@ impl Writer {
         let is_patch = self.kind == PatchType::JsonPatch;
         let is_large = |number: u64| is_patch && number > LARGEST_NUMBER;
         Ok(match value {
+            Value::Optional(None) if is_patch => {
+                return Err(unwritable("optional.none() dereference"));
+            }
             Value::Null | Value::Optional(None) => Json::Null,
             Value::Bool(value) => Json::Bool(*value),
             Value::Int(value) if is_large(value.unsigned_abs()) => {
@@ -168,7 +178,9 @@ impl Writer {
                     .then(|| format!("{double:.0}").parse().ok())
                     .flatten();
                 let number = whole.or_else(|| Number::from_f64(*double));
-                number.map(Json::Number).ok_or_else(|| unwritable(value))?
+                number
+                    .map(Json::Number)
+                    .ok_or_else(|| not_finite(*double))?
             }
             Value::String(text) => {
                 self.take(text.len())?;
@@ -179,7 +191,16 @@ impl Writer {
                 value.to_json()
             }
             Value::Timestamp(_) | Value::Duration(_) if is_patch => value.to_json(),
-            other => return Err(unwritable(other)),
+            Value::Type(_) => {
+                return Err(unwritable("type conversion not supported for 'type'"));
+            }
+            other => {
+                let name = other.type_name();
+                let short = name.rsplit_once('.').map_or(name, |(_, it)| it);
+                return Err(unwritable(&format!(
+                    "type conversion error from '{short}' to '*structpb.Value'"
+                )));
+            }
         })
     }
 
@@ -191,9 +212,23 @@ impl Writer {
     }
 }
 
-fn unwritable(value: &Value<'_>) -> String {
+fn unwritable(why: &str) -> String {
     format!(
-        "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {}",
-        value.type_name()
+        "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
     )
+}
+
+/// What Go says of a float that JSON has no form for.
+fn not_finite(double: f64) -> String {
+    let name = if double.is_nan() {
+        "NaN"
+    } else if double > 0.0 {
+        "+Inf"
+    } else {
+        "-Inf"
+    };
+    unwritable(&format!(
+        "json: error calling MarshalJSON for type *structpb.Value: proto: \
+         google.protobuf.Value.number_value: invalid {name} value"
+    ))
 }

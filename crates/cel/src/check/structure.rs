@@ -9,10 +9,17 @@ pub(super) const OBJECT: &str = "Object";
 
 const JSON_PATCH: &str = "JSONPatch";
 
+/// Whether a type of this name has values that are written with braces, where patches can be
+/// written at all.
+pub(crate) fn is_patch_type(name: &str) -> bool {
+    let within = name.strip_prefix(OBJECT);
+    name == JSON_PATCH || within.is_some_and(|it| it.is_empty() || it.starts_with('.'))
+}
+
 impl Checker<'_> {
     /// The type of this name whose values are written with braces.
     pub(super) fn struct_type(&self, name: &str) -> Option<Type> {
-        if !self.env.has_patches() {
+        if !self.env.has_patches() || !is_patch_type(name) {
             return None;
         }
         if name == JSON_PATCH {
@@ -24,9 +31,7 @@ impl Checker<'_> {
             ]);
             return Some(Type::object(patch.named(JSON_PATCH)));
         }
-        let within = name.strip_prefix(OBJECT)?;
-        let is_object = within.is_empty() || within.starts_with('.');
-        is_object.then(|| Type::object(ObjectType::open(name)))
+        Some(Type::object(ObjectType::open(name)))
     }
 
     pub(super) fn structure(

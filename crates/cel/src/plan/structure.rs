@@ -3,9 +3,21 @@
 use std::sync::Arc;
 
 use super::{FieldNode, Node, Planned, Planner, StructNode};
-use crate::ast::FieldEntry;
+use crate::RunError;
+use crate::ast::{Expr, FieldEntry};
+use crate::check::{Reference, is_patch_type};
 
 impl Planner<'_> {
+    /// Refuses the name of a type of patches as a value: Kubernetes makes no program of it.
+    pub(super) fn check_type(&self, expr: &Expr) -> Planned<()> {
+        match self.tree.references.get(expr.id) {
+            Some(Reference::Type(name)) if is_patch_type(name) => Err(RunError::text(
+                format!("reference to undefined type: {name}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn structure(
         &mut self,
         name: &Arc<str>,

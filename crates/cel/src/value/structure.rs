@@ -1,5 +1,6 @@
 //! Values of types with a name and fields.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::{Entries, List, Map, Value, equality};
@@ -99,14 +100,16 @@ impl<'v> Struct<'v> {
             .is_some_and(|value| name == "value" || !self.is_patch() || !is_empty(value))
     }
 
-    /// Whether both are of one type and have the same in the same fields.
+    /// Whether both are of one type and have the same in the same fields; numbers of different
+    /// kinds are not the same here.
     pub(super) fn same(&self, other: &Self) -> bool {
+        let is_same = |value: &Value<'v>, it: &Value<'v>| {
+            discriminant(value) == discriminant(it) && equality::equal(value, it)
+        };
         self.name == other.name
             && self.fields.len() == other.fields.len()
             && self.fields.iter().all(|(name, value)| {
-                other
-                    .field(name)
-                    .is_some_and(|it| equality::equal(value, it))
+                other.field(name).is_some_and(|it| is_same(value, it))
             })
     }
 
