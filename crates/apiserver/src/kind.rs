@@ -103,10 +103,9 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         NameRule::DnsSubdomain
     }
 
-    /// When finalizers have to be qualified by a domain; with most kinds, when the object is
-    /// created.
+    /// Whether finalizers have to be qualified by a domain, as those of most kinds.
     fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::OnCreate
+        FinalizerRule::Owned
     }
 
     /// Fills in what an object leaves out.
@@ -231,30 +230,23 @@ impl FieldSelector {
     }
 }
 
-/// When a finalizer has to be one of Kubernetes' own or to have a domain
+/// Whether a finalizer has to be one of Kubernetes' own or to have a domain
 /// (pkg/apis/core/validation).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FinalizerRule {
-    /// Never: every qualified name will do.
+    /// Every qualified name will do.
     #[default]
     Any,
-    /// When the object is created.
-    OnCreate,
-    /// With every write.
-    Always,
+    /// It has to.
+    Owned,
 }
 
 impl FinalizerRule {
     /// The finalizers of an object that do not say whose they are.
-    pub(crate) fn errors(self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let applies = match self {
-            Self::Any => false,
-            Self::OnCreate => old.is_none(),
-            Self::Always => true,
-        };
+    pub(crate) fn errors(self, object: &Value) -> Vec<FieldError> {
         let unqualified = meta::finalizers(object)
             .enumerate()
-            .filter(|(_, it)| applies && !is_owned(it));
+            .filter(|(_, it)| self == Self::Owned && !is_owned(it));
         unqualified
             .map(|(index, it)| {
                 let path = format!("metadata.finalizers[{index}]");

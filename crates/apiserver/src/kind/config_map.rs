@@ -4,7 +4,7 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltinKind, FinalizerRule, Write, column, data};
+use super::{BuiltinKind, Write, column, data};
 use crate::resource::{Column, Resource};
 
 /// `configmaps` of `v1`.
@@ -22,10 +22,6 @@ impl BuiltinKind for ConfigMap {
             .with_short_names(&["cm"])
             .without_generation()
             .with_columns(vec![Column::new("Data", "string", DATA), Column::age()])
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

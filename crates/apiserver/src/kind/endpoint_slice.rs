@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
 use super::pod_spec::default::{each, fill};
-use super::{BuiltinKind, FinalizerRule, Write, column, rule};
+use super::{BuiltinKind, Write, column, rule};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -44,10 +44,6 @@ impl BuiltinKind for EndpointSlice {
                 Column::new("Endpoints", "string", endpoints),
                 Column::age(),
             ])
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::field::{Errors, Field};
 use super::pod_spec::default::{each, fill};
-use super::{BuiltinKind, FinalizerRule, Write, column, rule};
+use super::{BuiltinKind, Write, column, rule};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -36,10 +36,6 @@ impl BuiltinKind for Endpoints {
              EndpointSlice";
         resource.deprecation = Some(deprecation.to_owned());
         resource
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

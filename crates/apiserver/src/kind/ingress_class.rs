@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::field::Field;
-use super::{BuiltinKind, FinalizerRule, Write, column, rule, text};
+use super::{BuiltinKind, Write, column, rule, text};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -34,10 +34,6 @@ impl BuiltinKind for IngressClass {
                 Column::new("Parameters", "string", parameters),
                 Column::age(),
             ])
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
 use super::pod_spec::default::{Fields, each, fill, part};
-use super::{
-    BuiltinKind, FieldSelector, FinalizerRule, Write, column, go_struct, rule, workload,
-};
+use super::{BuiltinKind, FieldSelector, Write, column, go_struct, rule, workload};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -54,10 +52,6 @@ impl BuiltinKind for Job {
                 .named("status.successful")
                 .absent_as("0")]
         }
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -6,7 +6,7 @@ use fivespot_admission::{FieldError, Quantity, name};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{BuiltinKind, FinalizerRule, Write, column, items, resource_name, text};
+use super::{BuiltinKind, Write, column, items, resource_name, text};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -30,10 +30,6 @@ impl BuiltinKind for LimitRange {
             .without_generation()
             .created_on_update()
             .with_columns(vec![Column::created_at()])
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
 use super::{
-    BuiltinKind, FieldSelector, FinalizerRule, UNOWNED_FINALIZER, Write, column,
-    is_owned, rule,
+    BuiltinKind, FieldSelector, UNOWNED_FINALIZER, Write, column, is_owned, rule,
 };
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource, Verb};
@@ -40,10 +39,6 @@ impl BuiltinKind for Namespace {
 
     fn name_rule(&self) -> NameRule {
         NameRule::DnsLabel
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     /// Every namespace can be selected by its name.

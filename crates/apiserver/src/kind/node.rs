@@ -7,7 +7,7 @@ use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, column, items, text};
+use super::{BuiltinKind, FieldSelector, Write, column, items, text};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -56,10 +56,6 @@ impl BuiltinKind for Node {
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
         const { &[FieldSelector::new("spec.unschedulable").absent_as("false")] }
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -6,10 +6,7 @@ use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
 use super::pod_spec::volume_source;
-use super::{
-    BuiltinKind, FinalizerRule, Write, column, pod_spec, resource_name, rule, text,
-    volume,
-};
+use super::{BuiltinKind, Write, column, pod_spec, resource_name, rule, text, volume};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -56,10 +53,6 @@ impl BuiltinKind for PersistentVolume {
             .without_generation()
             .with_subresources(&[Subresource::Status])
             .with_columns(columns())
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -5,9 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::field::Field;
-use super::{
-    BuiltinKind, FinalizerRule, Write, column, pod_spec, resource_name, text, volume,
-};
+use super::{BuiltinKind, Write, column, pod_spec, resource_name, text, volume};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -59,10 +57,6 @@ impl BuiltinKind for PersistentVolumeClaim {
             )
             .wide(),
         ])
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::field::Field;
 use super::pod_spec::warning;
-use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, text};
+use super::{BuiltinKind, FieldSelector, Write, text};
 use crate::meta;
 use crate::resource::{Resource, Subresource};
 
@@ -55,10 +55,6 @@ impl BuiltinKind for Pod {
                 FieldSelector::new("status.nominatedNodeName"),
             ]
         }
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

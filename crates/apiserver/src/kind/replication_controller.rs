@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::field::{Errors, Field};
 use super::pod_spec::default::{self, fill};
 use super::workload::{self, ReplicaColumns};
-use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, column, rule};
+use super::{BuiltinKind, FieldSelector, Write, column, rule};
 use crate::meta;
 use crate::resource::Resource;
 
@@ -37,10 +37,6 @@ impl BuiltinKind for ReplicationController {
             .with_category("all")
             .with_subresources(&workload::subresources())
             .with_columns(columns.columns())
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {

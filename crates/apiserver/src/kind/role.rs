@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::rbac::{self, Reach};
-use super::{BuiltinKind, FinalizerRule, Write};
+use super::{BuiltinKind, Write};
 use crate::resource::Resource;
 
 /// `roles` of `rbac.authorization.k8s.io/v1`.
@@ -20,10 +20,6 @@ impl BuiltinKind for Role {
 
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn prepare_create(&self, object: &mut Value) {

@@ -6,7 +6,7 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltinKind, FieldSelector, FinalizerRule, Write, column, data, text};
+use super::{BuiltinKind, FieldSelector, Write, column, data, text};
 use crate::decode;
 use crate::meta;
 use crate::resource::{Column, Resource};
@@ -36,10 +36,6 @@ impl BuiltinKind for Secret {
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
         const { &[FieldSelector::new("type")] }
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltinKind, FinalizerRule, column};
+use super::{BuiltinKind, column};
 use crate::resource::{Column, Resource, Subresource};
 
 /// `serviceaccounts` of `v1`.
@@ -17,10 +17,6 @@ impl BuiltinKind for ServiceAccount {
             .without_generation()
             .with_subresources(&[Subresource::Token])
             .with_columns(vec![Column::age()])
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::{BuiltinKind, FinalizerRule, Write, column, rule, text};
+use super::{BuiltinKind, Write, column, rule, text};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -60,10 +60,6 @@ impl BuiltinKind for StorageClass {
                 Column::new("AllowVolumeExpansion", "string", expansion),
                 Column::age(),
             ])
-    }
-
-    fn finalizer_rule(&self) -> FinalizerRule {
-        FinalizerRule::Always
     }
 
     fn default(&self, object: &mut Value) {

@@ -208,7 +208,7 @@ impl Draft {
             }
         };
         let rule = kind.map(|it| it.finalizer_rule()).unwrap_or_default();
-        errors.extend(rule.errors(&self.object, old));
+        errors.extend(rule.errors(&self.object));
         errors
     }
 

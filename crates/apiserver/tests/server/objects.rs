@@ -319,3 +319,15 @@ async fn little_of_a_pods_spec_can_be_changed() {
                  other than `spec.containers[*].image`,";
     assert!(refused.message.starts_with(start), "{}", refused.message);
 }
+
+#[tokio::test]
+async fn a_finalizer_needs_a_domain_when_the_object_is_updated_too() {
+    let server = server();
+    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let class = |finalizers: Value| json!({"metadata": {"name": "c", "finalizers": finalizers}, "value": 1});
+    ask(&server, "POST", classes, class(json!(["example.com/f"]))).await;
+    let path = format!("{classes}/c");
+    let (code, refused) = ask(&server, "PUT", &path, class(json!(["odd"]))).await;
+    let field = &refused["details"]["causes"][0]["field"];
+    assert_eq!((code, field), (422, &json!("metadata.finalizers[0]")));
+}

@@ -54,7 +54,8 @@ pub(in crate::kind) fn errors(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What a volume is filled from: another claim, or an object of a group.
+/// What a volume is filled from: another claim, or an object of a group. The name of the group
+/// is not checked, as in Kubernetes.
 fn data_source(source: &Field<'_>, errors: &mut Errors) {
     for name in ["name", "kind"] {
         let field = source.child(name);
@@ -68,7 +69,6 @@ fn data_source(source: &Field<'_>, errors: &mut Errors) {
         let path = source.path.clone();
         errors.push(FieldError::invalid(path, kind.into(), why));
     }
-    rule::text_if_set(&group, name::dns_subdomain, errors);
 }
 
 fn storage(spec: &Field<'_>, errors: &mut Errors) {
