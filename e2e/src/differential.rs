@@ -179,7 +179,7 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
         }
     }
     if plan.record {
-        let text = serde_json::to_string_pretty(&tally.result(plan.seed))?;
+        let text = serde_json::to_string_pretty(&tally.result(plan.seed, plan.first))?;
         fs::write(kept(), format!("{text}\n"))?;
     }
     Ok(tally.verdicts())

@@ -6,6 +6,7 @@
 mod answers;
 pub(crate) mod engine;
 mod promises;
+mod servers;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -40,6 +41,10 @@ const SECTIONS: &[Section] = &[
     Section {
         heading: "Answers of a real API server",
         text: answers::text,
+    },
+    Section {
+        heading: "Generated requests to a real API server",
+        text: servers::text,
     },
     Section {
         heading: "The admission engine",

@@ -124,7 +124,7 @@ impl Server {
         names: &BTreeSet<String>,
     ) -> Result<(), Trouble> {
         for name in names {
-            let path = format!("{}/{name}", case.seed.collection());
+            let path = format!("{}/{}", case.seed.collection(), escaped(name));
             let now = format!("{path}?gracePeriodSeconds=0");
             let raw = self.send(&plain("DELETE", &now, None)).await?;
             let finalizers = &raw.body["metadata"]["finalizers"];
@@ -184,11 +184,32 @@ impl Server {
     }
 }
 
+/// A name as it is a step of a path.
+fn escaped(name: &str) -> String {
+    let step = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(step).collect()
+}
+
 fn plain(method: &'static str, path: &str, body: Option<Value>) -> Request {
     Request {
         method,
         path: path.to_owned(),
         media: "application/json",
         body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_step_of_a_path() {
+        assert_eq!(escaped("a-b.c"), "a-b.c");
+        assert_eq!(escaped("a:b é"), "a%3Ab%20%C3%A9");
     }
 }

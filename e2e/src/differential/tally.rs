@@ -69,7 +69,7 @@ impl Tally {
     }
 
     /// The counts as they are kept.
-    pub(super) fn result(&self, seed: u64) -> Value {
+    pub(super) fn result(&self, seed: u64, first: u64) -> Value {
         let rows = self.rows.iter().map(|(kind, row)| {
             let mut counts = json!({"kind": kind, "cases": row.cases,
                 "requests": row.requests});
@@ -79,7 +79,7 @@ impl Tally {
             }
             counts
         });
-        json!({"seed": seed, "kinds": rows.collect::<Vec<_>>()})
+        json!({"seed": seed, "first": first, "kinds": rows.collect::<Vec<_>>()})
     }
 }
 
