@@ -408,8 +408,8 @@ fn a_policy_is_refused_in_the_words_of_the_server() {
          spec.mutations[6].jsonPatch.expression: Invalid value: \"JSONPatch{op: 1}\": \
          compilation failed: ERROR: <input>:1:13: expected type of field 'op' is 'string' but \
          provided type is 'int'\n | JSONPatch{op: 1}\n | ............^\n\
-         spec.reinvocationPolicy: Unsupported value: \"Often\": supported values: \"Never\", \
-         \"IfNeeded\""
+         spec.reinvocationPolicy: Unsupported value: \"Often\": supported values: \"IfNeeded\", \
+         \"Never\""
     );
 }
 

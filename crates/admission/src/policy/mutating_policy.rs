@@ -236,7 +236,7 @@ impl Reader<'_, '_> {
 
     /// Whether the policy is to be asked again about what others have changed.
     pub(super) fn reinvocation_policy(&mut self) -> bool {
-        let known = ["Never", "IfNeeded"];
+        let known = ["IfNeeded", "Never"];
         let given = self.spec.text("reinvocationPolicy", self.errors);
         let path = self.spec.path.field("reinvocationPolicy");
         if given.is_empty() {
