@@ -141,7 +141,7 @@ pub(crate) fn failed_request(what: &str, address: &str, error: kube::Error) -> F
 }
 
 /// Whether the path of a whole resource is unknown, which is answered without a Status.
-fn is_not_served(status: &kube::core::Status) -> bool {
+pub(crate) fn is_not_served(status: &kube::core::Status) -> bool {
     status.code == 404 && status.details.as_ref().is_none_or(|it| it.name.is_empty())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use futures::StreamExt as _;
-use kube::runtime::watcher::Event;
+use kube::runtime::watcher::{Error, Event};
 use serde_json::Value;
 
 use crate::machine::{Machine, Name};
@@ -27,36 +27,53 @@ pub(crate) async fn follow(reader: &Reader, state: &State) {
 }
 
 async fn overrides(reader: &Reader, state: &State) {
-    others(reader.all::<ScheduleOverride>(), |name, found| {
-        let found = found.and_then(|found| serde_json::from_value(found).ok());
-        state.change(&name.namespace, |others| match found {
-            Some(found) if others.overrides.len() < MOST_OTHERS => {
-                others.overrides.insert(name.clone(), Arc::new(found));
-            }
-            _ => drop(others.overrides.remove(&name)),
-        });
-    })
+    let kind = "ScheduleOverrides";
+    others(
+        kind,
+        reader.all::<ScheduleOverride>(),
+        state,
+        |name, found| {
+            let found = found.and_then(|found| serde_json::from_value(found).ok());
+            state.change(&name.namespace, |others| match found {
+                Some(found) if others.overrides.len() < MOST_OTHERS => {
+                    others.overrides.insert(name.clone(), Arc::new(found));
+                }
+                _ => drop(others.overrides.remove(&name)),
+            });
+        },
+    )
     .await;
 }
 
 async fn calendars(reader: &Reader, state: &State) {
-    others(reader.all::<ScheduleCalendar>(), |name, found| {
-        let found = found.and_then(|found| serde_json::from_value(found).ok());
-        state.change(&name.namespace, |others| match found {
-            Some(ScheduleCalendar { spec, .. })
-                if others.calendars.len() < MOST_OTHERS =>
-            {
-                others.calendars.insert(name.clone(), spec.dates());
-            }
-            _ => drop(others.calendars.remove(&name)),
-        });
-    })
+    let kind = "ScheduleCalendars";
+    others(
+        kind,
+        reader.all::<ScheduleCalendar>(),
+        state,
+        |name, found| {
+            let found = found.and_then(|found| serde_json::from_value(found).ok());
+            state.change(&name.namespace, |others| match found {
+                Some(ScheduleCalendar { spec, .. })
+                    if others.calendars.len() < MOST_OTHERS =>
+                {
+                    others.calendars.insert(name.clone(), spec.dates());
+                }
+                _ => drop(others.calendars.remove(&name)),
+            });
+        },
+    )
     .await;
 }
 
 /// Reports each object of a watch, and none for one that is gone. A cluster that does not serve
-/// the kind, or does not allow it to be read, is drawn without.
-async fn others(changes: impl Changes, report: impl Fn(Name, Option<Value>)) {
+/// the kind is drawn without; where it cannot be read for another reason, the pages say so.
+async fn others(
+    kind: &'static str,
+    changes: impl Changes,
+    state: &State,
+    report: impl Fn(Name, Option<Value>),
+) {
     let mut changes = pin!(changes);
     let mut known = BTreeSet::new();
     let mut listed = BTreeSet::new();
@@ -74,6 +91,7 @@ async fn others(changes: impl Changes, report: impl Fn(Name, Option<Value>)) {
                     report(gone.clone(), None);
                 }
                 known.clone_from(&listed);
+                state.read(kind);
             }
             Ok(Event::Delete(object)) => {
                 let name = Name::of(&object.metadata);
@@ -81,10 +99,18 @@ async fn others(changes: impl Changes, report: impl Fn(Name, Option<Value>)) {
                 report(name, None);
             }
             Err(error) => {
-                tracing::debug!(%error, "a watch of overrides or calendars ended");
+                tracing::debug!(%error, kind, "a watch ended");
+                if !is_not_served(&error) {
+                    state.unread(kind, error.to_string());
+                }
             }
         }
     }
+}
+
+/// Whether an older installation, or a cluster without 5-Spot, answers.
+fn is_not_served(error: &Error) -> bool {
+    matches!(error, Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404)
 }
 
 async fn machines(reader: &Reader, state: &State) {
@@ -114,10 +140,15 @@ async fn events(reader: &Reader, state: &State) {
     while let Some(change) = changes.next().await {
         let event = match change {
             Ok(Event::Apply(event) | Event::InitApply(event)) => event,
-            Ok(Event::Init | Event::InitDone | Event::Delete(_)) => continue,
+            Ok(Event::InitDone) => {
+                state.read("Events");
+                continue;
+            }
+            Ok(Event::Init | Event::Delete(_)) => continue,
             Err(error) => {
-                // The page goes without: the status says the same, with less of the past.
+                // The pages go without: the status says the same, with less of the past.
                 tracing::debug!(%error, "a watch of Events ended");
+                state.unread("Events", error.to_string());
                 continue;
             }
         };

@@ -123,6 +123,9 @@ pub(crate) fn notices(held: &Held) -> Markup {
         @if let Some(trouble) = &held.trouble {
             p.notice role="alert" { "The cluster cannot be read at present, what is shown is old: " (trouble) }
         }
+        @for (kind, why) in &held.unread {
+            p.notice { (kind) " cannot be read at present, what is shown is without them: " (why) }
+        }
         @if !held.left_out.is_empty() {
             p.notice { (held.left_out.len()) " more machines are not shown: there are too many." }
         }

@@ -30,6 +30,8 @@ pub(crate) struct Held {
     pub(crate) left_out: BTreeSet<Name>,
     /// Why the cluster cannot be read at present.
     pub(crate) trouble: Option<String>,
+    /// The kinds beside the machines that cannot be read at present, and why.
+    pub(crate) unread: BTreeMap<&'static str, String>,
 }
 
 impl State {
@@ -124,6 +126,21 @@ impl State {
     pub(crate) fn trouble(&self, why: String) {
         self.lock().trouble = Some(why);
         self.changed();
+    }
+
+    /// What else the pages show of a kind is left out, for now.
+    pub(crate) fn unread(&self, kind: &'static str, why: String) {
+        let before = self.lock().unread.insert(kind, why.clone());
+        if before.as_ref() != Some(&why) {
+            self.changed();
+        }
+    }
+
+    /// All objects of that kind are known again.
+    pub(crate) fn read(&self, kind: &'static str) {
+        if self.lock().unread.remove(kind).is_some() {
+            self.changed();
+        }
     }
 
     fn changed(&self) {

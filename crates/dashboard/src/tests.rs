@@ -374,6 +374,23 @@ fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() 
 }
 
 #[test]
+fn a_kind_that_cannot_be_read_is_named_until_it_can() {
+    let state = State::new();
+    state.apply(machine("desk-1", json!({})));
+    let now = at("2026-03-06T12:00:00Z");
+    let shown = || {
+        let body = page::week::body(&state.view(), &Filter::default(), now);
+        body.live.into_string()
+    };
+    state.unread("ScheduleOverrides", "forbidden".to_owned());
+    let notice = "ScheduleOverrides cannot be read at present, what is shown is without them: \
+                  forbidden";
+    assert!(shown().contains(notice), "{}", shown());
+    state.read("ScheduleOverrides");
+    assert!(!shown().contains("cannot be read"), "{}", shown());
+}
+
+#[test]
 fn savings_are_those_of_the_machines_that_the_filter_admits_and_count_to_now() {
     let state = State::new();
     for (name, team) in [("desk-1", "a"), ("desk-2", "b")] {

@@ -1,5 +1,8 @@
 //! The ScheduledMachines to look at, from files or from a cluster.
 
+#[cfg(test)]
+mod tests;
+
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine, name};
 use jiff::Timestamp;
 use kube::Client;
@@ -36,15 +39,14 @@ pub(crate) fn from_cluster(
     access: &Access,
     which: Which<'_>,
 ) -> Result<(Vec<Document>, Timestamp), Failure> {
-    cluster::block_on(read(access, which))
+    cluster::block_on(async {
+        let client = access.client().await?;
+        let now = cluster::now(&client).await;
+        Ok((read(client, which).await?, now))
+    })
 }
 
-async fn read(
-    access: &Access,
-    which: Which<'_>,
-) -> Result<(Vec<Document>, Timestamp), Failure> {
-    let client = access.client().await?;
-    let now = cluster::now(&client).await;
+async fn read(client: Client, which: Which<'_>) -> Result<Vec<Document>, Failure> {
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed = |error| {
         Failure::new("reading ScheduledMachines", cluster::error_message(error))
@@ -65,15 +67,18 @@ async fn read(
     };
     let mut documents = Vec::new();
     let found = found.into_iter().map(|object| of_kind(object, &resource));
-    for object in found.chain(others(client, which).await) {
+    for object in found.chain(others(client, which).await?) {
         documents.push(document(object)?);
     }
-    Ok((documents, now))
+    Ok(documents)
 }
 
-/// Overrides and calendars, of all namespaces or of the selected one. Those that cannot be read,
-/// for one because an older installation has none, change nothing.
-async fn others(client: Client, which: Which<'_>) -> Vec<DynamicObject> {
+/// Overrides and calendars, of all namespaces or of the selected one. An older installation does
+/// not serve these kinds, so that nothing of them changes a schedule.
+///
+/// # Errors
+/// They cannot be read: without them, a schedule could be shown that is not in force.
+async fn others(client: Client, which: Which<'_>) -> Result<Vec<DynamicObject>, Failure> {
     let mut all = Vec::new();
     let kinds = [
         ApiResource::erase::<ScheduleOverride>(&()),
@@ -85,12 +90,20 @@ async fn others(client: Client, which: Which<'_>) -> Vec<DynamicObject> {
         } else {
             Api::default_namespaced_with(client.clone(), &resource)
         };
-        let Ok(list) = api.list(&ListParams::default()).await else {
-            continue;
+        let found = match api.list(&ListParams::default()).await {
+            Ok(list) => list.items,
+            Err(kube::Error::Api(status)) if cluster::is_not_served(&status) => continue,
+            Err(error) => {
+                let what = format!("reading {}s", resource.kind);
+                return Err(Failure::new(what, cluster::error_message(error)).remedy(
+                    "they change schedules: ask for access, such as that of ClusterRole \
+                     5spot-view, or give files with -f",
+                ));
+            }
         };
-        all.extend(list.items.into_iter().map(|item| of_kind(item, &resource)));
+        all.extend(found.into_iter().map(|item| of_kind(item, &resource)));
     }
-    all
+    Ok(all)
 }
 
 /// The object with its kind, which items of a list lack.
@@ -105,7 +118,11 @@ fn of_kind(mut object: DynamicObject, resource: &ApiResource) -> DynamicObject {
 fn document(object: DynamicObject) -> Result<Document, Failure> {
     let name = object.metadata.name.clone().unwrap_or_default();
     let namespace = object.metadata.namespace.clone().unwrap_or_default();
-    let origin = format!("scheduledmachine {namespace}/{name}");
+    let kind = object
+        .types
+        .as_ref()
+        .map_or("", |types| types.kind.as_str());
+    let origin = format!("{} {namespace}/{name}", kind.to_lowercase());
     let object = serde_json::to_value(object)
         .map_err(|error| Failure::new(format!("reading {origin}"), error))?;
     Ok(Document {
