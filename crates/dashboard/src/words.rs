@@ -2,6 +2,7 @@
 
 use fivespot_api::ScheduleSpec;
 use fivespot_api::scheduled_machine::ScheduleWindow;
+use fivespot_schedule::Cause;
 
 /// The schedule as it is written, in one line: `mon-fri 9-17 in Europe/Zurich`.
 pub fn schedule(spec: &ScheduleSpec) -> String {
@@ -28,6 +29,18 @@ pub fn schedule(spec: &ScheduleSpec) -> String {
     format!("{when} in {}{exceptions}", spec.timezone)
 }
 
+/// Why a schedule changes its answer, by the fields and objects that a person has written:
+/// `daysOfWeek and hoursOfDay`, `override desk-run-x7f2`.
+pub fn cause(cause: Cause<'_>) -> String {
+    match cause {
+        Cause::Window(name) => format!("window {name}"),
+        Cause::Cron => "cron and duration".to_owned(),
+        Cause::Lists => "daysOfWeek and hoursOfDay".to_owned(),
+        Cause::Exception(name) => format!("exception {name}"),
+        Cause::Override(name) => format!("override {name}"),
+    }
+}
+
 fn window(window: &ScheduleWindow) -> String {
     let days = if window.days.is_empty() {
         "every day".to_owned()
@@ -47,6 +60,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_cause_names_what_a_person_has_written() {
+        for (of, words) in [
+            (Cause::Lists, "daysOfWeek and hoursOfDay"),
+            (Cause::Cron, "cron and duration"),
+            (Cause::Window("night"), "window night"),
+            (Cause::Exception("holidays"), "exception holidays"),
+            (Cause::Override("late"), "override late"),
+        ] {
+            assert_eq!(cause(of), words);
+        }
+    }
 
     #[test]
     fn each_form_is_one_line() {

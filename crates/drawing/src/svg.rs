@@ -354,8 +354,10 @@ fn clock_lines(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
         };
         let _ = write!(
             out,
-            r#"<path class="clock" d="M{x} 14V{bottom}"/><path class="clock-mark" d="M{left} 10l4 -4.5l4 4.5l-4 4.5z"><title>{long}</title></path><text class="ink small" x="{text}" y="13" text-anchor="{anchor}">{short}</text>"#,
+            r#"<path class="clock" d="M{x} {top}V{bottom}"/><path class="clock-mark" d="M{left} 10l4 -4.5l4 4.5l-4 4.5z"><title>{long}</title></path><text class="ink small" x="{text}" y="13" text-anchor="{anchor}">{short}</text>"#,
             x = px(x),
+            // Below the dates and the hours, which it would cross out.
+            top = HEAD - 3,
             left = px(x - 4.0),
             text = px(if anchor == "end" { x - 7.0 } else { x + 7.0 }),
             long = escape(&change.text()),

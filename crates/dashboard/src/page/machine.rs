@@ -14,7 +14,7 @@ use crate::machine::{Machine, Name};
 use crate::page::{self, Body, list, week};
 use crate::reader::EventRecord;
 use crate::serve::Shared;
-use crate::shutdown;
+use crate::{shutdown, words};
 
 /// How long a page waits for the clusters of the machine.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -131,10 +131,7 @@ fn transitions(machine: &Machine, now: Timestamp) -> Markup {
                             th.nowrap scope="row" { (page::local(*at, schedule.time_zone())) }
                             td.nowrap { (page::relative(now, *at)) }
                             td { @if *opens { "opens" } @else { "closes" } }
-                            td data-label="Because of" {
-                                (schedule.cause(*at).as_str())
-                                @if let Some(name) = schedule.cause(*at).name() { " " (name) }
-                            }
+                            td data-label="Because of" { (words::cause(schedule.cause(*at))) }
                         }
                     }
                 }

@@ -50,7 +50,8 @@ pub(crate) fn body(
             }
             @if report.currency.is_none() {
                 p.soft {
-                    "In money, energy and CO2 with a file of rates: " code { "5spot dashboard --rates FILE" }
+                    "With a file of rates also in money, energy and CO2: start the dashboard with "
+                    code { "--rates FILE" } "."
                 }
             }
         },
