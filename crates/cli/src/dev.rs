@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// Write one line of JSON per request to this file
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
+    /// A file of rates for the savings that the dashboard shows; `5spot report --help` shows one
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
     /// Exit with code 0 as soon as all of these objects are in these phases
     #[arg(long, value_name = "KIND/NAME=PHASE[,...]")]
     until: Option<Goals>,

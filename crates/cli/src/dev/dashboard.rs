@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fivespot_apiserver::{Server, User};
 use fivespot_clock::Clock;
 use fivespot_dashboard::{Dashboard, Options, Reader};
+use fivespot_usage::Rates;
 use futures::FutureExt as _;
 use kube::Client;
 
@@ -16,28 +17,34 @@ use crate::{Failure, dashboard};
 /// Who the dashboard is in the audit log.
 const DASHBOARD: &str = "5spot-dashboard";
 
-/// Starts a dashboard of the server at `address` on a free port, and prints its URL.
+/// What a dashboard shows.
+pub(super) struct Seen<'d> {
+    pub(super) server: &'d Server,
+    pub(super) clock: &'d Clock,
+    /// Where the server listens.
+    pub(super) address: SocketAddr,
+    /// What machines cost, for the savings.
+    pub(super) rates: Option<Rates>,
+}
+
+/// Starts a dashboard on a free port, and prints its URL.
 ///
 /// # Errors
 /// There is no free port, or no random number.
-pub(super) async fn start(
-    printer: &Printer,
-    server: &Server,
-    clock: &Clock,
-    address: SocketAddr,
-) -> Result<(), Failure> {
-    let dashboard = open(server, clock, address).await?;
+pub(super) async fn start(printer: &Printer, seen: Seen<'_>) -> Result<(), Failure> {
+    let dashboard = open(seen).await?;
     printer.print(&format!("dashboard at {}", dashboard.url()));
     tokio::spawn(dashboard.serve());
     Ok(())
 }
 
-/// A dashboard of the server at `address`, on a free port.
-async fn open(
-    server: &Server,
-    clock: &Clock,
-    address: SocketAddr,
-) -> Result<Dashboard, Failure> {
+async fn open(seen: Seen<'_>) -> Result<Dashboard, Failure> {
+    let Seen {
+        server,
+        clock,
+        address,
+        rates,
+    } = seen;
     let user = User::new(DASHBOARD, &["system:masters"]);
     let client = Client::new(server.in_process_as(user), "default");
     let mut looking = fivespot_controller::Options::new(client.clone(), clock.clone());
@@ -50,6 +57,6 @@ async fn open(
         reader: Reader::new(looking, None),
         now: Arc::new(move || std::future::ready(clock.now()).boxed()),
         title: "5spot dev".to_owned(),
-        rates: None,
+        rates,
     })
 }

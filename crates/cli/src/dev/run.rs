@@ -17,7 +17,7 @@ use super::{Args, audit, dashboard, data_dir, kubeconfig, load};
 use crate::document::Document;
 use crate::server_flag;
 use crate::signals::Signals;
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, report};
 
 /// Who the operator and the simulator are in the audit log.
 const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
@@ -41,6 +41,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let signals = Signals::listen()?;
     let printer = Arc::new(Printer::on_stdout());
     let objects = load::read(&args.apply)?;
+    let rates = args.rates.as_deref().map(report::read_rates).transpose()?;
     let clock = clock(&args);
     let directory = args.server.data_dir.as_deref();
     let (storage, credentials) = data_dir::open(directory)?;
@@ -79,7 +80,13 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     };
     print_start(&printer, &args, &clock, &format!("https://{address}"));
     print_next(&printer, &args, &written);
-    dashboard::start(&printer, &server, &clock, address).await?;
+    let seen = dashboard::Seen {
+        server: &server,
+        clock: &clock,
+        address,
+        rates,
+    };
+    dashboard::start(&printer, seen).await?;
     apply(&printer, &args, &server, objects).await?;
 
     if clock.is_virtual() {
