@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 const EXAMPLE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -74,6 +75,22 @@ impl Dev {
         }
     }
 
+    /// What ends the machine at `end` is the override that `run` has named.
+    fn previews_the_run(&self, run: &str, end: Timestamp) {
+        let (_, rest) = run.split_once("(ScheduleOverride ").unwrap();
+        let (name, _) = rest.split_once(';').unwrap();
+        // The whole of St. Stephen's Day, whatever time the clock shows by now.
+        let range = "--from 2026-12-25 --to 2026-12-27";
+        let shown = self.type_in(&format!("preview desk-042 {range} -o json"));
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let changes = shown["items"][0]["transitions"].as_array().unwrap();
+        let close = changes.iter().find(|it| it["time"] == end.to_string());
+        let expected = json!({
+            "time": end.to_string(), "wanted": false, "cause": "Override", "name": name,
+        });
+        assert_eq!(close, Some(&expected), "{shown}");
+    }
+
     /// What a person types in a second terminal, and what is printed.
     fn type_in(&self, command: &str) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
@@ -135,6 +152,7 @@ fn a_hold_and_a_run_that_are_typed_while_it_runs_are_kept_to_the_second() {
     let (_, rest) = run.split_once("desk-042 runs until ").unwrap();
     let (end, _) = rest.split_once(" (").unwrap();
     let end = at(end);
+    dev.previews_the_run(&run, end);
     let (came, change) = dev.transition();
     assert_eq!(change, "Inactive -> Pending");
     let asked = end - SignedDuration::from_hours(2);
