@@ -60,7 +60,7 @@ const FIXED: &str = "\
 .fivespot .clock{stroke-width:1;stroke-dasharray:2 2}
 .fivespot .curve-line{fill:none;stroke-width:1.3}
 .fivespot .box-line{stroke-width:1.2}
-.fivespot .edge{fill:none;stroke-width:.7}
+.fivespot .edge{stroke-width:.7}
 ";
 
 /// The style sheet of all pictures: light, dark where the reader prefers it, light on paper.
@@ -160,6 +160,27 @@ mod tests {
             };
             assert!(contrast(on_light, light) >= least, "{selector} on white");
             assert!(contrast(on_dark, dark) >= least, "{selector} on dark");
+        }
+    }
+
+    #[test]
+    fn no_rule_paints_over_a_pattern() {
+        // A rule of a style sheet is stronger than the attribute `fill` with the pattern.
+        let sheet = sheet();
+        for kind in Kind::ALL
+            .into_iter()
+            .filter(|kind| pattern(*kind).is_some())
+        {
+            let attributes = fill("", kind);
+            let (_, classes) = attributes.split_once("class=\"").unwrap();
+            for class in classes.trim_end_matches('"').split(' ') {
+                let own = sheet
+                    .lines()
+                    .filter(|line| line.contains(&format!(".{class}{{")));
+                for rule in own {
+                    assert!(!rule.contains("fill:"), "{kind:?}: {rule}");
+                }
+            }
         }
     }
 
