@@ -59,12 +59,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     install(&client, args.server.kube_version.minor()).await?;
     if !args.no_simulator {
         let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
-        let simulation = simulation(&server, clock.clone(), workload);
-        fivespot_sim::install(&simulation).await.map_err(|status| {
-            Failure::new("installing the simulated Cluster API", status)
-                .remedy("choose another --data-dir, or use --no-simulator")
-        })?;
-        tokio::spawn(fivespot_sim::run(simulation));
+        simulate(simulation(&server, clock.clone(), workload)).await?;
     }
     if !args.no_controller {
         start_controller(&server, &clock, address, &printer);
@@ -224,6 +219,16 @@ fn simulation(
         contract: fivespot_sim::Contract::V1Beta2,
         kubeconfig: Some(kubeconfig),
     }
+}
+
+/// Starts the simulated Cluster API.
+async fn simulate(simulation: fivespot_sim::Options) -> Result<(), Failure> {
+    fivespot_sim::install(&simulation).await.map_err(|status| {
+        Failure::new("installing the simulated Cluster API", status)
+            .remedy("choose another --data-dir, or use --no-simulator")
+    })?;
+    tokio::spawn(fivespot_sim::run(simulation));
+    Ok(())
 }
 
 fn start_controller(
