@@ -427,7 +427,7 @@ fn now_line(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
         x = px(x),
         top = HEAD - 4,
         left = px(x - 4.0),
-        up = HEAD - 8,
+        up = HEAD - 5,
         label = px(if anchor == "end" { x - 4.0 } else { x + 4.0 }),
         y = bottom + 12,
     );

@@ -197,12 +197,13 @@ fn table(
                 thead {
                     tr {
                         th scope="col" { (head) }
-                        @for column in ["Hours wanted", "Active", "Starting", "Late", "Reclaims", "Always on", "Saved"] {
+                        @for column in ["Hours wanted", "Active", "Starting", "Late", "Reclaims", "Always on", "Hours saved"] {
                             th.number scope="col" { (column) }
                         }
                         @if let Some(currency) = currency {
-                            @for column in [currency, "saved", "kWh saved", "kg CO2 saved"] {
-                                th.number scope="col" { (column) }
+                            th.number scope="col" { (currency) " used" }
+                            @for unit in [currency, "kWh", "kg CO2"] {
+                                th.number scope="col" { (unit) " saved" }
                             }
                         }
                     }

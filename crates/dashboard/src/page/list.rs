@@ -57,7 +57,7 @@ fn row(machine: &Machine, now: Timestamp) -> Markup {
             }
             td data-label="Cluster" { (machine.cluster) }
             td data-label="Node" { (machine.node) }
-            td.nowrap data-label="Next change" { (next(machine, now)) }
+            td.date data-label="Next change" { (next(machine, now)) }
             td data-label="Message" { (machine.message) }
         }
     }
@@ -68,9 +68,9 @@ pub(crate) fn next(machine: &Machine, now: Timestamp) -> Markup {
     let zone = machine.schedule.as_ref().map(Schedule::time_zone);
     html! {
         @if let Some(next) = machine.next {
-            (page::relative(now, next))
+            span.nowrap { (page::relative(now, next)) }
             @if let Some(zone) = zone {
-                " " span.soft { "(" (page::local(next, zone)) ")" }
+                " " span.soft.nowrap { "(" (page::local(next, zone)) ")" }
             }
         }
     }
