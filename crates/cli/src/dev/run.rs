@@ -84,10 +84,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     dashboard::start(&printer, seen).await?;
     apply(&printer, &args, &server, objects).await?;
 
-    if clock.is_virtual() {
-        let (clock, speed) = (clock.clone(), args.speed.unwrap_or(1));
-        tokio::spawn(async move { clock.run(speed).await });
-    }
+    let_time_pass(&clock, args.speed);
     let end = tokio::select! {
         end = wait(&server, &args, signals) => end?,
         () = printer.closed() => End::Stopped(Vec::new()),
@@ -103,6 +100,14 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
         kubeconfig::remove(&written, &kubeconfig);
     }
     Ok(print_end(&printer, &clock, end))
+}
+
+/// Lets a virtual clock run; the system's does so by itself.
+fn let_time_pass(clock: &Clock, speed: Option<u32>) {
+    if clock.is_virtual() {
+        let clock = clock.clone();
+        tokio::spawn(async move { clock.run(speed.unwrap_or(1)).await });
+    }
 }
 
 /// Prints what to type next.
