@@ -8,9 +8,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 
-import { ROOT, startBrowser, startDev, writeFleet } from "./dev.mjs";
+import {
+  RATES, ROOT, february, fleet, longNames, office, startBrowser, startDev, stopAll, writeObjects,
+} from "./dev.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const PICTURES = join(ROOT, "docs/pictures");
@@ -22,32 +24,46 @@ let browser;
 let directory;
 let still; // A Friday evening: the office has closed, and a budget holds a pod.
 let quick; // An hour passes in two minutes, so that windows open and close while a test looks.
-let past; // A day passes in a minute, so that there is something to look back at.
+let past; // Days pass in a minute, so that there is something to look back at.
+let dozen; // The file with the machines of an office.
+let rates; // The file with what they cost.
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "5spot-fleet-"));
-  const fleet = join(directory, "fleet.yaml");
-  await writeFleet(fleet);
-  const office = await readFile(join(ROOT, "examples/business-hours.yaml"), "utf8");
+  const write = async (name, objects) => {
+    await writeObjects(join(directory, name), objects);
+    return join(directory, name);
+  };
+  const forty = await write("fleet.yaml", fleet());
+  dozen = await write("office.yaml", office());
+  const long = await write("long.yaml", longNames());
+  const example = await readFile(join(ROOT, "examples/business-hours.yaml"), "utf8");
   const held = join(directory, "held.yaml");
   // Neither pod may leave, and there is time until the deadline.
-  await writeFile(held, office.replaceAll("Timeout: 5m", "Timeout: 30m")
+  await writeFile(held, example.replaceAll("Timeout: 5m", "Timeout: 30m")
     .replace("minAvailable: 1", "minAvailable: 2"));
   const restless = join(ROOT, "examples/every-other-minute.yaml");
+  rates = await write("rates.yaml", [RATES]);
   [browser, still, quick, past] = await Promise.all([
     startBrowser(),
-    startDev(["--start", "2026-03-06T22:59:15Z", "--speed", "1", "--apply", fleet, "--apply", held]),
-    startDev(["--start", "2026-03-06T15:00:00Z", "--speed", "30", "--apply", restless, "--apply", held]),
-    startDev(["--start", "2026-03-05T10:00:00Z", "--speed", "2000", "--apply", fleet, "--apply", held]),
+    start("2026-03-06T22:59:15Z", "1", forty, held),
+    start("2026-03-06T15:00:00Z", "30", restless, held, long),
+    start("2026-03-05T10:00:00Z", "10000", forty, held),
   ]);
   for (const dev of [past, still, quick]) dev.context = await signIn(dev);
 });
 
 after(async () => {
   await browser?.close();
-  await Promise.all([still, quick, past].map((dev) => dev?.stop()));
+  await stopAll();
   await rm(directory, { recursive: true, force: true });
 });
+
+/** Starts `5spot dev` at a time, at a speed, with the objects of these files. */
+function start(time, speed, ...files) {
+  const applied = files.flatMap((file) => ["--apply", file]);
+  return startDev(["--start", time, "--speed", speed, "--rates", rates, ...applied]);
+}
 
 /** A browser that has used the printed URL. */
 async function signIn(dev) {
@@ -226,15 +242,13 @@ for (const [name, dev, path] of PAGES) {
     test(`axe finds nothing, and nothing runs over the edge: ${name}, ${setting}`, async () => {
       const page = await open(dev(), path, setup);
       if (name === "machine") {
-        await page.locator("#live .phase").filter({ hasText: "ShuttingDown" }).first()
+        await page.getByText("is held back: Cannot evict pod").first()
           .waitFor({ timeout: 120_000 });
         await page.locator("#timeline").waitFor();
       } else {
         await page.locator("#live figure, #live table").first().waitFor();
       }
-      assert.deepEqual(await violations(page), []);
-      const width = await page.evaluate(() => document.documentElement.scrollWidth);
-      assert.ok(width <= setup.viewport.width, `${width} pixels wide`);
+      await isFitToLookAt(page, setup);
       const fullPage = name !== "machines" && setting !== "phone";
       await looksLike(page, `dashboard-${name}-${setting}`, { fullPage });
       assert.deepEqual(page.complaints, []);
@@ -243,14 +257,142 @@ for (const [name, dev, path] of PAGES) {
   }
 }
 
-// After all the others: what they have clicked is in the audit log.
-test("a session of clicks makes no request that writes", async () => {
-  for (const dev of [still, quick, past]) {
-    const requests = await dev.requests();
-    assert.ok(requests.length >= 3, `${requests.length} requests`);
-    const verbs = new Set(requests.map((it) => it.verb));
-    for (const verb of verbs) {
-      assert.ok(["get", "list", "watch"].includes(verb), verb);
+/** Nothing for axe to find, and nothing wider than the window. */
+async function isFitToLookAt(page, setup) {
+  assert.deepEqual(await violations(page), []);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(width <= setup.viewport.width, `${width} pixels wide`);
+}
+
+test("names without a place to break them stay within the window, however wide it is", async () => {
+  const name = "w".repeat(63);
+  for (const path of ["/", "/machines", `/machines/default/${name}`, "/savings"]) {
+    for (const width of [1280, 1110, 1000, 780, 600, 360]) {
+      const setup = { viewport: { width, height: 800 } };
+      const page = await open(quick, path, setup);
+      await page.locator("#live figure, #live table").first().waitFor();
+      await page.locator("h1, th, li").filter({ hasText: name }).first().waitFor();
+      const seen = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(seen <= width, `${path}: ${seen} pixels in a window of ${width}`);
+      await page.close();
     }
   }
+});
+
+test("every kind of bar is painted with its pattern", async () => {
+  const page = await open(past, "/?from=2026-03-05");
+  const painted = await page.locator('#live path[fill^="url"]').evaluateAll(
+    (all) => all.map((it) => getComputedStyle(it).fill),
+  );
+  assert.ok(painted.length > 10, `${painted.length} bars`);
+  assert.deepEqual(painted.filter((fill) => !fill.startsWith("url(")), []);
+  await page.close();
+});
+
+test("the week says in words what holidays and overrides change", async () => {
+  const page = await open(past, "/?from=2026-03-05");
+  await page.getByText("In words").click();
+  const row = (machine) => page.locator("#words tr").filter({ hasText: machine }).textContent();
+  assert.match(await row("desk-003"), /exception: stop \(holidays\)/);
+  assert.match(await row("desk-006"), /exception: run \(stocktaking\)/);
+  assert.match(await row("desk-009"), /override: run \(inc-4711\)/);
+  await page.close();
+});
+
+describe("the savings of a month", () => {
+  const PATH = "/savings?month=2026-02&by=team";
+  let dev;
+
+  before(async () => {
+    // Nothing but time passes: the account is written here, so that the figures are known.
+    dev = await startDev(["--start", "2026-01-31T22:00:00Z", "--speed", "100000",
+      "--no-controller", "--no-simulator", "--rates", rates, "--apply", dozen]);
+    for (const [number, { metadata }] of office().entries()) {
+      await dev.patch(metadata.name, "/status", february(number));
+    }
+    dev.context = await signIn(dev);
+    // There is a way to March once February has passed.
+    const page = await open(dev, PATH);
+    const next = page.getByRole("link", { name: "March 2026" });
+    const deadline = performance.now() + 120_000;
+    while (!await next.isVisible()) {
+      assert.ok(performance.now() < deadline, "February does not pass");
+      await page.reload();
+    }
+    await page.close();
+  });
+
+  after(() => dev?.stop());
+
+  for (const [setting, setup] of SETUPS) {
+    test(`axe finds nothing, and nothing runs over the edge: savings, ${setting}`, async () => {
+      const page = await open(dev, PATH, setup);
+      await page.locator("#live table").first().waitFor();
+      await isFitToLookAt(page, setup);
+      await looksLike(page, `dashboard-savings-${setting}`, { fullPage: setting !== "phone" });
+      assert.deepEqual(page.complaints, []);
+      await page.close();
+    });
+  }
+
+  test("hours, money, energy and CO2 stand beside an always-on baseline, and in a CSV file", async () => {
+    const page = await open(dev, PATH);
+    const text = await page.locator("#live").textContent();
+    for (const word of ["Hours wanted", "Active", "Always on", "CHF", "kWh", "CO2"]) {
+      assert.ok(text.includes(word), word);
+    }
+    for (const team of ["research", "risk", "trading"]) {
+      assert.ok(text.includes(`${team}, 4 machines`), team);
+    }
+    // Twelve machines of 28 days.
+    assert.match(text, /of 8064\.0 h/);
+    const address = await page.getByRole("link", { name: "CSV" }).getAttribute("href");
+    const file = await dev.context.request.get(dev.address + address);
+    assert.match(file.headers()["content-type"], /text\/csv/);
+    const lines = (await file.text()).trim().split(/\r?\n/);
+    assert.equal(lines.length, 1 + 12);
+    await page.close();
+  });
+
+  test("reading them makes no request that writes", () => onlyReads(dev));
+});
+
+/** What the dashboard has asked of the server, by its audit log. */
+async function onlyReads(dev) {
+  const requests = await dev.requests();
+  assert.ok(requests.length >= 3, `${requests.length} requests`);
+  for (const verb of new Set(requests.map((it) => it.verb))) {
+    assert.ok(["get", "list", "watch"].includes(verb), verb);
+  }
+}
+
+test("a session of clicks through every page works without a script's complaint", async () => {
+  const page = await open(still, "/");
+  const click = async (role, name) => {
+    await page.getByRole(role, { name, exact: true }).first().click();
+    await page.waitForLoadState();
+    assert.notEqual(await page.title(), "Not found · 5-Spot", name);
+  };
+  for (const time of ["Earlier", "Later", "Today", "Day", "14 days", "Week"]) {
+    await click("link", time);
+  }
+  await click("link", "Machines");
+  await page.locator("select[name=phase]").selectOption("Inactive");
+  await page.locator("input[name=label]").fill("team=risk");
+  await click("button", "Filter");
+  await page.waitForURL(/phase=Inactive/);
+  await page.locator("tbody th a").first().click();
+  await page.locator("tr.decides").waitFor();
+  await click("link", "Savings");
+  await page.getByLabel("Add up by label").fill("team");
+  await click("button", "Show");
+  await page.waitForURL(/by=team/);
+  await page.goBack();
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
+// After all the others: what they have clicked is in the audit log.
+test("a session of clicks makes no request that writes", async () => {
+  for (const dev of [still, quick, past]) await onlyReads(dev);
 });

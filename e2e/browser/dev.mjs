@@ -1,7 +1,9 @@
 // Starting `5spot dev` and a browser for the tests.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -10,8 +12,16 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const PROGRAM = process.env.FIVESPOT ?? join(ROOT, "target/debug/5spot");
+export const PROGRAM = process.env.FIVESPOT ?? join(ROOT, "target/debug/5spot");
 const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+/** Those that have not ended. */
+const running = new Set();
+
+/** Ends every `5spot dev` that still runs, also where another one could not start. */
+export async function stopAll() {
+  await Promise.all([...running].map((stop) => stop()));
+}
 
 /** Runs `5spot dev` with `args` until `stop()`; `url` is that of its dashboard. */
 export async function startDev(args) {
@@ -21,6 +31,14 @@ export async function startDev(args) {
     cwd: directory,
     stdio: ["ignore", "pipe", "inherit"],
   });
+  const stop = async () => {
+    if (!running.delete(stop)) return;
+    child.removeAllListeners("exit");
+    const ended = new Promise((done) => child.once("exit", done));
+    if (child.exitCode === null && child.kill()) await ended;
+    await rm(directory, { recursive: true, force: true });
+  };
+  running.add(stop);
   const lines = createInterface({ input: child.stdout });
   const printed = [];
   const url = await new Promise((found, failed) => {
@@ -32,23 +50,48 @@ export async function startDev(args) {
       if (line.startsWith("applied ")) found(url);
     });
   });
+  const kubeconfig = join(directory, ".5spot/kubeconfig");
   return {
     url,
+    kubeconfig,
     printed,
+    /** Changes a ScheduledMachine, or with "/status" its status, as the administrator. */
+    async patch(name, subresource, change) {
+      const text = await readFile(kubeconfig, "utf8");
+      const path = `/apis/${API_VERSION}/namespaces/default/scheduledmachines/${name}`;
+      await patch(text, path + subresource, change);
+    },
     /** The requests of the dashboard, as the server has recorded them. */
     async requests() {
       const text = await readFile(audit, "utf8");
       const all = text.trim().split("\n").map((line) => JSON.parse(line));
       return all.filter((it) => it.user.username === "5spot-dashboard");
     },
-    async stop() {
-      child.removeAllListeners("exit");
-      const ended = new Promise((done) => child.once("exit", done));
-      child.kill();
-      await ended;
-      await rm(directory, { recursive: true, force: true });
+    stop,
+  };
+}
+
+/** Sends a merge patch to the server of a kubeconfig. */
+async function patch(kubeconfig, path, change) {
+  const field = (name) => kubeconfig.match(new RegExp(`"?${name}"?: *"?([^",\\s]+)`))[1];
+  const options = {
+    method: "PATCH",
+    ca: Buffer.from(field("certificate-authority-data"), "base64"),
+    headers: {
+      authorization: `Bearer ${field("token")}`,
+      "content-type": "application/merge-patch+json",
     },
   };
+  const answer = await new Promise((found, failed) => {
+    const sent = request(field("server") + path, options, (answer) => {
+      const parts = [];
+      answer.on("data", (part) => parts.push(part));
+      answer.on("end", () => found({ status: answer.statusCode, text: parts.join("") }));
+    });
+    sent.on("error", failed);
+    sent.end(JSON.stringify(change));
+  });
+  assert.equal(answer.status, 200, answer.text);
 }
 
 export function startBrowser() {
@@ -67,51 +110,148 @@ export function startBrowser() {
   });
 }
 
-/** Writes forty machines of two teams in two time zones, and the Cluster that they join. */
-export async function writeFleet(path) {
-  const cluster = {
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { name: "production", namespace: "default" },
-    spec: { clusterNetwork: { pods: { cidrBlocks: ["10.244.0.0/16"] } } },
+const CLUSTER = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { name: "production", namespace: "default" },
+  spec: { clusterNetwork: { pods: { cidrBlocks: ["10.244.0.0/16"] } } },
+};
+
+const API_VERSION = "5spot.finos.org/v1alpha1";
+
+/** What machines cost, for the savings. */
+export const RATES = {
+  currency: "CHF",
+  pricePerKilowattHour: 0.27,
+  co2GramsPerKilowattHour: 112,
+  rates: [{ name: "desks", infrastructureKind: "RemoteMachine", pricePerHour: 0.05, watts: 180 }],
+};
+
+/** A machine of one of three teams, each with a form of schedule of its own. */
+export function desk(number, changes = {}) {
+  const timezone = number % 5 === 0 ? "Europe/Zurich" : "America/New_York";
+  const forms = [
+    { daysOfWeek: ["mon-fri"], hoursOfDay: [`${8 + (number % 3)}-17`], timezone },
+    { daysOfWeek: ["mon-sun"], hoursOfDay: ["20-6"], timezone },
+    { cron: `30 ${number % 24} * * *`, duration: "5h", timezone },
+  ];
+  const labels = {
+    team: ["trading", "research", "risk"][number % 3],
+    floor: String(number % 4),
   };
-  const machine = (number) => {
-    const timezone = number % 5 === 0 ? "Europe/Zurich" : "America/New_York";
-    const schedules = [
-      { daysOfWeek: ["mon-fri"], hoursOfDay: [`${8 + (number % 3)}-17`], timezone },
-      { daysOfWeek: ["mon-sun"], hoursOfDay: ["20-6"], timezone },
-      { cron: `30 ${number % 24} * * *`, duration: "5h", timezone },
-    ];
-    const name = `desk-${String(number).padStart(3, "0")}`;
-    return {
-      apiVersion: "5spot.finos.org/v1alpha1",
-      kind: "ScheduledMachine",
-      metadata: { name, namespace: "default", labels: { team: number % 2 ? "b" : "a" } },
-      spec: {
-        clusterName: number === 38 ? "prodd" : "production",
-        schedule: { ...schedules[number % 3], enabled: number !== 37 },
-        bootstrapSpec: {
-          apiVersion: "bootstrap.cluster.x-k8s.io/v1beta2",
-          kind: "K0sWorkerConfig",
-          spec: { version: "v1.30.0+k0s.0" },
-        },
-        infrastructureSpec: {
-          apiVersion: "infrastructure.cluster.x-k8s.io/v1beta2",
-          kind: "RemoteMachine",
-          spec: {
-            address: `192.168.2.${number}`,
-            port: 22,
-            user: "admin",
-            useSudo: true,
-            sshKeyRef: { name: "business-hours-worker-ssh" },
-          },
-        },
-        gracefulShutdownTimeout: "5m",
-        nodeDrainTimeout: "5m",
+  const { name, clusterName, ...schedule } = changes;
+  return {
+    apiVersion: API_VERSION,
+    kind: "ScheduledMachine",
+    metadata: {
+      name: name ?? `desk-${String(number).padStart(3, "0")}`,
+      namespace: "default",
+      labels,
+    },
+    spec: {
+      clusterName: clusterName ?? "production",
+      schedule: { ...forms[number % 3], ...schedule },
+      bootstrapSpec: {
+        apiVersion: "bootstrap.cluster.x-k8s.io/v1beta2",
+        kind: "K0sWorkerConfig",
+        spec: { version: "v1.30.0+k0s.0" },
       },
-    };
+      infrastructureSpec: {
+        apiVersion: "infrastructure.cluster.x-k8s.io/v1beta2",
+        kind: "RemoteMachine",
+        spec: {
+          address: `10.1.${number >> 8}.${number & 255}`,
+          port: 22,
+          user: "admin",
+          useSudo: true,
+          sshKeyRef: { name: "business-hours-worker-ssh" },
+        },
+      },
+      gracefulShutdownTimeout: "5m",
+      nodeDrainTimeout: "5m",
+    },
   };
-  const objects = [cluster, ...Array.from({ length: 40 }, (_, number) => machine(number))];
+}
+
+/** An override that is kept after its end, so that a picture of the past shows it. */
+function override(name, spec) {
+  const annotations = { "5spot.finos.org/keep": "true" };
+  return {
+    apiVersion: API_VERSION,
+    kind: "ScheduleOverride",
+    metadata: { name, namespace: "default", annotations },
+    spec,
+  };
+}
+
+/** Forty machines in the week of 2026-03-05, with a holiday, a stocktaking and three overrides. */
+export function fleet() {
+  const holidays = {
+    apiVersion: API_VERSION,
+    kind: "ScheduleCalendar",
+    metadata: { name: "holidays", namespace: "default" },
+    spec: { dates: [{ name: "carnival", date: "2026-03-09" }] },
+  };
+  const stop = { name: "holidays", action: "Stop", calendarRef: { name: "holidays" } };
+  const run = { name: "stocktaking", action: "Run", startDate: "2026-03-07", endDate: "2026-03-07" };
+  const changes = (number) => ({
+    ...(number % 3 === 0 && { exceptions: number % 2 ? [stop] : [stop, run] }),
+    ...(number === 37 && { enabled: false }),
+    ...(number === 38 && { clusterName: "prodd" }),
+  });
+  const desks = Array.from({ length: 40 }, (_, number) => desk(number, changes(number)));
+  return [CLUSTER, holidays, ...desks,
+    override("inc-4711", {
+      targetRef: { name: "desk-009" }, mode: "Run", reason: "INC-4711",
+      startTime: "2026-03-07T14:00:00Z", endTime: "2026-03-08T02:00:00Z",
+    }),
+    override("electrician", {
+      selector: { matchLabels: { floor: "2" } }, mode: "Stop", reason: "no power on floor 2",
+      startTime: "2026-03-10T12:00:00Z", endTime: "2026-03-10T20:00:00Z",
+    }),
+    override("look-at-racks", {
+      targetRef: { name: "desk-010" }, mode: "Hold", reason: "racks",
+      startTime: "2026-03-08T06:00:00Z", endTime: "2026-03-08T18:00:00Z",
+    }),
+  ];
+}
+
+/** A dozen machines of three teams. */
+export function office() {
+  return Array.from({ length: 12 }, (_, number) => desk(number));
+}
+
+/** The status of a machine of that office that has kept an account of February 2026. */
+export function february(number) {
+  // Ten hours on twenty days, eleven hours a day, five hours a day.
+  const wanted = [200, 308, 140][number % 3] * 3600;
+  const windows = number % 3 === 0 ? 20 : 28;
+  const late = (40 + number) * windows;
+  const month = {
+    month: "2026-02",
+    wantedSeconds: wanted,
+    activeSeconds: wanted - late + 300 * windows,
+    provisioningSeconds: late,
+    lateSeconds: late,
+    reclaims: number === 7 ? 2 : 0,
+  };
+  const usage = {
+    months: [month],
+    startTime: "2026-02-01T00:00:00Z",
+    accountedTime: "2026-03-01T00:00:00Z",
+    accountedState: "None",
+  };
+  return { status: { phase: "Inactive", usage } };
+}
+
+/** Names as long as they may be, without a place to break them. */
+export function longNames() {
+  const long = (text) => text.repeat(63).slice(0, 63);
+  return [desk(200, { name: long("w"), clusterName: long("production") })];
+}
+
+/** Writes a file with these objects. */
+export async function writeObjects(path, objects) {
   // JSON is YAML.
   await writeFile(path, objects.map((object) => JSON.stringify(object)).join("\n---\n"));
 }
