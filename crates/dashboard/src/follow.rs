@@ -13,9 +13,6 @@ use crate::machine::{Machine, Name};
 use crate::reader::{Changes, EventRecord, Reader};
 use crate::state::State;
 
-/// How many overrides and calendars are kept each.
-const MOST_OTHERS: usize = 4_096;
-
 /// Follows machines, what else decides about their schedules, and Events until dropped.
 pub(crate) async fn follow(reader: &Reader, state: &State) {
     futures::join!(
@@ -27,42 +24,21 @@ pub(crate) async fn follow(reader: &Reader, state: &State) {
 }
 
 async fn overrides(reader: &Reader, state: &State) {
-    let kind = "ScheduleOverrides";
-    others(
-        kind,
-        reader.all::<ScheduleOverride>(),
-        state,
-        |name, found| {
-            let found = found.and_then(|found| serde_json::from_value(found).ok());
-            state.change(&name.namespace, |others| match found {
-                Some(found) if others.overrides.len() < MOST_OTHERS => {
-                    others.overrides.insert(name.clone(), Arc::new(found));
-                }
-                _ => drop(others.overrides.remove(&name)),
-            });
-        },
-    )
+    let changes = reader.all::<ScheduleOverride>();
+    others("ScheduleOverrides", changes, state, |name, found| {
+        let found = found.and_then(|found| serde_json::from_value(found).ok());
+        state.change_override(&name, found.map(Arc::new));
+    })
     .await;
 }
 
 async fn calendars(reader: &Reader, state: &State) {
-    let kind = "ScheduleCalendars";
-    others(
-        kind,
-        reader.all::<ScheduleCalendar>(),
-        state,
-        |name, found| {
-            let found = found.and_then(|found| serde_json::from_value(found).ok());
-            state.change(&name.namespace, |others| match found {
-                Some(ScheduleCalendar { spec, .. })
-                    if others.calendars.len() < MOST_OTHERS =>
-                {
-                    others.calendars.insert(name.clone(), spec.dates());
-                }
-                _ => drop(others.calendars.remove(&name)),
-            });
-        },
-    )
+    let changes = reader.all::<ScheduleCalendar>();
+    others("ScheduleCalendars", changes, state, |name, found| {
+        let found = found.and_then(|found| serde_json::from_value(found).ok());
+        let dates = found.map(|ScheduleCalendar { spec, .. }| spec.dates());
+        state.change_calendar(&name, dates);
+    })
     .await;
 }
 

@@ -242,6 +242,13 @@ impl Machine {
         }
     }
 
+    /// Whether an exception of the schedule refers to that calendar of its namespace.
+    pub(crate) fn refers_to(&self, calendar: &str) -> bool {
+        let spec = self.spec.as_ref();
+        let mut calendars = spec.into_iter().flat_map(ScheduleSpec::calendars);
+        calendars.any(|name| name == calendar)
+    }
+
     /// The schedule, if it is switched on and valid.
     pub(crate) fn in_force(&self) -> Option<&Schedule> {
         self.schedule.as_ref().filter(|_| self.is_enabled)

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fivespot_api::ScheduleOverride;
+use fivespot_schedule::Dates;
 use tokio::sync::watch;
 
 use crate::machine::{Machine, Name, Others, Phases};
@@ -10,6 +12,9 @@ use crate::reader::EventRecord;
 
 /// How many machines are kept; what is beyond is counted and not shown.
 const MOST_MACHINES: usize = 20_000;
+
+/// How many overrides and calendars are kept each.
+const MOST_OTHERS: usize = 4_096;
 
 /// What is known of the fleet; whoever waits is woken when it changes.
 #[derive(Debug)]
@@ -32,6 +37,29 @@ pub(crate) struct Held {
     pub(crate) trouble: Option<String>,
     /// The kinds beside the machines that cannot be read at present, and why.
     pub(crate) unread: BTreeMap<&'static str, String>,
+}
+
+impl Held {
+    /// Computes the schedules again of those machines in the namespace of `changed` that it
+    /// concerns. Others stay: a fleet has thousands of machines, and each may have an override.
+    fn follow(&mut self, changed: &Name, concerns: impl Fn(&Machine) -> bool) {
+        let machines = self.machines.iter_mut();
+        for (name, machine) in machines {
+            if name.namespace == changed.namespace && concerns(machine) {
+                *machine = Arc::new(machine.with(&self.others));
+            }
+        }
+    }
+}
+
+/// Puts in what was found, if there is room for it, or takes out what is gone; returns what was
+/// there.
+fn replace<T>(all: &mut BTreeMap<Name, T>, name: &Name, found: Option<T>) -> Option<T> {
+    let has_room = all.contains_key(name) || all.len() < MOST_OTHERS;
+    match found.filter(|_| has_room) {
+        Some(found) => all.insert(name.clone(), found),
+        None => all.remove(name),
+    }
 }
 
 impl State {
@@ -72,16 +100,30 @@ impl State {
         self.changed();
     }
 
-    /// An override or a calendar has changed; the schedules of its namespace follow.
-    pub(crate) fn change(&self, namespace: &str, change: impl FnOnce(&mut Others)) {
+    /// An override has changed, or is gone; the schedules of its machines follow.
+    pub(crate) fn change_override(
+        &self,
+        name: &Name,
+        found: Option<Arc<ScheduleOverride>>,
+    ) {
         let mut held = self.lock();
-        let held = &mut *held;
-        change(&mut held.others);
-        let others = &held.others;
-        let machines = held.machines.iter_mut();
-        for (_, machine) in machines.filter(|(name, _)| name.namespace == namespace) {
-            *machine = Arc::new(machine.with(others));
-        }
+        let overrides = &mut held.others.overrides;
+        let before = replace(overrides, name, found.clone());
+        let both = [before, found];
+        held.follow(name, |machine| {
+            let mut both = both.iter().flatten();
+            both.any(|it| it.is_about(&machine.name.name, &machine.labels))
+        });
+        drop(held);
+        self.changed();
+    }
+
+    /// A calendar has changed, or is gone; the schedules that refer to it follow.
+    pub(crate) fn change_calendar(&self, name: &Name, found: Option<Dates>) {
+        let mut held = self.lock();
+        replace(&mut held.others.calendars, name, found);
+        held.follow(name, |machine| machine.refers_to(&name.name));
+        drop(held);
         self.changed();
     }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::filter::Filter;
-use crate::machine::{Machine, Name, Others, Phases};
+use crate::machine::{Machine, Name, Phases};
 use crate::reader::{EventRecord, Reader, read_only};
 use crate::serve::{Dashboard, Options};
 use crate::state::State;
@@ -348,12 +348,8 @@ fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() 
         namespace: "team-a".to_owned(),
         name: name.to_owned(),
     };
-    state.change("team-a", |others| {
-        let date = DateEntry::parse("2026-03-05").unwrap();
-        others
-            .calendars
-            .insert(name("site"), [date].into_iter().collect());
-    });
+    let date = DateEntry::parse("2026-03-05").unwrap();
+    state.change_calendar(&name("site"), Some([date].into_iter().collect()));
     let holiday = || (Kind::ExceptionStop, "holidays".to_owned());
     assert_eq!(planned(), [holiday(), window()]);
     let late: ScheduleOverride = serde_json::from_value(json!({
@@ -364,13 +360,53 @@ fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() 
         },
     }))
     .unwrap();
-    state.change("team-a", |others| {
-        others.overrides.insert(name("late"), Arc::new(late));
-    });
+    state.change_override(&name("late"), Some(Arc::new(late)));
     let run = (Kind::OverrideRun, "late".to_owned());
     assert_eq!(planned(), [holiday(), window(), run]);
-    state.change("team-a", |others| *others = Others::default());
+    state.change_override(&name("late"), None);
+    assert_eq!(planned(), [holiday(), window()]);
+    state.change_calendar(&name("site"), None);
     assert_eq!(planned(), [window(), window()]);
+}
+
+#[test]
+fn an_override_leaves_the_machines_alone_that_it_is_not_about() {
+    let state = State::new();
+    for name in ["desk-1", "desk-2", "desk-3"] {
+        state.apply(machine(name, json!({})));
+    }
+    let all = || state.view().machines.into_values().collect::<Vec<_>>();
+    let before = all();
+    let name = Name {
+        namespace: "team-a".to_owned(),
+        name: "late".to_owned(),
+    };
+    let about = |target: &str| -> Option<Arc<ScheduleOverride>> {
+        let object = json!({
+            "metadata": {"name": "late", "namespace": "team-a"},
+            "spec": {
+                "targetRef": {"name": target}, "mode": "Run",
+                "startTime": "2026-03-06T18:00:00Z", "endTime": "2026-03-06T20:00:00Z",
+            },
+        });
+        Some(Arc::new(serde_json::from_value(object).unwrap()))
+    };
+    state.change_override(&name, about("desk-2"));
+    let after = all();
+    let pairs = before.iter().zip(&after);
+    let is_same: Vec<bool> = pairs.map(|(one, other)| Arc::ptr_eq(one, other)).collect();
+    assert_eq!(is_same, [true, false, true]);
+    // Deleted and made again for another machine, between two lists.
+    state.change_override(&name, about("desk-3"));
+    let (from, to) = (at("2026-03-06T18:00:00Z"), at("2026-03-06T19:00:00Z"));
+    let runs = |machine: &Arc<Machine>| {
+        let mut spans = machine.planned(from, to).into_iter();
+        spans.any(|span| span.kind == Kind::OverrideRun)
+    };
+    assert_eq!(
+        all().iter().map(runs).collect::<Vec<_>>(),
+        [false, false, true]
+    );
 }
 
 #[test]
