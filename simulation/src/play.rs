@@ -353,7 +353,7 @@ impl Theatre {
                 if is_soon {
                     let idle = edge - BEFORE;
                     looks.extend((idle > first).then_some((idle, at, true)));
-                    looks.push((edge + PATIENCE, at, false));
+                    looks.push((rest_after(&seen, edge + PATIENCE), at, false));
                 }
             }
         }
