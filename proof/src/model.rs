@@ -14,6 +14,7 @@ mod people;
 mod pool;
 mod server;
 mod state;
+mod wanted;
 mod world;
 
 use std::sync::Arc;
@@ -71,6 +72,10 @@ pub(crate) enum Part {
     Serving,
     /// From a machine in service over the end of the window to half an hour after it.
     Closing,
+    /// The opening of a machine that is created a lead time before its window.
+    LeadTime,
+    /// The closing of a machine that is to be gone by the end of its window.
+    EarlyEnd,
 }
 
 impl Part {
@@ -80,6 +85,8 @@ impl Part {
             Self::Opening => "opening",
             Self::Serving => "serving",
             Self::Closing => "closing",
+            Self::LeadTime => "lead",
+            Self::EarlyEnd => "early",
         }
     }
 
@@ -89,7 +96,14 @@ impl Part {
             Self::Opening => (0, 1),
             Self::Serving => (1, 2),
             Self::Closing => (5, 9),
+            Self::LeadTime => (0, 1),
+            Self::EarlyEnd => (4, 7),
         }
+    }
+
+    /// Whether the machine has a lead time and is to be gone by the end of its window.
+    fn is_timed(self) -> bool {
+        matches!(self, Self::LeadTime | Self::EarlyEnd)
     }
 }
 
@@ -109,7 +123,14 @@ impl stateright::Model for Model {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        vec![self.world.undisturbed(self.part.instants().0, self.left)]
+        let first = self.world.first(self.part.is_timed(), self.left);
+        // The lead time has begun before the first instant.
+        let first = if self.part == Part::LeadTime {
+            first
+        } else {
+            self.world.undisturbed(self.part.instants().0, first)
+        };
+        vec![first]
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {
@@ -124,7 +145,7 @@ impl stateright::Model for Model {
         if state.cached_sm != state.sm {
             steps.push(Step::SeeMachine);
         }
-        if state.cached != state.managed() {
+        if state.cached != state.managed() || state.cached_override != state.overriding {
             steps.push(Step::SeeObjects);
         }
         if state.left.crashes > 0 {
@@ -165,7 +186,10 @@ impl stateright::Model for Model {
                 }
             }
             Step::SeeMachine => state.cached_sm = state.sm,
-            Step::SeeObjects => state.cached = state.managed(),
+            Step::SeeObjects => {
+                state.cached = state.managed();
+                state.cached_override = state.overriding;
+            }
             Step::Crash => {
                 world.crash(&mut state);
                 state.catch_up();
@@ -223,7 +247,7 @@ impl stateright::Model for Model {
                 ]
             };
         }
-        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36)
     }
 }
 
@@ -276,10 +300,16 @@ impl std::str::FromStr for Campaign {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
-        let all = [Part::Opening, Part::Serving, Part::Closing];
+        let all = [
+            Part::Opening,
+            Part::Serving,
+            Part::Closing,
+            Part::LeadTime,
+            Part::EarlyEnd,
+        ];
         let part = all.into_iter().find(|part| part.name() == name);
         let part = part.ok_or_else(|| {
-            format!("{name:?} is no part: say opening, serving or closing")
+            format!("{name:?} is no part: say opening, serving, closing, lead or early")
         })?;
         let mut left = [0; 4];
         for number in &mut left {
@@ -328,6 +358,8 @@ pub(crate) const USUAL: &[Campaign] = &[
     campaign(Part::Opening, [0, 0, 0, 1]),
     campaign(Part::Opening, [0, 0, 1, 0]),
     campaign(Part::Closing, [0, 0, 0, 0]),
+    campaign(Part::LeadTime, [1, 1, 0, 0]),
+    campaign(Part::EarlyEnd, [0, 0, 0, 0]),
     campaign(Part::Serving, [1, 1, 1, 0]),
     campaign(Part::Serving, [0, 0, 2, 0]),
     campaign(Part::Opening, [0, 1, 1, 0]),
@@ -348,6 +380,9 @@ pub(crate) const DEEP: &[Campaign] = &[
     campaign(Part::Closing, [0, 1, 1, 0]),
     campaign(Part::Closing, [0, 0, 1, 1]),
     campaign(Part::Serving, [0, 0, 0, 2]),
+    campaign(Part::LeadTime, [0, 0, 1, 0]),
+    campaign(Part::EarlyEnd, [0, 0, 1, 0]),
+    campaign(Part::EarlyEnd, [1, 1, 0, 0]),
 ];
 
 /// How far a search goes.

@@ -16,6 +16,7 @@ use super::cluster_api::{PROVIDER_ID, has_controller, parts};
 use super::operator::Fate;
 use super::server::{LONGEST, is_condemned, minutes, shortest};
 use super::state::{INSTANTS, Kind, Left, Pod, Reach, SETTLED, State, instant};
+use super::wanted::At;
 use super::world::{
     FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_our_node, is_ours,
 };
@@ -37,7 +38,10 @@ impl World {
             passed.push(print);
             match self.follow(&state) {
                 Some(next) => state = next,
-                None if !self.is_awake(&state) || self.is_overdue(&state) => {
+                None if !self.is_awake(&state)
+                    || self.is_overdue(&state)
+                    || self.is_not_begun(&state) =>
+                {
                     return false;
                 }
                 None if SETTLED.contains(&state.now) && !self.is_as_wanted(&state) => {
@@ -54,10 +58,10 @@ impl World {
     }
 
     /// The state to which an undisturbed day has come at this instant.
-    pub(crate) fn undisturbed(&self, now: u8, left: Left) -> State {
+    pub(crate) fn undisturbed(&self, now: u8, first: State) -> State {
         let mut state = State {
             is_guarded: false,
-            ..self.first(left)
+            ..first
         };
         // A planner that never rests is found out from wherever it has come to.
         for _ in 0..BOUND {
@@ -156,7 +160,7 @@ impl World {
                     of.started_at.checked_add(at_once).ok()
                 }
                 ShutdownReason::Reclaim => of.started_at.checked_add(at_once).ok(),
-                ShutdownReason::ScheduleEnded if !is_open(&sm, state) => {
+                ShutdownReason::ScheduleEnded if !at(&sm, state).is_needed() => {
                     let asked = of.started_at.checked_add(shortest(&sm)).ok()?;
                     Some(of.deadline.min(asked))
                 }
@@ -172,6 +176,50 @@ impl World {
             && !is_deleting(&machine)
             && !self.is_all_paused(&sm, state)
             && deadline.is_some_and(|due| due <= instant(state.now))
+    }
+
+    /// Whether nothing has begun in a world at rest: nothing exists of a machine that is needed, or
+    /// one that is needed no longer is not leaving.
+    fn is_not_begun(&self, state: &State) -> bool {
+        let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
+            return false;
+        };
+        let at = at(&sm, state);
+        let is_decided_otherwise = at.is_held()
+            || !sm.spec.schedule.enabled
+            || sm.spec.schedule.schedule().is_err()
+            || sm.spec.kill_switch
+            || sm.metadata.deletion_timestamp.is_some();
+        if is_decided_otherwise
+            || self.is_all_paused(&sm, state)
+            || self.has_failed(state)
+        {
+            return false;
+        }
+        let is_ours = |kind| self.get(state, kind).is_some_and(|found| is_ours(&found));
+        if at.is_needed() {
+            return !Kind::MADE.into_iter().any(is_ours) && !self.is_hindered(state);
+        }
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        is_ours(Kind::Machine)
+            && !is_deleting(&machine)
+            && self.commitment(state).is_none()
+    }
+
+    /// Whether any step has failed and is tried again a moment later.
+    fn has_failed(&self, state: &State) -> bool {
+        let memory = self.memories.of(state.memory);
+        let made = [
+            planner::Step::CreateBootstrap,
+            planner::Step::CreateInfrastructure,
+            planner::Step::CreateMachine,
+            planner::Step::RelabelMachine,
+            planner::Step::DisableSchedule,
+            planner::Step::RecordDisabled,
+            planner::Step::ClearRequest,
+        ];
+        self.is_held_back(state)
+            || made.into_iter().any(|step| memory.failure(step).is_some())
     }
 
     /// Whether a step has failed that those after it wait for.
@@ -224,7 +272,7 @@ impl World {
         let has_time = self
             .commitment(state)
             .is_some_and(|of| instant(state.now) < of.deadline);
-        if is_paused {
+        if is_paused || at(&sm, state).is_held() {
             true
         } else if has_time && !sm.spec.kill_switch {
             phase == Some(Phase::ShuttingDown)
@@ -238,7 +286,7 @@ impl World {
             phase == Some(Phase::Disabled) && !is_leaving
         } else if sm.spec.schedule.schedule().is_err() {
             phase == Some(Phase::Error) && !is_leaving
-        } else if !is_open(&sm, state) {
+        } else if !at(&sm, state).is_needed() {
             ours == 0 && phase == Some(Phase::Inactive)
         } else if self.is_hindered(state) {
             phase.is_some_and(|phase| phase != Phase::Inactive)
@@ -392,7 +440,11 @@ fn calm(state: &State) -> State {
     }
 }
 
-fn is_open(sm: &ScheduledMachine, state: &State) -> bool {
-    let schedule = sm.spec.schedule.schedule();
-    schedule.is_ok_and(|schedule| schedule.at(instant(state.now)).is_open())
+/// The schedule as it is stored, at the instant of a state.
+fn at<'a>(sm: &'a ScheduledMachine, state: &State) -> At<'a> {
+    At {
+        sm,
+        overriding: state.overriding,
+        now: instant(state.now),
+    }
 }

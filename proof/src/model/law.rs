@@ -35,10 +35,15 @@ pub(crate) enum Law {
     Moved,
     Claimed,
     Rewritten,
+    Held,
+    Expired,
+    EarlyEnd,
+    WindowEnd,
+    Announced,
 }
 
 impl Law {
-    pub(crate) const ALL: [Self; 32] = [
+    pub(crate) const ALL: [Self; 37] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -71,6 +76,11 @@ impl Law {
         Self::Moved,
         Self::Claimed,
         Self::Rewritten,
+        Self::Held,
+        Self::Expired,
+        Self::EarlyEnd,
+        Self::WindowEnd,
+        Self::Announced,
     ];
 
     /// The law in words.
@@ -100,7 +110,7 @@ impl Law {
                 "a schedule that is switched off or invalid removes nothing"
             }
             Self::Reopened => "a machine that is wanted again is not driven out",
-            Self::Told => "a phase is told when it is true",
+            Self::Told => "a phase is reported when it is true",
             Self::Patience => {
                 "a machine is replaced ten minutes after it was made, not before"
             }
@@ -122,6 +132,17 @@ impl Law {
             }
             Self::Claimed => {
                 "Cluster API is given time to claim what leaves with a Machine, and no more than that"
+            }
+            Self::Held => {
+                "a hold creates and ends nothing, and neither begins nor cancels a shutdown"
+            }
+            Self::Expired => "an override ends at its end",
+            Self::EarlyEnd => "a machine is not shut down while it is needed",
+            Self::WindowEnd => {
+                "a shutdown by the end of the window has that end on record and no later deadline"
+            }
+            Self::Announced => {
+                "the next activation is when a machine is needed, its lead time included"
             }
             Self::Condemned => "a replacement that has begun is not taken back",
             Self::Undelayed => {

@@ -12,6 +12,7 @@ use super::law::Law;
 use super::pool::Id;
 use super::server::Reply;
 use super::state::{CACHED, Kind, Pod, Reach, State, instant};
+use super::wanted::{At, Override};
 use super::world::{EARLIER, NAME, UID, World};
 
 /// What a plan depends on.
@@ -23,6 +24,7 @@ pub(crate) struct Question {
     node: Option<Id>,
     pod: Pod,
     reach: Reach,
+    overriding: Option<Override>,
     memory: Id,
     now: u8,
     freshness: Freshness,
@@ -57,6 +59,8 @@ pub(crate) struct Flight {
     pub(crate) from: Id,
     /// The instant at which it was planned.
     pub(crate) planned: u8,
+    /// The override as it was known.
+    pub(crate) overriding: Option<Override>,
     /// Whether the Node had pods by then that could be seen, or did not answer.
     pub(crate) has_to_wait: bool,
     /// Whether a commitment was on record for the Machine that was there.
@@ -91,6 +95,17 @@ pub(crate) enum Fate {
     Lost,
 }
 
+impl Flight {
+    /// A schedule as it was known when this was planned.
+    pub(crate) fn at<'a>(&self, sm: &'a ScheduledMachine) -> At<'a> {
+        At {
+            sm,
+            overriding: self.overriding,
+            now: instant(self.planned),
+        }
+    }
+}
+
 impl World {
     /// One pass of the operator up to its first write. From caches if they show all that the
     /// operator wrote; what the planner wants confirmed is read live.
@@ -104,6 +119,8 @@ impl World {
             node: state.at(Kind::Node),
             pod: state.pod,
             reach: state.reach,
+            // Overrides are read from their cache, whatever else is read live.
+            overriding: state.cached_override,
             memory: state.memory,
             now: state.now,
             freshness: Freshness::Live,
@@ -290,6 +307,7 @@ impl World {
             Next::Send(self.keep_flight(Flight {
                 from: question.sm,
                 planned: question.now,
+                overriding: question.overriding,
                 has_to_wait,
                 has_committed,
                 had_cluster: cluster.as_ref().is_some_and(|found| {
@@ -339,7 +357,7 @@ impl World {
         Observed {
             freshness: question.freshness,
             specs: Specs::Included,
-            schedule: fivespot_plan::ScheduleInputs::default(),
+            schedule: Override::inputs(question.overriding),
             contract: Fact::Known(Contract::V1Beta2),
             cluster: Fact::Known(
                 object(Kind::Cluster).and_then(|found| Cluster::read(&found).ok()),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::cluster_api::{has_controller, parts};
 use super::state::{Kind, Reach, State, instant};
+use super::wanted::{Mode, Override};
 use super::world::{
     EARLIER, FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_ours,
 };
@@ -39,10 +40,14 @@ pub(crate) enum Edit {
     /// `kubectl delete`, and then a label that is Cluster API's: no policy looks at an object that
     /// is being deleted.
     DeleteAndLabel,
+    /// Creates an override, or changes its mode.
+    Override(Mode),
+    /// Deletes the override.
+    EndOverride,
 }
 
 impl Edit {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::KillSwitch,
         Self::Enabled,
         Self::Hours,
@@ -55,6 +60,10 @@ impl Edit {
         Self::Pause,
         Self::Delete,
         Self::DeleteAndLabel,
+        Self::Override(Mode::Run),
+        Self::Override(Mode::Stop),
+        Self::Override(Mode::Hold),
+        Self::EndOverride,
     ];
 }
 
@@ -144,6 +153,18 @@ impl Meddling {
 impl World {
     /// The user edits the object.
     pub(crate) fn edit(&self, state: &mut State, edit: Edit) {
+        match edit {
+            Edit::Override(mode) => {
+                // At eleven, or at the next instant.
+                let end = (state.now + 1).max(3);
+                state.overriding = Some(Override { mode, end });
+            }
+            Edit::EndOverride => state.overriding = None,
+            edit => self.edit_object(state, edit),
+        }
+    }
+
+    fn edit_object(&self, state: &mut State, edit: Edit) {
         let now = instant(state.now);
         self.change_sm(state, |sm| {
             let toggle = |text: &mut String, usual: &str, other: &str| {
@@ -200,6 +221,7 @@ impl World {
                     let labels = &mut sm.spec.machine_template.labels;
                     labels.insert(label, String::new());
                 }
+                Edit::Override(_) | Edit::EndOverride => {}
             }
             if edit != Edit::Pause {
                 let generation = sm.metadata.generation.unwrap_or_default();

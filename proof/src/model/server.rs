@@ -6,7 +6,7 @@ use fivespot_api::{
 };
 use fivespot_capi::key;
 use fivespot_plan::{self as planner, Action, Call, Side, Step};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use super::cluster_api::{PROVIDER_ID, has_controller, parts};
 use super::law::Law;
 use super::operator::Flight;
 use super::state::{Kind, Pod, State, instant};
+use super::wanted::At;
 use super::world::{
     FOREIGN, NAME, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_named_ours,
     is_our_node, is_ours, kind_of,
@@ -108,8 +109,11 @@ impl World {
         let stored = before.and_then(|before| before.shutdown.as_ref());
         let commits = stored.is_none();
         if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, commits) {
-            let planned = instant(flight.planned);
-            state.broken = commits_wrongly(sm, shutdown, planned).or(state.broken);
+            state.broken = commits_wrongly(flight.at(sm), shutdown).or(state.broken);
+        }
+        if let Some(sm) = &sm {
+            let broken = self.reports_wrongly(state, flight.at(sm), status);
+            state.broken = broken.or(state.broken);
         }
         let known = |status: &ScheduledMachineStatus| {
             status.node_ref.as_ref().and_then(|node| node.uid.clone())
@@ -127,7 +131,7 @@ impl World {
         if is_replaced && status.shutdown.is_none() && self.commitment(state).is_some() {
             state.broken = Some(Law::Condemned);
         }
-        if self.tells_wrongly(state, status) {
+        if self.reports_untruth(state, before, status) {
             state.broken = Some(Law::Told);
         }
         if before.is_some_and(|before| is_rewritten(before, status))
@@ -148,15 +152,44 @@ impl World {
         self.change_sm(state, |sm| sm.status = kept);
     }
 
-    /// Whether a phase is told that is not so.
-    fn tells_wrongly(&self, state: &State, status: &ScheduledMachineStatus) -> bool {
+    /// The law about overrides and what they change that a status breaks.
+    fn reports_wrongly(
+        &self,
+        state: &State,
+        at: At<'_>,
+        status: &ScheduledMachineStatus,
+    ) -> Option<Law> {
+        let machine = self.get(state, Kind::Machine);
+        let is_there = machine.is_some_and(|of| is_ours(&of) && !is_deleting(&of));
+        let is_cancelled = self.commitment(state).is_some() && status.shutdown.is_none();
+        if at.is_held() && is_cancelled && is_there {
+            return Some(Law::Held);
+        }
+        if status.in_force.is_some() && at.mode().is_none() {
+            return Some(Law::Expired);
+        }
+        let activation = status.next_activation.filter(|_| !at.is_held())?;
+        let is_due = |now| At { now, ..at }.is_needed();
+        let before = activation.checked_sub(SignedDuration::from_secs(1)).ok()?;
+        (!is_due(activation) || is_due(before)).then_some(Law::Announced)
+    }
+
+    /// Whether a phase is reported that is not so. A phase that is repeated from a cache is as old as
+    /// that: what the operator has created since, or one before it, corrects it.
+    fn reports_untruth(
+        &self,
+        state: &State,
+        before: Option<&ScheduledMachineStatus>,
+        status: &ScheduledMachineStatus,
+    ) -> bool {
+        let is_repeated = before.is_some_and(|before| before.phase == status.phase);
         let is_left = self.is_any_left(state);
         let is_called_ready = status
             .conditions
             .iter()
             .any(|told| told.type_ == "Ready" && told.status == "True");
         match status.phase {
-            Some(Phase::Inactive | Phase::Terminated) => is_left,
+            Some(Phase::Inactive | Phase::Terminated) => is_left && !is_repeated,
             Some(Phase::Active | Phase::Disabled) => false,
             _ => is_called_ready,
         }
@@ -269,11 +302,11 @@ impl World {
         let is_going = self
             .get(state, Kind::Machine)
             .is_none_or(|machine| is_deleting(&machine) || is_condemned(&machine));
-        if action.step.is_destructive()
-            && !is_going
-            && is_driven_out(&from, flight.planned)
-        {
+        if action.step.is_destructive() && !is_going && is_driven_out(flight.at(&from)) {
             return Some(Law::Reopened);
+        }
+        if self.touches_held(state, (action, &from), flight) {
+            return Some(Law::Held);
         }
         let is_node_side = action.request.side == Side::Workload;
         if is_of_another_machine(action, found.as_ref())
@@ -367,6 +400,25 @@ impl World {
         }
     }
 
+    /// Whether what an override holds is created, ended or emptied, with no commitment on record and
+    /// no owner who takes the host.
+    fn touches_held(
+        &self,
+        state: &State,
+        (action, from): (&Action, &ScheduledMachine),
+        flight: &Flight,
+    ) -> bool {
+        let machine = self.get(state, Kind::Machine).unwrap_or_default();
+        let reclaim = &machine["metadata"]["annotations"][name::RECLAIM_ANNOTATION];
+        let is_touched = action.step.is_destructive()
+            || matches!(action.request.call, Call::Create(_) | Call::Delete { .. })
+            || action.step == Step::CordonNode;
+        is_touched
+            && reclaim.is_null()
+            && !flight.has_committed
+            && flight.at(from).is_held()
+    }
+
     /// Creations: only what is wanted, or the Machine that an unfinished triple is removed with.
     fn creates_wrongly(
         &self,
@@ -383,12 +435,7 @@ impl World {
             return Some(Law::S11);
         }
         // Judged by what was known when it was planned; what has changed since is for the next pass.
-        let is_open = from
-            .spec
-            .schedule
-            .schedule()
-            .is_ok_and(|schedule| schedule.at(instant(flight.planned)).is_open());
-        let is_wanted = is_open
+        let is_wanted = flight.at(&from).is_needed()
             && from.spec.schedule.enabled
             && from.metadata.deletion_timestamp.is_none();
         let is_to_serve = is_wanted && !from.spec.kill_switch;
@@ -482,7 +529,9 @@ impl World {
                 ShutdownReason::ScheduleEnded
                 | ShutdownReason::Deleted
                 | ShutdownReason::Remediation => {
-                    shortest(&self.machines.of(flight.from)).max(minute)
+                    let asked = shortest(&self.machines.of(flight.from));
+                    let given = of.deadline.duration_since(of.started_at);
+                    asked.min(given).max(minute)
                 }
             };
             of.started_at.checked_add(given).ok()
@@ -612,11 +661,10 @@ fn is_of_another_machine(action: &Action, found: Option<&Value>) -> bool {
 }
 
 /// Whether a commitment is made that may not be.
-fn commits_wrongly(
-    sm: &ScheduledMachine,
-    shutdown: &Shutdown,
-    planned: Timestamp,
-) -> Option<Law> {
+fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
+    let (sm, planned) = (at.sm, at.now);
+    let is_of_schedule = shutdown.reason == ShutdownReason::ScheduleEnded;
+    let is_of_need = is_of_schedule || shutdown.reason == ShutdownReason::Remediation;
     let is_off = !sm.spec.schedule.enabled || sm.spec.schedule.schedule().is_err();
     let made = sm
         .status
@@ -630,6 +678,9 @@ fn commits_wrongly(
         }
         _ if shutdown.started_at != planned => Some(Law::Commitment),
         ShutdownReason::ScheduleEnded if is_off => Some(Law::Untouched),
+        _ if is_of_need && at.is_held() => Some(Law::Held),
+        ShutdownReason::ScheduleEnded if at.is_needed() => Some(Law::EarlyEnd),
+        ShutdownReason::ScheduleEnded if is_late(at, shutdown) => Some(Law::WindowEnd),
         ShutdownReason::Remediation
             if patience.is_some_and(|until| shutdown.started_at < until) =>
         {
@@ -637,6 +688,13 @@ fn commits_wrongly(
         }
         _ => None,
     }
+}
+
+/// Whether a shutdown that is to complete by the end of the window has a later deadline, or does not
+/// have that end on record.
+fn is_late(at: At<'_>, shutdown: &Shutdown) -> bool {
+    let end = at.window_end().filter(|_| at.completes_by_window_end());
+    end.is_some_and(|end| shutdown.window_end != Some(end) || shutdown.deadline > end)
 }
 
 /// Whether a health check wants this Machine replaced.
@@ -650,17 +708,27 @@ pub(super) fn is_condemned(machine: &Value) -> bool {
 
 /// Whether a machine was wanted when something was planned to drive it out, only because its
 /// window had ended before.
-fn is_driven_out(sm: &ScheduledMachine, planned: u8) -> bool {
-    let schedule = sm.spec.schedule.schedule();
+fn is_driven_out(at: At<'_>) -> bool {
+    let sm = at.sm;
     let is_wanted = sm.spec.schedule.enabled
-        && schedule.is_ok_and(|schedule| schedule.at(instant(planned)).is_open())
+        && at.is_needed()
+        && !at.is_held()
         && !sm.spec.kill_switch
         && sm.metadata.deletion_timestamp.is_none();
     let shutdown = sm
         .status
         .as_ref()
         .and_then(|status| status.shutdown.as_ref());
-    is_wanted && shutdown.is_some_and(|of| of.reason == ShutdownReason::ScheduleEnded)
+    // What is to be gone by the end of the window that is open goes, whatever time it has.
+    let is_for_later = |of: &Shutdown| {
+        let end = at.window_end();
+        of.window_end
+            .is_none_or(|committed| end.is_none_or(|end| end > committed))
+    };
+    is_wanted
+        && shutdown.is_some_and(|of| {
+            of.reason == ShutdownReason::ScheduleEnded && is_for_later(of)
+        })
 }
 
 /// Whether a write to a Node touches a taint of somebody else, or ours without a record of it.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::pool::Id;
+use super::wanted::Override;
 
 /// The instants between which the clock steps: a Friday on which the window opens at 9 and closes
 /// at 18, and the Monday after it. Wake-ups between two of them happen at the later one.
@@ -139,6 +140,8 @@ pub(crate) struct State {
     /// Whether a disruption budget refuses evictions.
     pub(crate) is_guarded: bool,
     pub(crate) reach: Reach,
+    /// The override of the ScheduledMachine, in force or not.
+    pub(crate) overriding: Option<Override>,
     /// Whether Cluster API can claim no object, because a policy refuses it.
     pub(crate) refuses_claims: bool,
     /// How many objects of each kind there have been: their uids.
@@ -147,6 +150,8 @@ pub(crate) struct State {
     pub(crate) cached_sm: Option<Id>,
     /// The operator's cache of everything else in the management cluster, behind by itself.
     pub(crate) cached: [Option<Id>; CACHED],
+    /// The override as the operator's cache shows it.
+    pub(crate) cached_override: Option<Override>,
     /// Whether a cache lacks a write of the operator.
     pub(crate) owes: bool,
     pub(crate) memory: Id,
@@ -167,6 +172,7 @@ pub(crate) struct Core {
     pod: Pod,
     is_guarded: bool,
     reach: Reach,
+    overriding: Option<Override>,
     refuses_claims: bool,
     born: [u8; KINDS],
     memory: Id,
@@ -182,6 +188,7 @@ impl State {
             pod: self.pod,
             is_guarded: self.is_guarded,
             reach: self.reach,
+            overriding: self.overriding,
             refuses_claims: self.refuses_claims,
             born: self.born,
             memory: self.memory,
@@ -196,6 +203,7 @@ impl State {
         self.pod = core.pod;
         self.is_guarded = core.is_guarded;
         self.reach = core.reach;
+        self.overriding = core.overriding;
         self.refuses_claims = core.refuses_claims;
         self.born = core.born;
         self.memory = core.memory;
@@ -219,12 +227,15 @@ impl State {
 
     /// Whether both caches show what the server holds.
     pub(crate) fn is_caught_up(&self) -> bool {
-        self.cached_sm == self.sm && self.cached == self.managed()
+        self.cached_sm == self.sm
+            && self.cached == self.managed()
+            && self.cached_override == self.overriding
     }
 
     pub(crate) fn catch_up(&mut self) {
         self.cached_sm = self.sm;
         self.cached = self.managed();
+        self.cached_override = self.overriding;
         self.owes = false;
     }
 }

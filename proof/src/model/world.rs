@@ -58,15 +58,18 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The state in which everything begins.
-    pub(crate) fn first(&self, left: Left) -> State {
+    /// The state in which everything begins; with a lead time and an end by the end of the window
+    /// if it `is_timed`.
+    pub(crate) fn first(&self, is_timed: bool, left: Left) -> State {
         let mut state = State {
             now: 0,
-            sm: Some(self.keep_sm(scheduled_machine())),
+            sm: Some(self.keep_sm(scheduled_machine(is_timed))),
             objects: Objects::default(),
             pod: Pod::None,
             is_guarded: true,
             reach: Reach::Answers,
+            overriding: None,
+            cached_override: None,
             refuses_claims: false,
             born: Default::default(),
             cached_sm: None,
@@ -238,8 +241,8 @@ pub(crate) fn kind_of(action: &Action) -> Option<Kind> {
 }
 
 #[expect(clippy::expect_used, reason = "the text is below")]
-fn scheduled_machine() -> ScheduledMachine {
-    serde_json::from_value(json!({
+fn scheduled_machine(is_timed: bool) -> ScheduledMachine {
+    let mut object = json!({
         "apiVersion": name::API_VERSION,
         "kind": name::KIND,
         "metadata": {
@@ -260,8 +263,15 @@ fn scheduled_machine() -> ScheduledMachine {
                 "spec": { "address": "192.0.2.7" },
             },
         },
-    }))
-    .expect("a ScheduledMachine")
+    });
+    if is_timed {
+        let spec = &mut object["spec"];
+        spec["provisioning"] = json!({ "leadTime": "20m" });
+        spec["shutdown"] = json!({ "endPolicy": "CompleteByWindowEnd" });
+        spec["gracefulShutdownTimeout"] = json!("90m");
+        spec["nodeDrainTimeout"] = json!("90m");
+    }
+    serde_json::from_value(object).expect("a ScheduledMachine")
 }
 
 fn cluster() -> Value {

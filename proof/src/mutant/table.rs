@@ -11,6 +11,8 @@ const DRAIN: &str = "crates/plan/src/decide/drain.rs";
 const NODE: &str = "crates/plan/src/observed/node.rs";
 const WRITE: &str = "crates/plan/src/act/write.rs";
 const MACHINE: &str = "crates/plan/src/decide/machine.rs";
+const EFFECTIVE: &str = "crates/schedule/src/effective.rs";
+const SPEC: &str = "crates/api/src/scheduled_machine.rs";
 const CASE: &str = "crates/plan/src/decide/case.rs";
 const CONDITIONS: &str = "crates/plan/src/status/conditions.rs";
 const FROM_CACHE: &str = "crates/plan/src/act/from_cache.rs";
@@ -130,6 +132,22 @@ mutants! {
     "attempts-shared", "counts the failures of all steps together", MEMORY,
         "let failure = self.failures.get(&step);\n        failure.map_or(0, |failure| failure.attempts)"
         => "let _ = step;\n        self.failures.values().map(|failure| failure.attempts).sum()";
+    "override-outlives-its-end", "obeys an override that has ended", EFFECTIVE,
+        "self.start_second() <= at && at < self.end_second()" => "self.start_second() <= at";
+    "hold-ignored", "starts and shuts down a machine that an override holds", PRECEDENCE,
+        "case.hold().is_some().then_some(Decision::Hold)"
+        => "(case.hold().is_some() && false).then_some(Decision::Hold)";
+    "hold-cancels", "cancels a shutdown under a hold", PRECEDENCE,
+        "        && case.hold().is_none()\n" => "";
+    "lead-time-ignored", "creates a machine only when its window opens", SPEC,
+        ".with_lead_time(length(&self.provisioning.lead_time))" => ".with_lead_time(Duration::ZERO)";
+    "early-end-ignored", "begins a shutdown only when the window has ended", SPEC,
+        "EndPolicy::CompleteByWindowEnd => length(&self.graceful_shutdown_timeout),"
+        => "EndPolicy::CompleteByWindowEnd => Duration::ZERO,";
+    "window-end-not-recorded", "forgets for the end of which window a machine leaves", SHUTDOWN,
+        "case.window_end().filter(|_| is_of_schedule)" => "case.window_end().filter(|_| is_of_schedule && false)";
+    "deadline-after-window-end", "gives a machine time beyond the end of its window", SHUTDOWN,
+        "deadline: window_end.map_or(deadline, |end| deadline.min(end.max(started)))," => "deadline,";
     "independent-step-blocks", "waits for the taint of a Node before it goes on with the machine", BACKOFF,
         "} else {\n        !is_independent(failure.step)\n    }" => "} else {\n        true\n    }";
     "retry-not-awaited", "sleeps over the time to try again what has failed", BACKOFF,

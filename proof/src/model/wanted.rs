@@ -1,0 +1,120 @@
+//! When a machine is wanted and needed: by the hours of its spec, which are the schedule crate's,
+//! and by an override, a lead time and an early end, which are evaluated here again.
+
+use fivespot_api::{EndPolicy, ScheduledMachine};
+use fivespot_plan::ScheduleInputs;
+use fivespot_schedule as schedule;
+use jiff::{SignedDuration, Timestamp};
+
+use super::server::minutes;
+use super::state::instant;
+
+/// What an override does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Mode {
+    Run,
+    Stop,
+    Hold,
+}
+
+/// The one override that there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Override {
+    pub(crate) mode: Mode,
+    /// The instant at which it ends.
+    pub(crate) end: u8,
+}
+
+impl Override {
+    /// As the planner is given it.
+    pub(crate) fn inputs(overriding: Option<Self>) -> ScheduleInputs {
+        let overrides = overriding.iter().map(|of| schedule::Override {
+            name: "extra".to_owned(),
+            mode: match of.mode {
+                Mode::Run => schedule::OverrideMode::Run,
+                Mode::Stop => schedule::OverrideMode::Stop,
+                Mode::Hold => schedule::OverrideMode::Hold,
+            },
+            start: None,
+            end: instant(of.end),
+        });
+        ScheduleInputs {
+            overrides: overrides.collect(),
+            ..ScheduleInputs::default()
+        }
+    }
+}
+
+/// A schedule at an instant.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) sm: &'a ScheduledMachine,
+    pub(crate) overriding: Option<Override>,
+    pub(crate) now: Timestamp,
+}
+
+impl At<'_> {
+    /// What the override does, while it is in force.
+    pub(crate) fn mode(self) -> Option<Mode> {
+        let in_force = self.overriding.filter(|of| self.now < instant(of.end));
+        in_force.map(|of| of.mode)
+    }
+
+    /// Whether the override holds the machine, and nothing of more weight decides.
+    pub(crate) fn is_held(self) -> bool {
+        self.mode() == Some(Mode::Hold)
+            && self.sm.spec.schedule.enabled
+            && self.hours().is_some()
+            && !self.sm.spec.kill_switch
+            && self.sm.metadata.deletion_timestamp.is_none()
+    }
+
+    /// Whether the machine is wanted.
+    pub(crate) fn is_open(self) -> bool {
+        let Some(hours) = self.hours() else {
+            return false;
+        };
+        match self.mode() {
+            Some(Mode::Run) => true,
+            Some(Mode::Stop) => false,
+            Some(Mode::Hold) | None => hours.at(self.now).is_open(),
+        }
+    }
+
+    /// Whether the machine is needed for that: from its lead time before a window on, to the time
+    /// for its shutdown before the end.
+    pub(crate) fn is_needed(self) -> bool {
+        let lead = minutes(&self.sm.spec.provisioning.lead_time);
+        let is_closing = !self.later(self.early_end()).is_open();
+        self.is_open() && !is_closing || self.later(lead).is_open() && !self.is_open()
+    }
+
+    /// Whether the machine is to be gone by the end of its window.
+    pub(crate) fn completes_by_window_end(self) -> bool {
+        self.sm.spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd
+    }
+
+    /// When the window ends that is open by the hours of the spec; none under an override.
+    pub(crate) fn window_end(self) -> Option<Timestamp> {
+        let hours = self.hours().filter(|_| self.mode().is_none())?;
+        let window = hours.at(self.now);
+        window.is_open().then(|| window.until()).flatten()
+    }
+
+    fn early_end(self) -> SignedDuration {
+        if self.completes_by_window_end() {
+            minutes(&self.sm.spec.graceful_shutdown_timeout)
+        } else {
+            SignedDuration::ZERO
+        }
+    }
+
+    fn later(self, by: SignedDuration) -> Self {
+        let now = self.now.checked_add(by).unwrap_or(Timestamp::MAX);
+        Self { now, ..self }
+    }
+
+    fn hours(self) -> Option<schedule::Schedule> {
+        self.sm.spec.schedule.schedule().ok()
+    }
+}
