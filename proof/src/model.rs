@@ -93,10 +93,9 @@ impl Part {
     /// The first and the last instant.
     fn instants(self) -> (u8, u8) {
         match self {
-            Self::Opening => (0, 1),
+            Self::Opening | Self::LeadTime => (0, 1),
             Self::Serving => (1, 2),
             Self::Closing => (5, 9),
-            Self::LeadTime => (0, 1),
             Self::EarlyEnd => (4, 7),
         }
     }

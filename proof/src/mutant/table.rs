@@ -67,12 +67,12 @@ mutants! {
     "commitment-forgotten", "decides anew while a machine is shut down", PRECEDENCE,
         "(!is_cancelled).then_some(shut_down(reason))" => "(!is_cancelled && false).then_some(shut_down(reason))";
     "shutdown-not-cancelled", "shuts down a machine whose window has opened again", PRECEDENCE,
-        "let is_cancelled = case.is_wanted()" => "let is_cancelled = false && case.is_wanted()";
+        "let is_cancelled = can_be_cancelled" => "let is_cancelled = false && can_be_cancelled";
     "disabled-cancels", "keeps a machine that is shut down when its schedule is switched off", PRECEDENCE,
-        "let is_cancelled = case.is_wanted()"
-        => "let is_cancelled = (case.is_wanted() || !case.desired.is_enabled)";
+        "&& case.is_wanted()\n        && case.hold().is_none()"
+        => "&& (case.is_wanted() || !case.desired.is_enabled)\n        && case.hold().is_none()";
     "remediation-cancelled", "keeps a machine that a health check condemned", PRECEDENCE,
-        "\n        && reason != ShutdownReason::Remediation\n" => "\n";
+        "!machine.meta.is_deleting && reason != ShutdownReason::Remediation;" => "!machine.meta.is_deleting;";
     "disabled-is-closed", "removes a machine when its schedule is switched off", PRECEDENCE,
         "if !case.desired.is_enabled {" => "if false {";
     "invalid-is-closed", "removes a machine whose schedule is invalid", PRECEDENCE,
