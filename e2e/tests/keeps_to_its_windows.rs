@@ -66,6 +66,8 @@ async fn a_machine_is_created_the_lead_time_before_its_window() {
     let mut worker = worker();
     worker["spec"]["provisioning"] = json!({"leadTime": "10m"});
     cluster.apply(&worker).await;
+    let limit = instant("2026-03-06T13:46:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
     let early = "2026-03-06T13:50:00Z";
     cluster.pass_to("2026-03-06T13:49:59Z").await;
     let status = cluster.status("worker").await;
@@ -111,6 +113,8 @@ async fn an_exception_of_action_run_opens_its_dates() {
         "startDate": "2026-03-07", "endDate": "2026-03-07",
     }]);
     cluster.apply(&worker).await;
+    let limit = instant("2026-03-07T04:56:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
     cluster.pass_to("2026-03-07T04:59:59Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     let limit = instant("2026-03-07T05:01:00Z");
