@@ -6,7 +6,7 @@
 //! $ cargo run --release -p benches --bin hand_over
 //! ```
 //!
-//! Makes a namespace with some ScheduledMachines and plays two stories. First two operators of
+//! Makes a namespace with some ScheduledMachines and runs two scenarios. First two operators of
 //! which one leads: the leader is killed, and every machine is then switched off. Then three
 //! shards, and all machines switched on; one shard is killed, all switched off; one is added,
 //! all switched on. Each operator is a user of its own in the audit log (kubeconfigs that
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let kept = match runtime {
-        Ok(runtime) => runtime.block_on(play(&args)),
+        Ok(runtime) => runtime.block_on(run(&args)),
         Err(error) => Err(error.into()),
     };
     match kept {
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn play(args: &Args) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
+async fn run(args: &Args) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
     let stage = Stage::set(args.machines, &args.audit_log).await?;
     let mut cast = Cast::new(args.operator.clone(), &stage)?;
     let leader = lead(&stage, &mut cast).await?;

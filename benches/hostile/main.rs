@@ -48,7 +48,7 @@ struct Args {
     folder: PathBuf,
 }
 
-/// What one row came to.
+/// The result of one row.
 #[derive(Debug)]
 struct Measured {
     name: String,

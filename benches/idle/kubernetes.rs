@@ -19,7 +19,7 @@ const AGENT: &str = "5spot/";
 const LOOK: Duration = Duration::from_secs(2);
 const LOOKS: usize = 300;
 
-/// Plays it and counts.
+/// Runs it and counts.
 pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + Sync>> {
     let stage = prepare(args.machines).await?;
     let namespace = stage.namespace();

@@ -19,7 +19,7 @@ pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, Failure> {
     let world = World::make(args).await?;
     let begun = now();
     let made = stream::iter(0..world.machines).map(async |number| {
-        for object in triple(&world.name(number)) {
+        for object in owned(&world.name(number)) {
             world.stage.create(object).await?;
         }
         Ok::<_, Failure>(())
@@ -36,7 +36,7 @@ pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, Failure> {
 }
 
 /// The objects of a machine, in the order in which they are created.
-fn triple(name: &str) -> [Value; 3] {
+fn owned(name: &str) -> [Value; 3] {
     let metadata = json!({
         "name": name,
         "labels": {"cluster.x-k8s.io/cluster-name": "production-cluster"},

@@ -35,11 +35,11 @@
 //! whole week, and are switched on and off.
 
 mod floor;
-mod news;
 mod operator;
-mod play;
 mod report;
+mod run;
 mod span;
+mod watcher;
 mod world;
 
 use std::path::PathBuf;
@@ -111,13 +111,13 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let played = match runtime {
+    let result = match runtime {
         Ok(runtime) => {
-            runtime.block_on(unless_broken_off(news::beside(play::play(&args))))
+            runtime.block_on(unless_broken_off(watcher::beside(run::run(&args))))
         }
         Err(error) => Err(error.into()),
     };
-    let report = match played {
+    let report = match result {
         Ok(report) => report,
         Err(error) => {
             eprintln!("error: {error}");
@@ -133,11 +133,11 @@ fn main() -> ExitCode {
 
 /// Lets go of all that runs, the operator above all, when somebody breaks it off.
 async fn unless_broken_off<T>(
-    played: impl Future<Output = Result<T, world::Failure>>,
+    result: impl Future<Output = Result<T, world::Failure>>,
 ) -> Result<T, world::Failure> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
-        played = played => played,
+        result = result => result,
         broken_off = tokio::signal::ctrl_c() => {
             broken_off?;
             Err("broken off".into())

@@ -6,9 +6,9 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use crate::Args;
-use crate::news::{self, Changes};
 use crate::operator::Taken;
 use crate::span::Span;
+use crate::watcher::{self, Changes};
 
 /// What was measured. Requests are the operator's alone.
 #[derive(Clone, Debug, Serialize)]
@@ -44,7 +44,7 @@ pub(crate) struct Report {
     pub(crate) changes_closing: Changes,
     /// How many status writes of both merely repeat what Cluster API and the workload cluster
     /// report.
-    news: usize,
+    repeated: usize,
     /// While nothing happens.
     pub(crate) idle: Span,
     idle_minutes: u32,
@@ -90,7 +90,7 @@ impl Report {
             created: 0,
             changes_opening: Changes::new(),
             changes_closing: Changes::new(),
-            news: 0,
+            repeated: 0,
             opening: Span::default(),
             closing: Span::default(),
             idle: Span::default(),
@@ -107,9 +107,9 @@ impl Report {
     }
 
     /// Counts which of the status writes merely repeat others' reports.
-    pub(crate) fn count_news(&mut self) {
+    pub(crate) fn count_repeated(&mut self) {
         let changes = [&self.changes_opening, &self.changes_closing];
-        self.news = changes.into_iter().map(news::repeating).sum();
+        self.repeated = changes.into_iter().map(watcher::repeating).sum();
     }
 
     fn each(&self, count: usize) -> f64 {
@@ -184,7 +184,7 @@ impl Report {
             self.each(self.opening.writes()),
             self.each(self.closing.writes()),
             "",
-            self.each(self.news),
+            self.each(self.repeated),
         )?;
         if let (Some([half, most, all]), Some(floor)) =
             (self.again_seconds, self.floor_again_seconds)

@@ -91,9 +91,7 @@ impl Log {
     /// The file cannot be asked; the text names it.
     pub fn length(&self) -> Result<u64, String> {
         let found = std::fs::metadata(&self.0);
-        found
-            .map(|of| of.len())
-            .map_err(|error| self.telling(&error))
+        found.map(|of| of.len()).map_err(|error| self.error(&error))
     }
 
     /// What was answered since that byte, in the order of the log. Half a line at its end is
@@ -116,7 +114,7 @@ impl Log {
                 file.seek(SeekFrom::Start(*from))?;
                 file.read_to_end(&mut bytes)
             })
-            .map_err(|error| self.telling(&error))?;
+            .map_err(|error| self.error(&error))?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n');
         bytes.truncate(whole.map_or(0, |last| last + 1));
         *from += u64::try_from(bytes.len()).unwrap_or_default();
@@ -124,7 +122,7 @@ impl Log {
         Ok(text.lines().filter_map(Entry::read).collect())
     }
 
-    fn telling(&self, error: &std::io::Error) -> String {
+    fn error(&self, error: &std::io::Error) -> String {
         format!("{}: {error}", self.0.display())
     }
 }

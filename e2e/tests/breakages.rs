@@ -412,7 +412,7 @@ async fn the_provider_does_not_remove_the_host() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    let [_, infrastructure, _] = cluster.triple("worker");
+    let [_, infrastructure, _] = cluster.owned_paths("worker");
     cluster.hold(&infrastructure).await;
     cluster.pass_to(CLOSING).await;
     shows(&cluster, "the provider does not remove the host").await;

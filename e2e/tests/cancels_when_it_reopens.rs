@@ -42,7 +42,7 @@ async fn assert_in_service(cluster: &Cluster, machine: &Value) {
     };
     let worker = cluster.soon(&machine_path("worker"), is_in_service).await;
     assert_eq!(worker["status"]["machineRef"]["uid"], *machine);
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     let found = cluster.get(&path).await.unwrap();
     assert_eq!(found["metadata"]["uid"], *machine);
     assert_eq!(found["metadata"].get("deletionTimestamp"), None);
@@ -64,7 +64,7 @@ async fn an_edited_schedule_ends_the_drain() {
     assert_eq!(marker, None);
     cluster.pass_to("2026-03-06T23:30:00Z").await;
     assert_in_service(&cluster, &machine).await;
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     let found = cluster.get(&path).await.unwrap();
     let annotations = found["metadata"]["annotations"].as_object().unwrap();
     assert!(

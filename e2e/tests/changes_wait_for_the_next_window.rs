@@ -38,7 +38,7 @@ async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
         status["machineRef"]["uid"],
         active["status"]["machineRef"]["uid"]
     );
-    let [_, infrastructure, machine] = cluster.triple("worker");
+    let [_, infrastructure, machine] = cluster.owned_paths("worker");
     let kept = cluster.get(&infrastructure).await.unwrap();
     assert_eq!(kept["spec"]["address"], "worker.example");
 
@@ -62,7 +62,7 @@ async fn another_kind_of_infrastructure_leaves_the_old_one_to_be_removed() {
     let limit = instant("2026-03-06T23:01:00Z");
     cluster.pass_to("2026-03-06T23:00:00Z").await;
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
     cluster.pass_to("2026-03-09T13:30:00Z").await;
@@ -78,7 +78,7 @@ async fn a_drain_timeout_is_written_to_the_machine_at_once() {
     let edit = json!({"spec": {"nodeDrainTimeout": "90s"}});
     cluster.patch(&machine_path("worker"), &edit).await;
     cluster.settle().await;
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     let patched = cluster.get(&machine).await.unwrap();
     assert_eq!(cluster.drain_timeout(&patched).as_secs(), 90);
     let ready = condition(&cluster.status("worker").await, "Ready");
@@ -100,7 +100,7 @@ async fn a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthen
             "gracefulShutdownTimeout": edited, "nodeDrainTimeout": edited,
         }});
         cluster.patch(&machine_path("worker"), &edit).await;
-        let [_, _, path] = cluster.triple("worker");
+        let [_, _, path] = cluster.owned_paths("worker");
         cluster.hold(&path).await;
         let limit = instant("2026-03-06T23:10:00Z");
         cluster

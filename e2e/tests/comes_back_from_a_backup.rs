@@ -33,7 +33,7 @@ async fn lose_and_restore(cluster: &Cluster) {
 async fn hand_over(cluster: &Cluster) {
     let worker = cluster.get(&machine_path("worker")).await.unwrap();
     let labels = json!({name::SCHEDULED_MACHINE_UID_LABEL: worker["metadata"]["uid"]});
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         cluster
             .patch(&path, &json!({"metadata": {"labels": labels}}))
             .await;
@@ -52,7 +52,7 @@ async fn a_restored_object_does_not_take_its_machine_over_without_the_label() {
         condition(&worker["status"], "ReferencesValid")["reason"] == "NameTaken"
     };
     cluster.soon(&worker, is_refused).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         let found = cluster.get(&path).await.unwrap();
         assert_eq!(found["metadata"].get("deletionTimestamp"), None, "{path}");
     }

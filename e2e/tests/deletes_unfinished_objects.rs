@@ -80,7 +80,7 @@ async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
         }
         Meanwhile::IsKilled => {
             cluster.wait_for_phase("worker", "Terminated", limit).await;
-            let [.., machine] = cluster.triple("worker");
+            let [.., machine] = cluster.owned_paths("worker");
             cluster.wait_until_gone(&machine, limit).await;
         }
         Meanwhile::IsDeleted => {
@@ -100,7 +100,7 @@ async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
         }
     }
     let mut hangs = false;
-    let paths = cluster.triple("worker");
+    let paths = cluster.owned_paths("worker");
     let machine = cluster.get(&paths[2]).await.unwrap_or_default();
     for path in &paths {
         let Some(left) = cluster.get(path).await else {
@@ -176,7 +176,7 @@ async fn or_completes_it_for_the_cluster_that_it_was_begun_for() {
     let doomed = cluster.operator_through(tally.clone());
     tally.reached().await;
     drop(doomed);
-    let [_, infrastructure, machine] = cluster.triple("worker");
+    let [_, infrastructure, machine] = cluster.owned_paths("worker");
     assert!(cluster.get(&infrastructure).await.is_some());
     assert_eq!(cluster.get(&machine).await, None);
     let other = json!({"spec": {"clusterName": "another-cluster"}});
@@ -202,7 +202,7 @@ async fn though_cluster_api_claims_it_late() {
     cluster.pass_to("2026-03-06T15:01:00Z").await;
     Meanwhile::IsKilled.happen(&cluster).await;
     cluster.pass_to("2026-03-06T15:02:30Z").await;
-    let [bootstrap, infrastructure, machine] = cluster.triple("worker");
+    let [bootstrap, infrastructure, machine] = cluster.owned_paths("worker");
     for (path, is_deleted) in [
         (&bootstrap, false),
         (&infrastructure, true),

@@ -73,7 +73,7 @@ async fn nothing_is_created_for_a_disabled_schedule() {
     cluster.soon(&machine_path("worker"), is_disabled).await;
     cluster.pass_to("2026-03-07T15:00:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Disabled");
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
 }
@@ -84,7 +84,7 @@ async fn a_machine_deleted_by_hand_is_recreated_only_where_the_schedule_is_enabl
         let _operator = cluster.operator();
         let active = cluster.bring_up(&scheduled_machine("worker")).await;
         enable(&cluster, enabled).await;
-        let [_, _, path] = cluster.triple("worker");
+        let [_, _, path] = cluster.owned_paths("worker");
         cluster.delete(&path).await;
         let before = &active["status"]["machineRef"]["uid"];
         let has_gone = |machine: &Value| machine["metadata"]["uid"] != *before;
@@ -108,6 +108,6 @@ async fn a_shutdown_that_has_begun_is_completed_though_the_schedule_is_disabled(
     enable(&cluster, false).await;
     let limit = instant("2026-03-06T23:06:00Z");
     cluster.wait_for_phase("worker", "Disabled", limit).await;
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     cluster.wait_until_gone(&path, limit).await;
 }

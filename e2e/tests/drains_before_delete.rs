@@ -106,7 +106,7 @@ async fn the_second_eviction_waits_for_the_replacement_and_the_machine_for_both(
     let inactive = cluster
         .wait_for_phase(BUSINESS_HOURS_WORKER, "Inactive", end)
         .await;
-    for path in cluster.triple(BUSINESS_HOURS_WORKER) {
+    for path in cluster.owned_paths(BUSINESS_HOURS_WORKER) {
         assert_eq!(cluster.get(&path).await, None);
     }
     assert_eq!(inactive["status"].get("machineRef"), None);
@@ -146,7 +146,7 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
 
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     cluster.hold(&machine).await;
 
     cluster.pass_to("2026-03-06T23:02:59Z").await;
@@ -257,7 +257,7 @@ async fn a_pod_that_takes_its_time_to_end_is_waited_for() {
     let ends = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
     cluster.soon(&pod_path("slow"), ends).await;
     cluster.pass_to("2026-03-06T23:02:00Z").await;
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     let machine = cluster.get(&machine).await.expect("it waits");
     assert_eq!(machine["metadata"].get("deletionTimestamp"), None);
     assert_eq!(watches_of_pods(&cluster), 1);
@@ -293,7 +293,7 @@ async fn a_grace_of_nothing_waits_for_nobody() {
     worker["spec"]["nodeDrainTimeout"] = json!("0s");
     cluster.bring_up(&worker).await;
     cluster.run_pod("only", "worker").await;
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     let created = cluster.get(&machine).await.unwrap();
     // To Cluster API nought means no limit.
     assert_eq!(cluster.drain_timeout(&created).as_secs(), 1);

@@ -102,7 +102,7 @@ async fn the_second_of_two_acts_on_every_machine_when_the_leader_crashes() {
     drop(leader);
     cluster.pass_until(at("13:59:50") + HAND_OVER).await;
     for number in 0..5 {
-        let [bootstrap, infrastructure, machine] = cluster.triple(&name(number));
+        let [bootstrap, infrastructure, machine] = cluster.owned_paths(&name(number));
         for path in [bootstrap, infrastructure, machine] {
             assert!(cluster.get(&path).await.is_some(), "{path}");
         }
@@ -271,7 +271,7 @@ async fn a_shard_that_crashes_before_an_edge_is_stood_in_for_in_time() {
     drop(b);
     cluster.pass_until(at("13:59:50") + HAND_OVER).await;
     for number in 0..MACHINES {
-        for path in cluster.triple(&name(number)) {
+        for path in cluster.owned_paths(&name(number)) {
             assert!(cluster.get(&path).await.is_some(), "{path}");
         }
     }

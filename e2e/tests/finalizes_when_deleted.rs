@@ -37,7 +37,7 @@ async fn leaves_with(propagation: &str) {
     cluster
         .wait_until_gone(&machine_path("worker"), limit)
         .await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
     assert_eq!(cluster.get(&node_path("worker")).await, None);
@@ -112,7 +112,7 @@ async fn deleting_the_namespace_removes_the_machine() {
     cluster.delete("/api/v1/namespaces/team-a").await;
     let limit = instant("2026-03-06T23:30:00Z");
     cluster.wait_until_gone(&worker, limit).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&elsewhere(&path)).await, None);
     }
     cluster.release_rights("team-a").await;
@@ -124,7 +124,7 @@ async fn a_day_later_the_finalizer_is_removed_only_where_that_is_requested() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let patient = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    let [_, infrastructure, _] = cluster.triple("worker");
+    let [_, infrastructure, _] = cluster.owned_paths("worker");
     cluster.hold(&infrastructure).await;
     let worker = machine_path("worker");
     cluster.delete(&worker).await;
@@ -168,7 +168,7 @@ async fn a_machine_that_is_left_behind_is_counted_and_reported() {
     cluster
         .eventually(async || count().as_deref() == Some("fivespot_orphaned_machines 1"))
         .await;
-    let [.., machine] = cluster.triple("worker");
+    let [.., machine] = cluster.owned_paths("worker");
     let left = cluster.get(&machine).await.expect("it is left alone");
     let found = async || {
         let events = "/apis/events.k8s.io/v1/namespaces/default/events";

@@ -68,7 +68,7 @@ async fn survives(kind: &str, own: usize) {
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&foreign(&cluster, kind)).await;
-    let paths = cluster.triple("worker");
+    let paths = cluster.owned_paths("worker");
     if kind == "Machine" {
         let is_adopted =
             |machine: &Value| machine["metadata"]["ownerReferences"].is_array();
@@ -158,7 +158,7 @@ async fn the_machine_is_created_once_the_name_is_free() {
     cluster.apply(&foreign(&cluster, "K0sWorkerConfig")).await;
     cluster.apply(&scheduled_machine("worker")).await;
     cluster.pass_to("2026-03-06T15:10:00Z").await;
-    let [bootstrap, ..] = cluster.triple("worker");
+    let [bootstrap, ..] = cluster.owned_paths("worker");
     cluster.delete(&bootstrap).await;
     let limit = instant("2026-03-06T15:12:00Z");
     cluster.wait_for_phase("worker", "Active", limit).await;

@@ -67,7 +67,7 @@ fn forged(cluster: &Cluster, node: &Value) -> Value {
 }
 
 /// The operator's writes to anything that is called after the bystander.
-fn told_bystanders(cluster: &Cluster) -> Vec<String> {
+fn reported_bystanders(cluster: &Cluster) -> Vec<String> {
     let writes = cluster.operator_writes();
     let of_bystanders = writes
         .iter()
@@ -105,10 +105,10 @@ async fn a_forged_status_of_an_active_machine_changes_nothing() {
     cluster.pass_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
-    assert_eq!(told_bystanders(&cluster), [""; 0]);
+    assert_eq!(reported_bystanders(&cluster), [""; 0]);
 }
 
 async fn a_forged_status_of_a_removed_machine_changes_nothing() {
@@ -133,7 +133,7 @@ async fn a_forged_status_of_a_removed_machine_changes_nothing() {
     cluster
         .wait_until_gone(&machine_path("worker"), limit)
         .await;
-    assert_eq!(told_bystanders(&cluster), [""; 0]);
+    assert_eq!(reported_bystanders(&cluster), [""; 0]);
     let after = cluster.get(&node_path("bystander")).await.unwrap();
     assert_eq!(
         after["metadata"]["annotations"],
@@ -173,7 +173,7 @@ fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
 
 /// Makes such a Machine, and lets its status name the Node.
 async fn claim(cluster: &Cluster, name: &str, node: &Value) {
-    let machines = cluster.triple("")[2].clone();
+    let machines = cluster.owned_paths("")[2].clone();
     let decoy = decoy(cluster, name, &node["spec"]["providerID"]);
     cluster.apply(&decoy).await;
     let mut node_ref = json!({"name": node["metadata"]["name"]});
@@ -219,7 +219,7 @@ async fn a_forged_machine_changes_no_node() {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["nodeTaints"] = json!([{"key": "workload", "effect": "NoSchedule"}]);
     let active = cluster.bring_up(&worker).await;
-    let machines = cluster.triple("")[2].clone();
+    let machines = cluster.owned_paths("")[2].clone();
     for name in ["worker-machine", "bystander-of-worker"] {
         claim(&cluster, name, &node).await;
     }
@@ -230,7 +230,7 @@ async fn a_forged_machine_changes_no_node() {
     cluster.pass_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    assert_eq!(told_bystanders(&cluster), [""; 0]);
+    assert_eq!(reported_bystanders(&cluster), [""; 0]);
     let decoy = format!("{machines}worker-machine");
     let left = cluster.get(&decoy).await.unwrap();
     assert_eq!(left["metadata"].get("deletionTimestamp"), None);

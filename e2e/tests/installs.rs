@@ -149,7 +149,7 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
     let after = cluster.get(&worker).await.unwrap();
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(after["metadata"].get("deletionTimestamp"), None);
-    for object in cluster.triple("worker") {
+    for object in cluster.owned_paths("worker") {
         assert!(cluster.get(&object).await.is_some(), "{object}");
     }
 }

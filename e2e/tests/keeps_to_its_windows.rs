@@ -162,15 +162,15 @@ async fn a_machine_that_is_gone_after_the_end_has_left_late() {
     let cluster = Cluster::start(instant("2026-03-06T22:50:00Z")).await;
     let _operator = cluster.operator();
     cluster.bring_up(&by_the_end()).await;
-    let [_, infrastructure, _] = cluster.triple("worker");
+    let [_, infrastructure, _] = cluster.owned_paths("worker");
     cluster.hold(&infrastructure).await;
     cluster.pass_to("2026-03-06T23:02:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     cluster.release(&infrastructure).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    let is_told = async || !late(&cluster).await.is_empty();
-    cluster.eventually(is_told).await;
+    let is_reported = async || !late(&cluster).await.is_empty();
+    cluster.eventually(is_reported).await;
     let [note] = &late(&cluster).await[..] else {
         panic!("one Warning");
     };

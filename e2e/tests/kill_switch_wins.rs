@@ -32,7 +32,7 @@ async fn held(cluster: &Cluster) -> Value {
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     cluster.hold(&machine).await;
     active
 }
@@ -45,7 +45,7 @@ async fn set_kill_switch(cluster: &Cluster, is_set: bool) {
 
 /// Waits until the worker's Machine goes without a drain, and returns where it is held.
 async fn goes_without_drain(cluster: &Cluster) -> String {
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     let is_going = |machine: &Value| {
         let meta = &machine["metadata"];
         let annotations = &meta["annotations"];
@@ -65,7 +65,7 @@ async fn a_machine_whose_host_cluster_api_never_claims_is_removed_after_a_minute
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    let [_, host, machine] = cluster.triple("worker");
+    let [_, host, machine] = cluster.owned_paths("worker");
     let is_there = |_: &Value| true;
     cluster.soon(&machine, is_there).await;
     set_kill_switch(&cluster, true).await;
@@ -96,7 +96,7 @@ async fn an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_r
 
     let limit = instant("2026-03-06T15:05:00Z");
     let killed = cluster.wait_for_phase("worker", "Terminated", limit).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
     let ready = condition(&killed["status"], "Ready");
@@ -143,7 +143,7 @@ async fn a_machine_that_cluster_api_is_draining_is_removed_at_once() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     held(&cluster).await;
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     cluster.delete(&path).await;
     cluster.pass_to("2026-03-06T22:52:00Z").await;
     assert!(cluster.get(&path).await.is_some(), "the budget holds it");
@@ -170,7 +170,7 @@ async fn a_disabled_and_a_deleted_machine_are_removed_at_once_too() {
         let held = goes_without_drain(&cluster).await;
         cluster.release(&held).await;
         let limit = instant("2026-03-06T15:06:00Z");
-        let [_, _, path] = cluster.triple("worker");
+        let [_, _, path] = cluster.owned_paths("worker");
         cluster.wait_until_gone(&path, limit).await;
     }
 }

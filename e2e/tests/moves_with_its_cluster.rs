@@ -37,12 +37,12 @@ async fn what_is_left_behind_is_let_go_untouched() {
     };
     cluster.soon(&worker, is_paused).await;
     let before = cluster.operator_writes().len();
-    let triple = cluster.triple("worker");
+    let owned = cluster.owned_paths("worker");
     let for_move = json!({"metadata": {
         "annotations": {"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
         "finalizers": null,
     }});
-    for path in triple.iter().rev().chain([&worker]) {
+    for path in owned.iter().rev().chain([&worker]) {
         // The other way round, a controller that minds no pause might put its own back.
         cluster.delete(path).await;
         // Who minds none may have let go already.
@@ -92,7 +92,7 @@ fn there(path: &str) -> String {
 }
 
 /// A cluster in which a worker has arrived, with what was made for it: their uids in the order of
-/// [`Cluster::triple`].
+/// [`Cluster::owned_paths`].
 async fn arrived() -> (Cluster, Operator, Vec<Value>) {
     let cluster = Cluster::start(instant(WITHIN)).await;
     cluster.add_namespace("team-b").await;
@@ -108,7 +108,7 @@ async fn arrived() -> (Cluster, Operator, Vec<Value>) {
     cluster.apply(&worker).await;
     let owner = cluster.get(&there(&machine_path("worker"))).await.unwrap();
     let mut uids = Vec::new();
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         let seen = cluster.get(&path).await.unwrap();
         arrive(&cluster, &path, &seen, &owner).await;
         let made = cluster.get(&there(&path)).await.unwrap();
@@ -127,7 +127,7 @@ async fn what_has_arrived_is_taken_over_as_it_is() {
     let (cluster, _operator, uids) = arrived().await;
     let active = cluster.get(&there(&machine_path("worker"))).await.unwrap();
     let status = &active["status"];
-    let [.., machine] = cluster.triple("worker").map(|path| there(&path));
+    let [.., machine] = cluster.owned_paths("worker").map(|path| there(&path));
     let machine = cluster.get(&machine).await.unwrap();
     let label = &machine["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL];
     assert_eq!(*label, active["metadata"]["uid"]);
@@ -153,24 +153,24 @@ async fn leaves_with(propagation: &str) {
     let labels = json!({"metadata": {"labels": {
         name::SCHEDULED_MACHINE_UID_LABEL: earlier,
     }}});
-    let triple = cluster.triple("worker");
-    for path in &triple {
+    let owned = cluster.owned_paths("worker");
+    for path in &owned {
         cluster.patch(path, &labels).await;
     }
     cluster.settle().await;
     let label = |object: &Value| {
         object["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL].clone()
     };
-    let machine = cluster.get(&triple[2]).await.unwrap();
+    let machine = cluster.get(&owned[2]).await.unwrap();
     assert_eq!(label(&machine), earlier, "nothing is touched while paused");
     cluster.patch(&cluster.cluster_path(), &paused(false)).await;
     let is_relabelled = |object: &Value| label(object) == active["metadata"]["uid"];
-    cluster.soon(&triple[2], is_relabelled).await;
+    cluster.soon(&owned[2], is_relabelled).await;
     let options = json!({"propagationPolicy": propagation});
     cluster.delete_with(&worker, &options).await;
     let limit = instant("2026-03-06T15:30:00Z");
     cluster.wait_until_gone(&worker, limit).await;
-    for path in &triple {
+    for path in &owned {
         assert_eq!(cluster.get(path).await, None, "{propagation}: {path}");
     }
 }

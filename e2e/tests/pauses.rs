@@ -41,7 +41,7 @@ async fn is_left_alone(path: impl Fn(&Cluster) -> String, pause: &Value, resume:
         .map(|event| format!("{} {}", event.verb, event.path))
         .collect();
     assert_eq!(touched, [""; 0]);
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         let object = cluster.get(&path).await.unwrap();
         assert_eq!(object["metadata"].get("deletionTimestamp"), None);
     }
@@ -58,7 +58,7 @@ async fn is_left_alone(path: impl Fn(&Cluster) -> String, pause: &Value, resume:
     cluster
         .wait_until_gone(&machine_path("worker"), limit)
         .await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
 }
@@ -78,7 +78,7 @@ async fn with_a_paused_cluster() {
 }
 
 async fn with_a_paused_machine() {
-    let path = |cluster: &Cluster| cluster.triple("worker")[2].clone();
+    let path = |cluster: &Cluster| cluster.owned_paths("worker")[2].clone();
     is_left_alone(path, &annotated(&json!("")), &annotated(&Value::Null)).await;
 }
 
@@ -90,7 +90,7 @@ async fn a_window_that_opens_while_paused_makes_a_machine_afterwards() {
     worker["metadata"]["annotations"] = json!({PAUSED: ""});
     cluster.apply(&worker).await;
     cluster.pass_to("2026-03-06T15:00:00Z").await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
     let path = machine_path("worker");

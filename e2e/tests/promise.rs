@@ -144,10 +144,10 @@ impl Promise {
 }
 
 /// Runs a future to its end on this thread.
-pub(crate) fn play<T>(story: impl Future<Output = T>) -> T {
+pub(crate) fn play<T>(scenario: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");
-    runtime.block_on(story)
+    runtime.block_on(scenario)
 }

@@ -23,7 +23,7 @@ async fn an_edge_after_a_weekend_is_met_on_the_second() {
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     // Between Friday and Monday New York changes to daylight saving.
     cluster.pass_to("2026-03-09T12:59:59Z").await;
-    let [bootstrap, infrastructure, machine] = cluster.triple("worker");
+    let [bootstrap, infrastructure, machine] = cluster.owned_paths("worker");
     assert_eq!(cluster.get(&bootstrap).await, None);
     let edge = instant("2026-03-09T13:00:00Z");
     for path in [bootstrap, infrastructure, machine] {
@@ -44,7 +44,7 @@ async fn a_change_after_idle_hours_is_reconciled_at_once() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     cluster.hold(&machine).await;
     cluster.pass_to("2026-03-06T22:00:00Z").await;
     let kill = json!({"spec": {"killSwitch": true}});
@@ -78,7 +78,7 @@ async fn a_machine_created_after_idle_hours_is_reconciled_at_once() {
     cluster.add_cluster().await;
     cluster.pass_to("2026-03-06T22:00:00Z").await;
     cluster.apply(&scheduled_machine("worker")).await;
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     let now = cluster.clock().now();
     cluster
         .wait_for(&machine, now, |machine| !machine.is_null())

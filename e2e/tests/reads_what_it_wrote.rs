@@ -23,7 +23,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 /// Whether a request is for one object of a kind that is made from the spec, or the Machine.
-fn is_of_triple(event: &AuditEvent) -> bool {
+fn is_of_owned_object(event: &AuditEvent) -> bool {
     ["k0sworkerconfigs", "remotemachines", "machines"].contains(&event.resource.as_str())
         && event.group.ends_with("cluster.x-k8s.io")
 }
@@ -73,7 +73,7 @@ async fn every_name_that_is_read_is_one_that_is_there() {
     let going = requests.iter().position(is_going).unwrap();
     for event in requests[made..going]
         .iter()
-        .filter(|event| is_of_triple(event))
+        .filter(|event| is_of_owned_object(event))
     {
         assert_ne!(event.code, 404, "{event:?}");
     }
@@ -87,7 +87,7 @@ async fn every_label_that_is_selected_is_one_that_was_written() {
     let selecting: Vec<&AuditEvent> = requests
         .iter()
         .filter(|event| {
-            is_of_triple(event) && ["list", "watch"].contains(&event.verb.as_str())
+            is_of_owned_object(event) && ["list", "watch"].contains(&event.verb.as_str())
         })
         .collect();
     let watched: BTreeSet<&str> = selecting
@@ -96,7 +96,7 @@ async fn every_label_that_is_selected_is_one_that_was_written() {
         .collect();
     assert_eq!(watched.len(), 3, "{watched:?}");
     let mut labels = Vec::new();
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         let object = cluster.get(&path).await.unwrap();
         labels.push(object["metadata"]["labels"].as_object().unwrap().clone());
     }
@@ -172,7 +172,7 @@ async fn a_kind_is_found_by_the_plural_that_it_has() {
     let path = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/hostproxies/worker";
     let made = cluster.soon(path, |object| !object.is_null()).await;
     // As Cluster API takes up what it can see.
-    let [.., machine] = cluster.triple("worker");
+    let [.., machine] = cluster.owned_paths("worker");
     let machine = cluster.soon(&machine, |machine| !machine.is_null()).await;
     let mut owners = made["metadata"]["ownerReferences"].clone();
     owners.as_array_mut().unwrap().push(json!({
@@ -202,7 +202,7 @@ async fn a_name_of_sixty_three_characters_is_served() {
     assert_eq!(active["status"]["nodeRef"]["uid"], node["metadata"]["uid"]);
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase(&name, "Inactive", limit).await;
-    for path in cluster.triple(&name) {
+    for path in cluster.owned_paths(&name) {
         assert_eq!(cluster.get(&path).await, None);
     }
 }

@@ -172,7 +172,7 @@ async fn is_out(cluster: &Cluster) -> Value {
     let object = cluster
         .wait_for_phase("worker", "Disabled", instant(LIMIT))
         .await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None, "{path}");
     }
     object

@@ -99,7 +99,7 @@ async fn though_a_policy_keeps_its_schedule_on() {
     let kept_on = "object.spec.schedule.enabled == true";
     refuse_updates(&cluster, resource, kept_on).await;
     request(&cluster).await;
-    let [.., machine] = cluster.triple("worker");
+    let [.., machine] = cluster.owned_paths("worker");
     cluster
         .wait_until_gone(&machine, instant("2026-03-06T15:01:00Z"))
         .await;
@@ -161,7 +161,7 @@ async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
     let scheduled = condition(&object["status"], "Scheduled");
     assert_eq!(scheduled["reason"], "EmergencyReclaimDisabledSchedule");
     assert_eq!(object["status"].get("nodeRef"), None);
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None, "{path}");
     }
     assert_ne!(
@@ -252,7 +252,7 @@ async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
             object["spec"]["schedule"]["enabled"], false,
             "write {limit}"
         );
-        for path in cluster.triple("worker") {
+        for path in cluster.owned_paths("worker") {
             assert_eq!(cluster.get(&path).await, None, "write {limit}: {path}");
         }
         let scheduled = condition(&object["status"], "Scheduled");

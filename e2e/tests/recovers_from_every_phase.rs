@@ -107,7 +107,7 @@ async fn change(cluster: &Cluster, spec: Value) {
 /// Brings the worker into a phase, ten minutes at most before its window closes or after.
 async fn bring_into(cluster: &Cluster, phase: &str) {
     let worker = scheduled_machine("worker");
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     match phase {
         "Pending" => {
             cluster.add_cluster().await;
@@ -148,7 +148,7 @@ async fn bring_into(cluster: &Cluster, phase: &str) {
 
 /// Waits until the worker's three objects are gone.
 async fn is_gone(cluster: &Cluster) {
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         let limit = cluster.within(SignedDuration::from_mins(10));
         cluster.wait_until_gone(&path, limit).await;
     }
@@ -156,7 +156,7 @@ async fn is_gone(cluster: &Cluster) {
 
 /// Lets go of what [`bring_into`] holds.
 async fn let_go(cluster: &Cluster, phase: &str) {
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     match phase {
         "EmergencyRemove" => cluster.release(&machine).await,
         "Error" => allow_hosts(cluster).await,
@@ -174,7 +174,7 @@ async fn deletion_leaves_nothing_behind_in_any_phase() {
         let_go(&cluster, phase).await;
         let limit = cluster.within(SignedDuration::from_mins(10));
         cluster.wait_until_gone(&worker, limit).await;
-        for path in cluster.triple("worker") {
+        for path in cluster.owned_paths("worker") {
             assert_eq!(cluster.get(&path).await, None, "from {phase}");
         }
     }
@@ -219,7 +219,7 @@ async fn a_kind_that_was_misspelt_is_put_right() {
     .await;
     // At once: what has changed is not held back by what has failed.
     let now = cluster.clock().now();
-    let [_, _, machine] = cluster.triple("worker");
+    let [_, _, machine] = cluster.owned_paths("worker");
     cluster
         .wait_for(&machine, now, |machine| !machine.is_null())
         .await;
@@ -248,7 +248,7 @@ async fn a_machine_half_made_does_not_outlive_its_window() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     bring_into(&cluster, "Error").await;
-    let [bootstrap, ..] = cluster.triple("worker");
+    let [bootstrap, ..] = cluster.owned_paths("worker");
     assert!(cluster.get(&bootstrap).await.is_some());
     cluster.pass_to(CLOSING).await;
     let limit = cluster.within(SignedDuration::from_mins(2));

@@ -240,7 +240,7 @@ async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
             Ok(_) => {
                 bare.settle().await;
                 let name = object["metadata"]["name"].as_str().unwrap();
-                for path in bare.triple(name) {
+                for path in bare.owned_paths(name) {
                     assert_eq!(bare.get(&path).await, None, "{what}: {path}");
                 }
                 let ready = condition(&bare.status(name).await, "Ready");

@@ -109,7 +109,7 @@ async fn without_a_kubeconfig_cluster_api_drains() {
     assert_eq!(cluster.status("worker").await["phase"], "Active");
 
     cluster.pass_to("2026-03-06T23:00:00Z").await;
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     let going = cluster.get(&path).await.unwrap();
     assert_ne!(going["metadata"]["deletionTimestamp"], Value::Null);
     let annotations = going["metadata"]["annotations"].to_string();
@@ -156,7 +156,7 @@ async fn a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    let [_, infrastructure, _] = cluster.triple("worker");
+    let [_, infrastructure, _] = cluster.owned_paths("worker");
     let stored = cluster.get(&infrastructure).await.unwrap();
     let mut finalizers = stored["metadata"]["finalizers"].as_array().unwrap().clone();
     finalizers.push(json!("example.com/hangs"));
@@ -192,7 +192,7 @@ async fn a_machine_that_its_health_check_gave_up_is_replaced() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     let mut machine = cluster.get(&path).await.unwrap();
     let conditions = machine["status"]["conditions"].as_array_mut().unwrap();
     conditions.push(json!({

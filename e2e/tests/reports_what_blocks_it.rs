@@ -105,13 +105,13 @@ async fn a_host_that_is_tried_once_is_gone_from_the_api_alone() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    let [_, infrastructure, _] = cluster.triple("worker");
+    let [_, infrastructure, _] = cluster.owned_paths("worker");
     let unreachable =
         json!({"metadata": {"annotations": {"sim.5spot.finos.org/host": "unreachable"}}});
     cluster.patch(&infrastructure, &unreachable).await;
     let limit = instant("2026-03-06T23:00:02Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
 }
@@ -120,7 +120,7 @@ async fn a_failure_reported_during_a_shutdown_is_in_the_message() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    let [_, infrastructure, _] = cluster.triple("worker");
+    let [_, infrastructure, _] = cluster.owned_paths("worker");
     let stored = cluster.get(&infrastructure).await.unwrap();
     let mut finalizers = stored["metadata"]["finalizers"].as_array().unwrap().clone();
     finalizers.push(json!("example.com/hangs"));

@@ -41,7 +41,7 @@ async fn set_timeouts(cluster: &Cluster, timeout: &str) {
 
 /// The Machine stays until the second before `end`, and is being deleted at `end`.
 async fn leaves_at(cluster: &Cluster, end: &str) {
-    let [.., machine] = cluster.triple("worker");
+    let [.., machine] = cluster.owned_paths("worker");
     let is_going = |machine: &Value| !machine["metadata"]["deletionTimestamp"].is_null();
     let end = instant(end);
     cluster.pass_until(end - SignedDuration::from_secs(1)).await;

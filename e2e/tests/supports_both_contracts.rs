@@ -42,7 +42,7 @@ async fn opens_and_closes(contract: Contract) -> Value {
         )
         .await;
     assert_eq!(settled["status"]["phase"], "Active");
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     let machine = cluster.get(&path).await.unwrap();
     assert_eq!(machine["spec"]["version"], "v1.31.2");
     assert_eq!(machine["spec"]["failureDomain"], "zone-1");
@@ -53,7 +53,7 @@ async fn opens_and_closes(contract: Contract) -> Value {
     cluster.release_last_pod().await;
     let limit = instant("2026-03-06T23:04:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
     let evictions = cluster.operator_writes_to("pods/eviction");
@@ -87,7 +87,7 @@ async fn a_machine_made_by_the_newer_one_is_read_by_the_older() {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["nodeDrainTimeout"] = json!("90s");
     cluster.bring_up(&worker).await;
-    let [_, _, path] = cluster.triple("worker");
+    let [_, _, path] = cluster.owned_paths("worker");
     let older = path.replace("v1beta2", "v1beta1");
     let machine = cluster.get(&older).await.unwrap();
     let spec = &machine["spec"];

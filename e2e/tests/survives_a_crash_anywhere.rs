@@ -17,7 +17,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(of_the_kill_switch),
 ];
 
-/// How many crashes are played at the same time.
+/// How many crashes are injected at the same time.
 const WAVE: usize = 8;
 /// More writes than any of these takes: a real Cluster API is followed step by step.
 const MOST: usize = 48;
@@ -29,21 +29,21 @@ fn deeds(cluster: &Cluster, resource: &str, deed: &str) -> usize {
     writes.iter().filter(|line| line.contains(deed)).count()
 }
 
-/// Plays a story with a crash after each write, some at a time, until one play needs no more
+/// Runs a scenario with a crash after each write, some at a time, until one run needs no more
 /// writes than it is granted.
 async fn with_every_crash(
     prepare: impl AsyncFn(&Cluster),
-    story: impl AsyncFn(&Cluster),
+    scenario: impl AsyncFn(&Cluster),
 ) {
-    let mut played = 0;
+    let mut done = 0;
     loop {
-        let wave = (played + 1..=played + WAVE)
-            .map(async |limit| crashes_after(limit, &prepare, &story).await);
-        played += WAVE;
+        let wave = (done + 1..=done + WAVE)
+            .map(async |limit| crashes_after(limit, &prepare, &scenario).await);
+        done += WAVE;
         if join_all(wave).await.contains(&false) {
             break;
         }
-        assert!(played < MOST, "no end of writes");
+        assert!(done < MOST, "no end of writes");
     }
 }
 
@@ -51,7 +51,7 @@ async fn with_every_crash(
 async fn crashes_after(
     limit: usize,
     prepare: &impl AsyncFn(&Cluster),
-    story: &impl AsyncFn(&Cluster),
+    scenario: &impl AsyncFn(&Cluster),
 ) -> bool {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     cluster.add_cluster().await;
@@ -67,7 +67,7 @@ async fn crashes_after(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = story(&cluster) => {}
+        () = scenario(&cluster) => {}
         () = succession => {}
     }
     assert!(tally.writes() > 0, "the operator had something to do");
@@ -95,7 +95,7 @@ async fn bring_up(cluster: &Cluster) {
 }
 
 async fn assert_gone(cluster: &Cluster) {
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
     assert_eq!(deeds(cluster, "machines", "create"), 1);
@@ -119,7 +119,7 @@ async fn of_the_kill_switch() {
         cluster.patch(&machine_path("worker"), &kill).await;
         let limit = instant("2026-03-06T22:59:00Z");
         cluster.wait_for_phase("worker", "Terminated", limit).await;
-        let [.., machine] = cluster.triple("worker");
+        let [.., machine] = cluster.owned_paths("worker");
         cluster.wait_until_gone(&machine, limit).await;
         assert_eq!(deeds(cluster, "pods/eviction", "create"), 0);
         assert_gone(cluster).await;

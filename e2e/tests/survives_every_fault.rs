@@ -1,5 +1,5 @@
 //! Whatever single fault strikes between the operator and its servers, everything ends as it
-//! would have ended without: every write of every story, with a crash before it and after it, a
+//! would have ended without: every write of every scenario, with a crash before it and after it, a
 //! conflict, an error and an answer that is lost; every watch dropped, delayed, and begun again
 //! from an old version.
 
@@ -36,7 +36,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 /// With this set to `all`, each write and each watch meets every fault; else one of them in turn.
-/// On a real cluster nothing is played unless it is set: to `all`, or to `some`.
+/// On a real cluster nothing runs unless it is set: to `all`, or to `some`.
 const VARIABLE: &str = "E2E_FAULTS";
 
 /// What [`VARIABLE`] is set to for every fault.
@@ -47,31 +47,34 @@ fn asked_for() -> Option<String> {
     std::env::var(VARIABLE).ok()
 }
 
-/// How many faults of a story are played at the same time.
+/// How many faults of a scenario are injected at the same time.
 const WAVE: usize = 8;
 
-/// How many plays of all stories run on a shared cluster at the same time.
+/// How many runs of all scenarios run on a shared cluster at the same time.
 static TURNS: Semaphore = Semaphore::const_new(12);
 
-/// How often a fault is played at most until it strikes: a real Cluster API may report now in
+/// How often a fault is injected at most until it strikes: a real Cluster API may report now in
 /// one step, now in two, and the operator then writes once more or less.
 const TRIES: usize = 3;
 
 /// How many looks an end may take to be as it was without a fault.
 const LOOKS: usize = 50;
 
-/// What a play came to.
+/// The result of a run.
 struct End {
     picture: Value,
-    deeds: Vec<String>,
+    writes: Vec<String>,
     striker: Arc<Striker>,
 }
 
 impl End {
     /// How it differs from `other`; not at all, if that is none.
     fn difference(&self, other: &Self) -> Option<String> {
-        if self.deeds != other.deeds {
-            return Some(format!("did {:?} instead of {:?}", self.deeds, other.deeds));
+        if self.writes != other.writes {
+            return Some(format!(
+                "did {:?} instead of {:?}",
+                self.writes, other.writes
+            ));
         }
         let (ours, theirs) = (&self.picture, &other.picture);
         let parts = [ours, theirs].map(Value::as_object).into_iter().flatten();
@@ -82,23 +85,23 @@ impl End {
     }
 }
 
-/// A story: what comes before it, and what happens in it.
-struct Story<P, S> {
+/// A scenario: what comes before it, and what happens in it.
+struct Scenario<P, S> {
     prepare: P,
-    play: S,
+    steps: S,
 }
 
-/// Plays a story undisturbed, and then with every fault; every play must end alike.
+/// Runs a scenario undisturbed, and then with every fault; every run must end alike.
 async fn with_every_fault(
     name: &'static str,
     prepare: impl AsyncFn(&Cluster),
-    play: impl AsyncFn(&Cluster),
+    steps: impl AsyncFn(&Cluster),
 ) {
-    let story = Story { prepare, play };
-    let undisturbed = story.play(None, None).await;
-    let again = story.play(None, Some(&undisturbed)).await;
+    let scenario = Scenario { prepare, steps };
+    let undisturbed = scenario.run(None, None).await;
+    let again = scenario.run(None, Some(&undisturbed)).await;
     let difference = again.difference(&undisturbed);
-    assert_eq!(difference, None, "two plays without a fault");
+    assert_eq!(difference, None, "two runs without a fault");
     let strikes = strikes(&undisturbed.striker);
     let (writes, watches) = {
         let passed = undisturbed.striker.passed();
@@ -108,7 +111,7 @@ async fn with_every_fault(
     let mut account = Account::new(name, (writes, watches), &strikes);
     let mut ends = stream::iter(strikes)
         .map(async |strike| {
-            let end = story.end_with(&strike, &undisturbed).await;
+            let end = scenario.end_with(&strike, &undisturbed).await;
             (strike, end)
         })
         .buffer_unordered(WAVE);
@@ -159,15 +162,15 @@ fn strikes(undisturbed: &Striker) -> Vec<Strike> {
     strikes
 }
 
-impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Story<P, S> {
+impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
     /// Plays it with a fault. Says whether that has struck, or how it ended otherwise.
     async fn end_with(&self, strike: &Strike, like: &End) -> Result<bool, String> {
         for _ in 0..TRIES {
-            let play = AssertUnwindSafe(self.play(Some(strike), Some(like)));
-            let end = play.catch_unwind().await;
+            let run = AssertUnwindSafe(self.run(Some(strike), Some(like)));
+            let end = run.catch_unwind().await;
             let end = end.map_err(|panic| match panic.downcast_ref::<String>() {
                 Some(words) => words.clone(),
-                None => "it was not played to its end".to_owned(),
+                None => "it did not run to its end".to_owned(),
             })?;
             if let Some(difference) = end.difference(like) {
                 return Err(difference);
@@ -180,7 +183,7 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Story<P, S> {
     }
 
     /// Plays it, and waits a while at its end for that to be like another, if one is given.
-    async fn play(&self, strike: Option<&Strike>, like: Option<&End>) -> End {
+    async fn run(&self, strike: Option<&Strike>, like: Option<&End>) -> End {
         let _turn = TURNS.acquire().await;
         let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
         cluster.add_cluster().await;
@@ -202,7 +205,7 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Story<P, S> {
             std::future::pending::<Infallible>().await
         };
         let end = async {
-            (self.play)(&cluster).await;
+            (self.steps)(&cluster).await;
             end(&cluster, (&striker, before), like).await
         };
         let end = tokio::select! {
@@ -214,7 +217,7 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Story<P, S> {
     }
 }
 
-/// How a play ends that has come to its last write.
+/// How a run ends that has come to its last write.
 async fn end(
     cluster: &Cluster,
     (striker, before): (&Arc<Striker>, usize),
@@ -222,7 +225,7 @@ async fn end(
 ) -> End {
     let look = async || End {
         picture: picture(cluster).await,
-        deeds: deeds(cluster, before),
+        writes: writes(cluster, before),
         striker: striker.clone(),
     };
     let mut end = look().await;
@@ -241,23 +244,23 @@ async fn end(
 }
 
 /// Accepted creations, deletions and evictions since the `before`-th write.
-fn deeds(cluster: &Cluster, before: usize) -> Vec<String> {
+fn writes(cluster: &Cluster, before: usize) -> Vec<String> {
     let writes = cluster.operator_writes();
     let accepted = writes[before..]
         .iter()
         .filter(|event| event.verb != "patch" && event.code < 300)
         .map(|event| format!("{} {} {}", event.verb, event.resource, event.subresource));
-    let mut deeds: Vec<String> = accepted.collect();
-    deeds.sort();
-    deeds
+    let mut writes: Vec<String> = accepted.collect();
+    writes.sort();
+    writes
 }
 
 /// What the operator is answerable for, without uids, versions and times.
 async fn picture(cluster: &Cluster) -> Value {
     let mut parts = serde_json::Map::new();
     let mut uids = Vec::new();
-    let triple = cluster.triple("worker");
-    let paths = [machine_path("worker")].into_iter().chain(triple);
+    let owned = cluster.owned_paths("worker");
+    let paths = [machine_path("worker")].into_iter().chain(owned);
     for path in paths.chain([node_path("worker"), cluster.cluster_path()]) {
         let object = cluster.get(&path).await.unwrap_or_default();
         let kind = object["kind"].as_str().unwrap_or_default().to_owned();
@@ -330,7 +333,7 @@ async fn until_phase(cluster: &Cluster, phase: &str) {
 /// Nothing is left of the machine, and everybody knows.
 async fn until_gone(cluster: &Cluster) {
     let limit = cluster.within(SignedDuration::from_mins(30));
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         cluster.wait_until_gone(&path, limit).await;
     }
     cluster.wait_until_gone(&node_path("worker"), limit).await;
@@ -339,10 +342,10 @@ async fn until_gone(cluster: &Cluster) {
         .await;
 }
 
-/// The hours that end when the stories of a closing do.
+/// The hours that end when the scenarios of a closing do.
 const SHORT: &str = "9-17";
 
-/// The hours that end long after any story has.
+/// The hours that end long after any scenario has.
 const LONG: &str = "9-22";
 
 fn worker(hours: &str) -> Value {

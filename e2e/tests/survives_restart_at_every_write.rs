@@ -23,7 +23,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// One day on which a story is played.
+/// One day on which a scenario is run.
 #[derive(Clone, Copy)]
 struct Day(Timestamp);
 
@@ -41,9 +41,9 @@ impl Day {
     }
 }
 
-/// What a play came to.
+/// The result of a run.
 struct End {
-    /// Everything that is there, without what differs from play to play.
+    /// Everything that is there, without what differs from run to run.
     world: Vec<Value>,
     /// How often the operator created, deleted or evicted something.
     deeds: Vec<String>,
@@ -51,20 +51,20 @@ struct End {
     writes: usize,
 }
 
-/// Plays a story undisturbed and then with a crash after each write; every play, on a day
-/// of its own, must end alike. `prepare` is played by an operator that is in good health.
-async fn play_with_every_crash(
+/// Runs a scenario undisturbed and then with a crash after each write; every run, on a day
+/// of its own, must end alike. `prepare` is run by an operator that is in good health.
+async fn with_every_crash(
     prepare: impl AsyncFn(&Cluster, Day),
-    story: impl AsyncFn(&Cluster, Day),
+    scenario: impl AsyncFn(&Cluster, Day),
 ) {
     let mut day = Day(instant("2026-03-09T00:00:00Z"));
     let cluster = Cluster::start(day.0).await;
     cluster.add_cluster().await;
-    let undisturbed = play(
+    let undisturbed = run(
         &cluster,
         day,
         &prepare,
-        async |day| story(&cluster, day).await,
+        async |day| scenario(&cluster, day).await,
         0,
     )
     .await;
@@ -72,11 +72,11 @@ async fn play_with_every_crash(
     for limit in 1.. {
         day = day.next();
         cluster.pass_until(day.0).await;
-        let crashed = play(
+        let crashed = run(
             &cluster,
             day,
             &prepare,
-            async |day| story(&cluster, day).await,
+            async |day| scenario(&cluster, day).await,
             limit,
         )
         .await;
@@ -91,11 +91,11 @@ async fn play_with_every_crash(
     }
 }
 
-async fn play(
+async fn run(
     cluster: &Cluster,
     day: Day,
     prepare: &impl AsyncFn(&Cluster, Day),
-    story: impl AsyncFn(Day),
+    scenario: impl AsyncFn(Day),
     limit: usize,
 ) -> End {
     let healthy = cluster.operator();
@@ -112,7 +112,7 @@ async fn play(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = story(day) => {}
+        () = scenario(day) => {}
         () = after_the_crash => {}
     }
     let end = End {
@@ -162,7 +162,7 @@ async fn world(cluster: &Cluster) -> Vec<Value> {
     let mut objects = Vec::new();
     for path in [machine_path("")]
         .into_iter()
-        .chain(cluster.triple(""))
+        .chain(cluster.owned_paths(""))
         .chain(["/api/v1/nodes", PODS].map(str::to_owned))
     {
         objects.extend(cluster.list(path.trim_end_matches('/')).await);
@@ -208,7 +208,7 @@ async fn bring_up(cluster: &Cluster, day: Day, pods: &[&str]) {
 
 async fn while_a_window_opens() {
     let nothing = async |_: &Cluster, _: Day| {};
-    play_with_every_crash(nothing, async |cluster, day| {
+    with_every_crash(nothing, async |cluster, day| {
         cluster.pass_until(day.at("12:59")).await;
         cluster.apply(&worker()).await;
         cluster.pass_until(day.at("13:05")).await;
@@ -221,7 +221,7 @@ async fn while_a_window_closes() {
     let prepare = async |cluster: &Cluster, day| {
         bring_up(cluster, day, &["first", "second"]).await;
     };
-    play_with_every_crash(prepare, async |cluster, day| {
+    with_every_crash(prepare, async |cluster, day| {
         cluster.pass_until(day.at("22:10")).await;
         assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     })
@@ -230,7 +230,7 @@ async fn while_a_window_closes() {
 
 async fn while_a_closing_is_cancelled() {
     let prepare = async |cluster: &Cluster, day| bring_up(cluster, day, &["only"]).await;
-    play_with_every_crash(prepare, async |cluster, day| {
+    with_every_crash(prepare, async |cluster, day| {
         cluster.pass_until(day.at("22:01")).await;
         assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
         let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
@@ -245,7 +245,7 @@ async fn while_a_machine_is_deleted() {
     let prepare = async |cluster: &Cluster, day| {
         bring_up(cluster, day, &["first", "second"]).await;
     };
-    play_with_every_crash(prepare, async |cluster, day| {
+    with_every_crash(prepare, async |cluster, day| {
         cluster.delete(&machine_path("worker")).await;
         cluster.pass_until(day.at("22:10")).await;
         assert_eq!(cluster.get(&machine_path("worker")).await, None);
@@ -255,7 +255,7 @@ async fn while_a_machine_is_deleted() {
 
 async fn while_the_kill_switch_takes_a_machine_out() {
     let prepare = async |cluster: &Cluster, day| bring_up(cluster, day, &["only"]).await;
-    play_with_every_crash(prepare, async |cluster, day| {
+    with_every_crash(prepare, async |cluster, day| {
         let kill = json!({"spec": {"killSwitch": true}});
         cluster.patch(&machine_path("worker"), &kill).await;
         cluster.pass_until(day.at("21:59")).await;

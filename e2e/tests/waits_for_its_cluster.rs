@@ -23,7 +23,7 @@ async fn assert_waits(cluster: &Cluster, reason: &str) {
     assert_eq!(references["status"], "False", "{status:#}");
     assert_eq!(references["reason"], reason);
     assert_eq!(condition(&status, "Ready")["status"], "False");
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
 }

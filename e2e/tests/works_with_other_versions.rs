@@ -86,7 +86,7 @@ async fn with_the_roles_before_the_schedule_waits_until_they_are_upgraded() {
         message.ends_with("; extend the ClusterRole 5spot-controller"),
         "{message}"
     );
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         let found = cluster.get(&path).await.unwrap();
         assert_eq!(found["metadata"].get("deletionTimestamp"), None, "{path}");
     }
@@ -118,7 +118,7 @@ async fn with_the_roles_before_the_kill_switch_and_a_deletion_are_carried_out() 
     cluster.delete(&worker).await;
     let limit = instant("2026-03-06T23:20:00Z");
     cluster.wait_until_gone(&worker, limit).await;
-    for path in cluster.triple("worker") {
+    for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None, "{path}");
     }
     change_rules(&cluster, &rules, true).await;
@@ -187,7 +187,11 @@ async fn a_shutdown_that_the_definition_before_stored_is_continued() {
     let found = cluster.soon(&machine_path("worker"), is_observed).await;
     let shutdown = &leaving["status"]["shutdown"];
     assert_eq!(found["status"]["shutdown"], *shutdown);
-    let machine = cluster.triple("worker").into_iter().next_back().unwrap();
+    let machine = cluster
+        .owned_paths("worker")
+        .into_iter()
+        .next_back()
+        .unwrap();
     let deadline = instant(shutdown["deadline"].as_str().unwrap());
     let is_deleted =
         |machine: &Value| machine["metadata"].get("deletionTimestamp").is_some();

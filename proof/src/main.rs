@@ -34,14 +34,14 @@ const HEADING: &str =
 /// time they are reached: what a machine with 16 GiB has room for.
 const LARGEST: usize = 40_000_000;
 
-/// How far each part is searched first, in states counted each time they are reached: most mistakes
+/// How far each part is searched first, in states counted each time they are reached: most mutants
 /// show at once.
 const SHALLOW: usize = 20_000;
 
 /// How many of the usual parts, from the smallest, are searched whole before the others are begun.
 const SMALL: usize = 6;
 
-/// Where what became of the mistakes is kept, from this crate: where the search for each begins.
+/// Where the results of the mutants are kept, from this crate: where the search for each begins.
 const KEPT: &str = "results/mutants.json";
 
 #[derive(Subcommand)]
@@ -68,12 +68,12 @@ enum What {
         #[arg(long)]
         record: Option<PathBuf>,
     },
-    /// Makes deliberate mistakes in the planner, one by one, and has the model catch them; exits
+    /// Runs the mutants of the planner, one by one, and has the model catch them; exits
     /// with 1 when it misses one.
     Mutants {
         /// Only those whose names contain one of these.
         names: Vec<String>,
-        /// Keeps what became of each in this file, as JSON, beside what the file already holds of
+        /// Keeps the result of each in this file, as JSON, beside what the file already holds of
         /// others.
         #[arg(long)]
         record: Option<PathBuf>,
@@ -126,7 +126,7 @@ fn search(
     for (campaign, limit) in usual.chain(more) {
         let start = Instant::now();
         let found = model::search(&Arc::default(), campaign, Extent { limit, ..extent });
-        tell(campaign, &found, start.elapsed().as_secs_f64());
+        print(campaign, &found, start.elapsed().as_secs_f64());
         unique += found.unique;
         violations += found.broken.len();
         parts.push(campaign.to_value(&found));
@@ -161,7 +161,7 @@ fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
         for campaign in parts {
             let start = Instant::now();
             let found = model::search(&world, campaign, Extent { limit, ..extent });
-            tell(campaign, &found, start.elapsed().as_secs_f64());
+            print(campaign, &found, start.elapsed().as_secs_f64());
             if !found.broken.is_empty() {
                 return ExitCode::from(1);
             }
@@ -170,7 +170,7 @@ fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn tell(campaign: &Campaign, found: &Found, seconds: f64) {
+fn print(campaign: &Campaign, found: &Found, seconds: f64) {
     let left = campaign.left;
     println!(
         "{:<8} {:>6} {:>7} {:>5} {:>8} {:>10} {:>11} {:>6} {seconds:>8.1}",
@@ -193,7 +193,7 @@ fn tell(campaign: &Campaign, found: &Found, seconds: f64) {
 
 fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // What the shipped planner breaks says nothing about a mistake.
+    // What the shipped planner breaks says nothing about a mutant.
     let world = Arc::default();
     for campaign in USUAL.iter().chain(DEEP) {
         let shallow = Extent {
@@ -203,7 +203,7 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
         };
         let found = model::search(&world, campaign, shallow);
         if !found.broken.is_empty() {
-            tell(campaign, &found, 0.0);
+            print(campaign, &found, 0.0);
             let why = "the shipped planner breaks a law: mend that first";
             return Err(std::io::Error::other(why));
         }
@@ -223,7 +223,7 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
             let likely = kept[mutant.id]["in"].as_str();
             let likely = likely.and_then(|likely| likely.parse().ok());
             let fate = copy.run(*number, likely.as_ref())?;
-            let told = match &fate {
+            let result = match &fate {
                 Fate::Caught(law, _) => {
                     caught.fetch_add(1, Ordering::Relaxed);
                     format!("caught  {}: {law}", mutant.fault)
@@ -232,7 +232,7 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
                 Fate::Died => "the search died".to_owned(),
             };
             let seconds = start.elapsed().as_secs_f64();
-            println!("{:<32} {seconds:>6.1} s  {told}", mutant.id);
+            println!("{:<32} {seconds:>6.1} s  {result}", mutant.id);
             if let Some(path) = record {
                 let _keeping = keeping.lock().unwrap_or_else(PoisonError::into_inner);
                 keep(path, mutant, &fate)?;
@@ -262,7 +262,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| json!({}))
 }
 
-/// Keeps what became of one, so that a run may be interrupted.
+/// Keeps the result of one, so that a run may be interrupted.
 fn keep(path: &Path, mutant: &Mutant, fate: &Fate) -> std::io::Result<()> {
     let mut all = read(path);
     all[mutant.id] = match fate {

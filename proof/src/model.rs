@@ -278,7 +278,7 @@ pub(crate) struct Campaign {
 }
 
 impl std::fmt::Display for Campaign {
-    /// The part's name, and how many errors, crashes, edits and deeds of meddling: what is read
+    /// The part's name, and how many errors, crashes, edits and interferences: what is read
     /// back.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Left {
@@ -314,7 +314,7 @@ impl std::str::FromStr for Campaign {
         for number in &mut left {
             let word = words.next().unwrap_or_default();
             *number = word.parse().map_err(|_| {
-                format!("{word:?} is no number: say how many errors, crashes, edits and deeds of meddling there may be")
+                format!("{word:?} is no number: say how many errors, crashes, edits and interferences there may be")
             })?;
         }
         Ok(campaign(part, left))

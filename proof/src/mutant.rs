@@ -1,9 +1,9 @@
-//! Deliberate mistakes in the planner, each by itself: the model has to catch every one. That is
+//! Deliberate faults in the planner, each by itself: the model has to catch every one. That is
 //! what shows that the model can fail.
 //!
-//! A mistake is a change of the planner's source. The sources are copied, and in the copy each
-//! function that mistakes are made in gets one body more for each of them; which of its bodies
-//! runs is chosen when the search begins. So one build makes all mistakes, and the shipped planner
+//! A mutant is a change of the planner's source. The sources are copied, and in the copy each
+//! function that a mutant changes gets one body more for each of them; which of its bodies
+//! runs is chosen when the search begins. So one build has all mutants, and the shipped planner
 //! holds no trace of any.
 
 mod table;
@@ -17,7 +17,7 @@ use std::process::Command;
 
 use crate::model::Campaign;
 
-/// A deliberate mistake.
+/// A deliberate fault in the planner.
 pub(crate) struct Mutant {
     /// Stable; names the fault, the law or the rule that it stands for.
     pub(crate) id: &'static str,
@@ -42,22 +42,22 @@ const CRATES: [&str; 5] = [
     "proof",
 ];
 
-/// What tells the copy from the original in the folder of the builds. With the same version Cargo
-/// would take one for the other, and the model would search a planner with a mistake in it.
-const VERSION: &str = r#"version = "0.0.0-mistaken""#;
+/// The version of the copy in the folder of the builds. With the same version Cargo would take the
+/// copy for the original, and the model would search a mutated planner.
+const VERSION: &str = r#"version = "0.0.0-mutants""#;
 
-/// What each crate with mistakes in it gets, to ask which of them is made: its place in the table,
-/// counted from 1.
+/// What each crate with mutants in it gets, to ask which of them runs: its place in the table,
+/// counted from 1; 0 for none.
 const CHOICE: &str = r#"
-/// Which mistake is made.
-pub(crate) fn mistake() -> usize {
-    static MISTAKE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    let chosen = || std::env::var("MISTAKE").ok()?.parse().ok();
-    *MISTAKE.get_or_init(|| chosen().unwrap_or(0))
+/// Which mutant runs.
+pub(crate) fn mutant() -> usize {
+    static MUTANT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let chosen = || std::env::var("MUTANT").ok()?.parse().ok();
+    *MUTANT.get_or_init(|| chosen().unwrap_or(0))
 }
 "#;
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The model found a law broken: the law, and the part in which.
@@ -69,7 +69,7 @@ pub(crate) enum Fate {
 }
 
 impl Mutant {
-    /// Where in the source the mistake is made, or why that cannot be told.
+    /// Where in the source the mutant is, or why that is not known.
     fn place(&self, source: &str) -> Result<Range<usize>, String> {
         let mut all = source.match_indices(self.find);
         match (all.next(), all.count()) {
@@ -84,18 +84,18 @@ impl Mutant {
     }
 }
 
-/// The source in which each of these mistakes, given with its number, can be made at run time.
-fn switchable(source: &str, mistakes: &[(usize, &Mutant)]) -> Result<String, String> {
+/// The source in which each of these mutants, given with its number, can be chosen at run time.
+fn switchable(source: &str, mutants: &[(usize, &Mutant)]) -> Result<String, String> {
     let mut bodies: BTreeMap<(usize, usize), Vec<(usize, String)>> = BTreeMap::new();
-    for (number, mutant) in mistakes {
+    for (number, mutant) in mutants {
         let place = mutant.place(source)?;
         let body = body_around(source, &place).ok_or_else(|| {
             format!("{}: what it replaces is not within one function", mutant.id)
         })?;
         let (before, after) = (body.start..place.start, place.end..body.end);
-        let mistaken = [&source[before], mutant.replace, &source[after]].concat();
+        let mutated = [&source[before], mutant.replace, &source[after]].concat();
         let all = bodies.entry((body.start, body.end)).or_default();
-        all.push((*number, mistaken));
+        all.push((*number, mutated));
     }
     let mut text = source.to_owned();
     // From the end, so that the places before it stay where they are.
@@ -103,7 +103,7 @@ fn switchable(source: &str, mistakes: &[(usize, &Mutant)]) -> Result<String, Str
         let arm = |(number, body): &(usize, String)| format!("{number} => {body}\n");
         let arms: String = all.iter().map(arm).collect();
         let right = &source[start..end];
-        let body = format!("{{ match crate::mistake() {{\n{arms}_ => {right}\n}} }}");
+        let body = format!("{{ match crate::mutant() {{\n{arms}_ => {right}\n}} }}");
         text.replace_range(start..end, &body);
     }
     Ok(text)
@@ -141,7 +141,7 @@ fn body_around(source: &str, place: &Range<usize>) -> Option<Range<usize>> {
         .find_map(around)
 }
 
-/// A copy of the sources in which mistakes can be made, and the search that is built from it.
+/// A copy of the sources with every mutant in it, and the search that is built from it.
 pub(crate) struct Copy {
     tree: PathBuf,
     search: PathBuf,
@@ -151,7 +151,7 @@ impl Copy {
     /// Copies the sources under `root` to a folder beside the build's and builds them.
     ///
     /// # Errors
-    /// If a mistake cannot be made any more, or what is made of all of them does not compile.
+    /// If the source of a mutant is not there any more, or the copy does not compile.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
         let tree = root.join("target/mutants/tree");
         if tree.exists() {
@@ -168,26 +168,26 @@ impl Copy {
             }
         }
         let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-        fs::write(tree.join("Cargo.toml"), of_mistaken(&manifest))?;
+        fs::write(tree.join("Cargo.toml"), of_mutants(&manifest))?;
         let copy = Self {
             search: tree.join("search"),
             tree,
         };
-        copy.mistake()?;
+        copy.mutate()?;
         copy.build(root)?;
         Ok(copy)
     }
 
-    /// Puts every mistake into the copy.
-    fn mistake(&self) -> io::Result<()> {
+    /// Puts every mutant into the copy.
+    fn mutate(&self) -> io::Result<()> {
         let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
         for (number, mutant) in (1..).zip(MUTANTS) {
             files.entry(mutant.file).or_default().push((number, mutant));
         }
-        for (file, mistakes) in &files {
+        for (file, mutants) in &files {
             let path = self.tree.join(file);
             let source = fs::read_to_string(&path)?;
-            let source = switchable(&source, mistakes).map_err(io::Error::other)?;
+            let source = switchable(&source, mutants).map_err(io::Error::other)?;
             fs::write(&path, source)?;
         }
         for part in CRATES {
@@ -221,11 +221,11 @@ impl Copy {
             .skip_while(|line| !line.starts_with("error"))
             .take(20);
         let errors: Vec<&str> = errors.collect();
-        let told = format!("a mistake does not compile:\n{}", errors.join("\n"));
-        Err(io::Error::other(told))
+        let error = format!("a mutant does not compile:\n{}", errors.join("\n"));
+        Err(io::Error::other(error))
     }
 
-    /// Makes the mistake of this number, counted from 1, and searches until it is found, on one
+    /// Runs the mutant of this number, counted from 1, and searches until it is caught, on one
     /// thread; `likely` is searched first.
     pub(crate) fn run(
         &self,
@@ -236,10 +236,10 @@ impl Copy {
         let output = Command::new(&self.search)
             .args(["model", "--first", "--threads=1"])
             .args(begin)
-            .env("MISTAKE", number.to_string())
+            .env("MUTANT", number.to_string())
             .output()?;
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        let lines = told.lines().zip(told.lines().skip(1));
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines = printed.lines().zip(printed.lines().skip(1));
         let broken = lines.into_iter().find_map(|(part, line)| {
             let law = line.strip_prefix("broken: ")?;
             Some((law.to_owned(), part.parse().ok()?))
@@ -253,7 +253,7 @@ impl Copy {
 }
 
 /// The manifest of the copy's workspace.
-fn of_mistaken(manifest: &str) -> String {
+fn of_mutants(manifest: &str) -> String {
     let members = format!("members = {CRATES:?}");
     let lines = manifest.lines().map(|line| {
         if line.starts_with("members =") {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_can_still_be_made() {
+    fn every_mutant_can_still_be_made() {
         let refused: Vec<String> = MUTANTS
             .iter()
             .filter_map(|mutant| {
@@ -315,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn a_function_gets_a_body_for_each_mistake() {
-        let mistake = |find, replace| Mutant {
+    fn a_function_gets_a_body_for_each_mutant() {
+        let mutant = |find, replace| Mutant {
             id: "one",
             fault: "",
             file: "",
@@ -324,19 +324,19 @@ mod tests {
             replace,
         };
         let source = "impl One {\n    fn two(\n        a: u8,\n    ) -> u8 {\n        a + 1\n    }\n}\n";
-        let (less, more) = (mistake("+", "-"), mistake("1", "2"));
+        let (less, more) = (mutant("+", "-"), mutant("1", "2"));
         assert_eq!(
             switchable(source, &[(3, &less), (4, &more)]).unwrap(),
-            "impl One {\n    fn two(\n        a: u8,\n    ) -> u8 { match crate::mistake() {\n\
+            "impl One {\n    fn two(\n        a: u8,\n    ) -> u8 { match crate::mutant() {\n\
              3 => {\n        a - 1\n    }\n4 => {\n        a + 2\n    }\n\
              _ => {\n        a + 1\n    }\n} }\n}\n"
         );
-        assert!(switchable(source, &[(1, &mistake("impl", ""))]).is_err());
-        assert!(switchable(source, &[(1, &mistake(" ", ""))]).is_err());
+        assert!(switchable(source, &[(1, &mutant("impl", ""))]).is_err());
+        assert!(switchable(source, &[(1, &mutant(" ", ""))]).is_err());
     }
 
     #[test]
-    fn every_mistake_has_a_name_of_its_own() {
+    fn every_mutant_has_a_name_of_its_own() {
         let mut ids: Vec<_> = MUTANTS.iter().map(|mutant| mutant.id).collect();
         ids.sort_unstable();
         ids.dedup();

@@ -60,8 +60,8 @@ impl Account {
         self.count(seen, now);
         self.counted = Some(now);
         let usage = &seen.owner["status"]["usage"];
-        let is_told = instant(&usage["accountedTime"]) == Some(now);
-        let difference = is_told.then(|| self.difference(usage)).flatten();
+        let is_over = instant(&usage["accountedTime"]) == Some(now);
+        let difference = is_over.then(|| self.difference(usage)).flatten();
         self.used_as = used_as(seen, self.used_as);
         difference
     }
@@ -79,14 +79,15 @@ impl Account {
         months.iter().find_map(|of| {
             let name = of["month"].as_str().unwrap_or_default();
             let seconds = |field: &str| of[field].as_i64().unwrap_or(0);
-            let told = Seconds {
+            let reported = Seconds {
                 wanted: seconds("wantedSeconds"),
                 active: seconds("activeSeconds"),
                 provisioning: seconds("provisioningSeconds"),
                 late: seconds("lateSeconds"),
             };
             let counted = self.months.get(name).copied().unwrap_or_default();
-            (told != counted).then(|| format!("{name}: {told:?}, but {counted:?}"))
+            (reported != counted)
+                .then(|| format!("{name}: {reported:?}, but {counted:?}"))
         })
     }
 
@@ -158,16 +159,16 @@ mod tests {
         };
         let mut account = Account::default();
         assert_eq!(account.compare(&seen, at("2026-03-06T17:00:00Z")), None);
-        let told = |active: i64| {
+        let reported = |active: i64| {
             json!({
                 "accountedTime": "2026-03-06T18:30:00Z",
                 "months": [{"month": "2026-03", "activeSeconds": active, "wantedSeconds": 3600}],
             })
         };
-        seen.owner["status"]["usage"] = told(5_400);
+        seen.owner["status"]["usage"] = reported(5_400);
         let now = at("2026-03-06T18:30:00Z");
         assert_eq!(account.compare(&seen, now), None);
-        seen.owner["status"]["usage"] = told(5_401);
+        seen.owner["status"]["usage"] = reported(5_401);
         let found = account.compare(&seen, now).unwrap();
         assert!(found.contains("active: 5401"), "{found}");
     }

@@ -1,14 +1,14 @@
-//! How every story has to end: as its user wants it.
+//! How every scenario has to end: as its user wants it.
 
 use fivespot_api::name;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::deed::FOREIGN;
 use crate::seen::Seen;
+use crate::user_action::FOREIGN;
 
 /// What is not as it is wanted, in words; none if everything is.
-pub(crate) fn complaint(seen: &Seen, now: Timestamp) -> Option<String> {
+pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
     let ours = seen.ours().len();
     let phase = seen.phase();
     let say =

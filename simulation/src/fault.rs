@@ -3,7 +3,7 @@
 use fivespot_testkit::{Delivery, Fate, Opening};
 use jiff::SignedDuration;
 
-use crate::dice::Dice;
+use crate::random::Random;
 
 /// A kind of fault, as it is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +79,7 @@ impl Kind {
         self < Self::WatchGone
     }
 
-    /// What becomes of a request that it strikes; none for watches and for what only delays.
+    /// What happens to a request that it strikes; none for watches and for what only delays.
     pub(crate) fn fate(self) -> Option<Fate> {
         Some(match self {
             Self::Conflict => Fate::Refuse(409, None),
@@ -95,7 +95,7 @@ impl Kind {
         })
     }
 
-    /// What becomes of an event of a watch that it strikes, if it strikes events.
+    /// What happens to an event of a watch that it strikes, if it strikes events.
     pub(crate) fn delivery(self, minutes: u8) -> Option<Delivery> {
         Some(match self {
             Self::WatchEnded | Self::WatchFromOldVersion | Self::WatchGone => {
@@ -162,25 +162,25 @@ impl Fault {
     }
 
     /// A fault among about so many writes.
-    pub(crate) fn draw(dice: &mut Dice, writes: usize) -> Self {
-        let kind = dice.pick(&Kind::ALL).unwrap_or(Kind::Reset);
+    pub(crate) fn draw(random: &mut Random, writes: usize) -> Self {
+        let kind = random.pick(&Kind::ALL).unwrap_or(Kind::Reset);
         let target = if !kind.strikes_requests() {
-            Target::Event(dice.below(6 * writes))
-        } else if dice.chance(80) {
-            Target::Write(dice.below(writes))
+            Target::Event(random.below(6 * writes))
+        } else if random.chance(80) {
+            Target::Write(random.below(writes))
         } else {
-            Target::Read(dice.below(2 * writes))
+            Target::Read(random.below(2 * writes))
         };
         let is_crash = matches!(kind, Kind::CrashBefore | Kind::CrashAfter);
-        let times = if is_crash || dice.chance(70) {
+        let times = if is_crash || random.chance(70) {
             1
         } else {
-            2 + dice.below(8)
+            2 + random.below(8)
         };
-        let minutes = if dice.chance(70) {
-            dice.below(3) + 1
+        let minutes = if random.chance(70) {
+            random.below(3) + 1
         } else {
-            dice.below(120) + 1
+            random.below(120) + 1
         };
         Self {
             kind,

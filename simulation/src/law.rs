@@ -6,8 +6,8 @@ use fivespot_testkit::Asked;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::deed::FOREIGN;
 use crate::seen::{Seen, instant};
+use crate::user_action::FOREIGN;
 use crate::wanted::{Inputs, Wanted};
 
 /// A write, and the world right before it and right after it.
@@ -42,7 +42,7 @@ pub(crate) const LAWS: &[Law] = &[
     ),
     ("S2 one Machine", makes_one),
     (
-        "S4 a Node is touched only if it is our Machine's, after the commitment",
+        "S4 a Node is touched only if it is our Machine's, after the shutdown record",
         drains_own,
     ),
     (
@@ -74,7 +74,10 @@ pub(crate) const LAWS: &[Law] = &[
         is_allowed,
     ),
     ("S16 the status never goes back", goes_on),
-    ("every leaving begins with the commitment", commits_first),
+    (
+        "every shutdown begins with the shutdown record",
+        records_first,
+    ),
     ("what is paused is not touched", respects_pause),
     (
         "a machine that is wanted again is not driven out",
@@ -83,7 +86,7 @@ pub(crate) const LAWS: &[Law] = &[
     ("a hold creates nothing and ends nothing", respects_hold),
     (
         "a hold neither begins nor cancels a shutdown",
-        keeps_commitment,
+        keeps_shutdown_record,
     ),
     (
         "a shutdown by the end of the window has no later deadline",
@@ -192,7 +195,7 @@ impl Case<'_> {
     fn shuts_down_for(&self, reasons: &[&str]) -> bool {
         let reason = self
             .before
-            .commitment()
+            .shutdown_record()
             .and_then(|shutdown| shutdown["reason"].as_str());
         reason.is_some_and(|reason| reasons.contains(&reason))
     }
@@ -233,7 +236,7 @@ fn drains_own(case: &Case<'_>) -> Option<bool> {
     if !is_cordon && !case.is_sub("eviction") {
         return None;
     }
-    Some(case.before.commitment().is_some() && case.before.has_its_node())
+    Some(case.before.shutdown_record().is_some() && case.before.has_its_node())
 }
 
 fn uncordons_own(case: &Case<'_>) -> Option<bool> {
@@ -329,7 +332,7 @@ fn waits(case: &Case<'_>) -> Option<bool> {
         return None;
     }
     (!case.is_in_doubt).then_some(())?;
-    let deadline = instant(&case.before.commitment()?["deadline"])?;
+    let deadline = instant(&case.before.shutdown_record()?["deadline"])?;
     let annotations = &case.before.machine["metadata"]["annotations"];
     let is_our_drain = !annotations[key::EXCLUDE_NODE_DRAINING].is_null();
     let is_running = |pod: &&Value| {
@@ -398,25 +401,25 @@ fn goes_on(case: &Case<'_>) -> Option<bool> {
     let generation = |status: &Value| status["observedGeneration"].as_i64().unwrap_or(0);
     let conditions = |status: &Value| status["conditions"].as_array().cloned();
     let earlier = conditions(before).unwrap_or_default();
-    let goes_back = |told: &Value| {
-        let same = earlier.iter().find(|old| old["type"] == told["type"]);
+    let goes_back = |new: &Value| {
+        let same = earlier.iter().find(|old| old["type"] == new["type"]);
         same.is_some_and(|old| {
             let at = |condition: &Value| instant(&condition["lastTransitionTime"]);
-            at(told) < at(old) || told["status"] == old["status"] && at(told) != at(old)
+            at(new) < at(old) || new["status"] == old["status"] && at(new) != at(old)
         })
     };
     let later = conditions(after).unwrap_or_default();
     Some(generation(before) <= generation(after) && !later.iter().any(goes_back))
 }
 
-fn commits_first(case: &Case<'_>) -> Option<bool> {
+fn records_first(case: &Case<'_>) -> Option<bool> {
     case.is("delete", "machines")
-        .then(|| case.before.commitment().is_some())
+        .then(|| case.before.shutdown_record().is_some())
 }
 
 fn respects_pause(case: &Case<'_>) -> Option<bool> {
-    let is_told = case.is_sub("status") || case.asked.event.resource == "events";
-    (case.code < 300 && !is_told).then(|| !case.before.is_paused())
+    let is_over = case.is_sub("status") || case.asked.event.resource == "events";
+    (case.code < 300 && !is_over).then(|| !case.before.is_paused())
 }
 
 fn respects_window(case: &Case<'_>) -> Option<bool> {
@@ -438,15 +441,15 @@ fn respects_window(case: &Case<'_>) -> Option<bool> {
     Some(!is_driven_out)
 }
 
-/// Whether the commitment is for the window that is open, or for a later one.
+/// Whether the shutdown record is for the window that is open, or for a later one.
 fn ends_with_window(case: &Case<'_>, now: Timestamp) -> bool {
-    let committed = case.before.commitment();
-    let committed = committed.and_then(|of| instant(&of["windowEnd"]));
+    let recorded = case.before.shutdown_record();
+    let recorded = committed.and_then(|of| instant(&of["windowEnd"]));
     let end = case.before.schedule().and_then(|of| of.flip(now));
     committed.is_some_and(|committed| end.is_some_and(|end| end <= committed))
 }
 
-/// Whether a write makes, ends or empties something that an override holds: no commitment is on
+/// Whether a write makes, ends or empties something that an override holds: no shutdown record is
 /// record for it, nor does its owner take the host.
 fn respects_hold(case: &Case<'_>) -> Option<bool> {
     let resource = case.asked.event.resource.as_str();
@@ -458,16 +461,16 @@ fn respects_hold(case: &Case<'_>) -> Option<bool> {
         return None;
     }
     let is_held = case.before.is_held(case.now) && case.before.is_held(case.shown);
-    Some(!is_held || case.before.commitment().is_some())
+    Some(!is_held || case.before.shutdown_record().is_some())
 }
 
-/// A hold makes no commitment because of the schedule, and takes none back.
-fn keeps_commitment(case: &Case<'_>) -> Option<bool> {
+/// A hold starts no shutdown because of the schedule, and cancels none.
+fn keeps_shutdown_record(case: &Case<'_>) -> Option<bool> {
     if !case.is_sub("status") || case.is_in_doubt {
         return None;
     }
     let is_held = case.before.is_held(case.now) && case.before.is_held(case.shown);
-    let (before, after) = (case.before.commitment(), case.after.commitment());
+    let (before, after) = (case.before.shutdown_record(), case.after.shutdown_record());
     let is_going = !case.before.machine["metadata"]["deletionTimestamp"].is_null();
     let is_made = before.is_none()
         && after.is_some_and(|of| {
@@ -481,8 +484,8 @@ fn keeps_commitment(case: &Case<'_>) -> Option<bool> {
 /// A machine that is to be gone by the end of the window that is open, by the operator's clock, is
 /// given no more time than that.
 fn ends_in_time(case: &Case<'_>) -> Option<bool> {
-    let shutdown = case.after.commitment()?;
-    let is_new = case.is_sub("status") && case.before.commitment().is_none();
+    let shutdown = case.after.shutdown_record()?;
+    let is_new = case.is_sub("status") && case.before.shutdown_record().is_none();
     if !is_new || shutdown["reason"] != "ScheduleEnded" || case.is_in_doubt {
         return None;
     }
@@ -496,9 +499,9 @@ fn ends_in_time(case: &Case<'_>) -> Option<bool> {
 }
 
 fn reports_truth(case: &Case<'_>) -> Option<bool> {
-    let told = case.after.phase();
+    let reported = case.after.phase();
     let is_over =
-        told != case.before.phase() && ["Inactive", "Terminated"].contains(&told);
+        reported != case.before.phase() && ["Inactive", "Terminated"].contains(&reported);
     (case.is_sub("status") && is_over).then(|| case.before.ours().is_empty())
 }
 
@@ -570,8 +573,8 @@ mod tests {
             is_kept(pause, &case, (std::slice::from_ref(&then), &[])),
             Some(true)
         );
-        let commitment = named("every leaving begins with the commitment");
-        assert_eq!(is_kept(commitment, &case, (&[then], &[])), Some(false));
+        let record_first = named("every shutdown begins with the shutdown record");
+        assert_eq!(is_kept(record_first, &case, (&[then], &[])), Some(false));
         for name in BY_WHAT_WAS_KNOWN {
             named(name);
         }

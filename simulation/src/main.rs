@@ -1,22 +1,22 @@
-//! `cargo run --release -p simulation`: plays days of the whole operator by seeds.
+//! `cargo run --release -p simulation`: simulates days of the whole operator, by seeds.
 //!
-//! A seed is a story: zones, days, schedules, what goes wrong on the wire and on the operator's
+//! A seed is a scenario: zones, days, schedules, what goes wrong on the wire and on the operator's
 //! host, and what people, Cluster API and pods do. The operator is the shipped one; server and
 //! Cluster API are the embedded ones; the clock is virtual. Every write is held against the laws
-//! when it is served, and the end of the story against what the user wants. Equal seeds tell
-//! equal stories, request by request.
+//! when it is served, and the end of the scenario against what the user wants. Equal seeds give
+//! equal runs, request by request.
 
 mod account;
-mod deed;
-mod dice;
 mod end;
 mod fault;
+mod interceptor;
 mod law;
-mod play;
+mod random;
 mod report;
+mod run;
+mod scenario;
 mod seen;
-mod stage;
-mod story;
+mod user_action;
 mod wanted;
 
 use std::path::PathBuf;
@@ -27,13 +27,13 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use play::{Outcome, play, shrink};
 use report::Report;
-use story::Story;
+use run::{Outcome, run, shrink};
+use scenario::Scenario;
 
 #[derive(Parser)]
 #[command(
-    about = "Plays days of the whole operator by seeds.",
+    about = "Simulates days of the whole operator, by seeds.",
     after_help = "Examples:
   cargo run --release -p simulation
   cargo run --release -p simulation -- --seeds 0..100000
@@ -43,7 +43,7 @@ struct Arguments {
     /// From the first seed to before the last.
     #[arg(long, default_value = "0..500", value_parser = range)]
     seeds: (u64, u64),
-    /// Only these troubles of each story, by their numbers.
+    /// Only these troubles of each scenario, by their numbers.
     #[arg(long, value_parser = numbers)]
     keep: Option<Numbers>,
     /// Prints everything that happens.
@@ -75,12 +75,12 @@ fn range(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Stories that have failed are shrunk up to so many.
+/// Scenarios that have failed are shrunk up to so many.
 const SHRUNK: usize = 3;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // What panics is a finding, and told as one.
+    // A panic is a violation, and reported as one.
     std::panic::set_hook(Box::new(|_| {}));
     let started = Instant::now();
     let (report, failed) = all(&arguments);
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(report.broken > 0))
 }
 
-/// Plays every seed, on as many threads as there are processors.
+/// Runs every seed, on as many threads as there are processors.
 fn all(arguments: &Arguments) -> (Report, Vec<(u64, &'static str)>) {
     let next = AtomicU64::new(arguments.seeds.0);
     let sum = Mutex::new((Report::default(), Vec::new()));
@@ -117,7 +117,7 @@ fn all(arguments: &Arguments) -> (Report, Vec<(u64, &'static str)>) {
                     let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
                     let (report, failed) = &mut *sum;
                     report.add(&outcome);
-                    tell(seed, &outcome, arguments.trace);
+                    print(seed, &outcome, arguments.trace);
                     if let Some((law, _)) = outcome.broken.first() {
                         failed.push((seed, *law));
                     }
@@ -130,16 +130,16 @@ fn all(arguments: &Arguments) -> (Report, Vec<(u64, &'static str)>) {
     (report, failed)
 }
 
-fn story(seed: u64, keep: Option<&Numbers>) -> Story {
-    let story = Story::of(seed);
-    keep.map(|kept| story.only(&kept.0)).unwrap_or(story)
+fn scenario(seed: u64, keep: Option<&Numbers>) -> Scenario {
+    let scenario = Scenario::of(seed);
+    keep.map(|kept| scenario.only(&kept.0)).unwrap_or(scenario)
 }
 
-/// Plays a story on a thread of its own, so that what panics is an outcome.
+/// Runs a scenario on a thread of its own, so that what panics is an outcome.
 fn one(seed: u64, keep: Option<&Numbers>) -> Outcome {
-    let story = story(seed, keep);
-    let played = std::thread::spawn(move || play(&story)).join();
-    played.unwrap_or_else(|panic| {
+    let scenario = scenario(seed, keep);
+    let outcome = std::thread::spawn(move || run(&scenario)).join();
+    outcome.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
         let words =
             words.or_else(|| panic.downcast_ref::<&str>().map(|&it| it.to_owned()));
@@ -150,7 +150,7 @@ fn one(seed: u64, keep: Option<&Numbers>) -> Outcome {
     })
 }
 
-fn tell(seed: u64, outcome: &Outcome, traces: bool) {
+fn print(seed: u64, outcome: &Outcome, traces: bool) {
     if traces {
         for line in &outcome.trace {
             println!("{line}");
@@ -164,15 +164,15 @@ fn tell(seed: u64, outcome: &Outcome, traces: bool) {
 
 /// Says how little it takes.
 fn explain(seed: u64, law: &str, keep: Option<&Numbers>) {
-    let story = story(seed, keep);
-    let kept = shrink(&story, law);
+    let scenario = scenario(seed, keep);
+    let kept = shrink(&scenario, law);
     println!("seed {seed}, {law}, with no more than:");
     for at in &kept {
-        println!("  {at}: {:?}", story.troubles.get(*at));
+        println!("  {at}: {:?}", scenario.troubles.get(*at));
     }
-    let all = Story::of(seed).troubles;
+    let all = Scenario::of(seed).troubles;
     let number = |at: &usize| {
-        let trouble = story.troubles.get(*at);
+        let trouble = scenario.troubles.get(*at);
         all.iter().position(|one| Some(one) == trouble)
     };
     let kept: Vec<String> = kept

@@ -1,13 +1,13 @@
-//! What many stories have come to.
+//! The results of many scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use crate::fault::Kind;
-use crate::play::Outcome;
+use crate::run::Outcome;
 
-/// The sum of many stories.
+/// The sum of many scenarios.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) seeds: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Report {
     checks: u64,
     pub(crate) broken: usize,
     struck: BTreeMap<Kind, u64>,
-    deeds: BTreeMap<String, u64>,
+    user_actions: BTreeMap<String, u64>,
     cells: BTreeMap<(String, String), BTreeSet<Option<Kind>>>,
 }
 
@@ -30,8 +30,8 @@ impl Report {
         for (kind, count) in &outcome.struck {
             *self.struck.entry(*kind).or_default() += count;
         }
-        for (deed, count) in &outcome.deeds {
-            *self.deeds.entry(deed.clone()).or_default() += count;
+        for (user_action, count) in &outcome.user_actions {
+            *self.user_actions.entry(user_action.clone()).or_default() += count;
         }
         for (phase, what, kind) in &outcome.cells {
             let cell = self.cells.entry((phase.clone(), what.clone())).or_default();
@@ -89,9 +89,12 @@ impl Report {
         for (kind, count) in &self.struck {
             println!("  {:<24} {count}", kind.name());
         }
-        println!("deeds of others     {}", self.deeds.values().sum::<u64>());
-        for (deed, count) in &self.deeds {
-            println!("  {deed:<24} {count}");
+        println!(
+            "actions of others   {}",
+            self.user_actions.values().sum::<u64>()
+        );
+        for (user_action, count) in &self.user_actions {
+            println!("  {user_action:<24} {count}");
         }
         println!("phase x write x fault: {hit} of {all} cells hit; not hit:");
         for (cell, missed) in self.missed() {
@@ -112,7 +115,7 @@ impl Report {
             "writes": self.writes,
             "checks": self.checks,
             "faults": faults,
-            "deeds": self.deeds.values().sum::<u64>(),
+            "userActions": self.user_actions.values().sum::<u64>(),
             "cellsHit": hit,
             "cells": all,
             "violations": self.broken,

@@ -30,7 +30,7 @@ pub(crate) struct Seen {
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) name: String,
-    pub(crate) triple: [String; 3],
+    pub(crate) owned: [String; 3],
     pub(crate) cluster: String,
 }
 
@@ -71,7 +71,7 @@ impl Seen {
             let found = client.get(path).await;
             found.map(|found| Value::clone(&found)).unwrap_or_default()
         };
-        let [bootstrap, infrastructure, machine] = &places.triple;
+        let [bootstrap, infrastructure, machine] = &places.owned;
         let all = machine.rsplit_once('/').map_or("", |(all, _)| all);
         let list = async |path: &str| {
             let found = client.list(path, &Selector::default()).await;
@@ -101,7 +101,7 @@ impl Seen {
         }
     }
 
-    /// The phase that is told; `none` where there is no status.
+    /// The reported phase; `none` where there is no status.
     pub(crate) fn phase(&self) -> &str {
         self.owner["status"]["phase"].as_str().unwrap_or("none")
     }
@@ -132,7 +132,7 @@ impl Seen {
                 || is_of_machine)
     }
 
-    /// The objects of the triple that are there and ours.
+    /// The owned objects that exist.
     pub(crate) fn ours(&self) -> Vec<&Value> {
         let all = [&self.bootstrap, &self.infrastructure, &self.machine];
         all.into_iter()
@@ -169,7 +169,7 @@ impl Seen {
             self.ours().is_empty() && !schedule.is_too_short(now)
         } else {
             let has_machine = !self.machine.is_null() && self.is_ours(&self.machine);
-            has_machine && !is_going && self.commitment().is_none()
+            has_machine && !is_going && self.shutdown_record().is_none()
         }
     }
 
@@ -211,8 +211,8 @@ impl Seen {
             || paused(&self.machine)
     }
 
-    /// The commitment to leave for the Machine that is there.
-    pub(crate) fn commitment(&self) -> Option<&Value> {
+    /// The shutdown record of the Machine that exists.
+    pub(crate) fn shutdown_record(&self) -> Option<&Value> {
         let shutdown = &self.owner["status"]["shutdown"];
         let is_for_it = shutdown["machineUID"] == self.machine["metadata"]["uid"];
         (shutdown.is_object() && is_for_it).then_some(shutdown)

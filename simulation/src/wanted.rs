@@ -1,7 +1,7 @@
 //! When a machine is wanted and needed, from the objects on the server.
 //!
 //! Only the windows themselves are the schedule crate's; overrides, exceptions, lead times and
-//! early ends are evaluated here again, so that a mistake there is found.
+//! early ends are evaluated here again, so that an error there is detected.
 
 use std::cmp::Reverse;
 

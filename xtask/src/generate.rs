@@ -12,7 +12,7 @@ use fivespot_install::file;
 
 use crate::{
     Faults, builtin_kind, builtin_schema, conformance, diagram, how_we_test, protobuf,
-    scale,
+    public, scale,
 };
 
 /// The page that ends with the table of condition reasons.
@@ -77,6 +77,9 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     all.push((PathBuf::new(), schemas));
     for (path, text) in protobuf::generate(root, &kinds)? {
         let path = path.to_owned();
+        all.push((PathBuf::new(), GeneratedFile { path, text }));
+    }
+    for (path, text) in public::lists(root)? {
         all.push((PathBuf::new(), GeneratedFile { path, text }));
     }
     let conformance = GeneratedFile {

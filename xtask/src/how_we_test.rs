@@ -32,7 +32,7 @@ Each layer finds faults that the one before it cannot find. The commands below s
 |---|---|---|
 | tables and properties | the planner decides each case as specified, whatever strings an object contains | `cargo test -p fivespot-plan` |
 | model | the shipped planner violates no invariant in any order of faults, handovers, edits and changes by others in a small world | `cargo run --release -p proof -- model` |
-| mutants | the model can fail: it detects deliberate mistakes in the planner | `cargo run --release -p proof -- mutants` |
+| mutants | the model can fail: it detects deliberate faults in the planner | `cargo run --release -p proof -- mutants` |
 | simulation | the shipped operator, including its caches, retries and Leases, violates no invariant in simulated days | `cargo run --release -p simulation` |
 | promises | what users rely on holds through the Kubernetes API alone, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
 | faults between operator and server | an opening, a shutdown, a cancelled shutdown, a kill switch, a reclaim and a deletion end in the same state with a fault: before or after each write a crash, a conflict, an error or a lost response, and each watch dropped, delayed or started from an old version | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
@@ -107,11 +107,11 @@ counted as missed.
     .to_owned();
     for result in results {
         let backend = result["backend"].as_str().unwrap_or_default();
-        for (story, of) in result["stories"].as_object().into_iter().flatten() {
+        for (scenario, of) in result["scenarios"].as_object().into_iter().flatten() {
             let missed = of["missed"].as_array().map_or(0, Vec::len);
             let _ = writeln!(
                 text,
-                "| {backend} | {story} | {} | {} | {} | {} | {missed} | {} |",
+                "| {backend} | {scenario} | {} | {} | {} | {} | {missed} | {} |",
                 of["writes"],
                 of["faultsOfWrites"],
                 of["watches"],
@@ -229,7 +229,7 @@ fn simulation(result: &Value) -> String {
         result["virtualYears"],
         result["writes"],
         result["checks"],
-        result["deeds"],
+        result["userActions"],
         result["violations"],
         result["cells"],
         result["cellsHit"],
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn each_scenario_of_a_backend_has_a_line_with_its_final_states() {
-        let text = faults(&[json!({"backend": "A", "stories": {"closing": {
+        let text = faults(&[json!({"backend": "A", "scenarios": {"closing": {
             "writes": 9, "faultsOfWrites": 44, "watches": 8, "faultsOfWatches": 15,
             "missed": ["a crash before write 9"], "otherwise": 1,
         }}})]);

@@ -13,6 +13,7 @@ mod how_we_test;
 mod kept;
 mod promises;
 mod protobuf;
+mod public;
 mod record;
 mod release;
 mod scale;

@@ -1,5 +1,5 @@
 //! `cargo xtask promises`: keeps the results of the end-to-end suite's last whole runs, and of
-//! the last runs of its stories with every fault.
+//! the last runs of its scenarios with every fault.
 
 use std::env;
 use std::error::Error;

@@ -199,7 +199,7 @@ fn whole(cycles: &[&Value]) -> String {
             name(of),
             of["graceMinutes"],
             writes / machines,
-            number(&of["news"]) / machines,
+            number(&of["repeated"]) / machines,
             of["idle"]["beyondIdling"],
             of["idleMinutes"],
             seconds(&of["againSeconds"][2]),

@@ -9,8 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use fivespot_admission::KubeVersion;
 use fivespot_admission::crd::Crd;
 use fivespot_admission::policy::{
-    Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy,
-    Request, User,
+    Binding, GroupVersionKind, Policies, Policy, Request, User,
 };
 use serde_json::{Value, json};
 
@@ -119,6 +118,12 @@ fn compile() -> (Crd, Policies) {
     (crd, Policies::new([Arc::new(policy)], [Arc::new(binding)]))
 }
 
+const WIDGET: GroupVersionKind<'static> = GroupVersionKind {
+    group: "example.com",
+    version: "v1",
+    kind: "Widget",
+};
+
 fn admission(bench: &mut Criterion) {
     let (crd, policies) = compile();
     let resource = crd.served("v1").expect("it is served");
@@ -128,32 +133,11 @@ fn admission(bench: &mut Criterion) {
             let mut object = black_box(&object).clone();
             let unknown = resource.decode(&mut object);
             let verdict = resource.create(&object);
-            let decision = policies.decide(
-                &Request {
-                    operation: Operation::Create,
-                    kind: GroupVersionKind {
-                        group: "example.com",
-                        version: "v1",
-                        kind: "Widget",
-                    },
-                    resource: GroupVersionResource {
-                        group: "example.com",
-                        version: "v1",
-                        resource: "widgets",
-                    },
-                    equivalents: &[],
-                    subresource: "",
-                    namespace: "b",
-                    name: "a",
-                    object: Some(&object),
-                    old_object: None,
-                    options: None,
-                    user: &user,
-                    dry_run: false,
-                    namespace_object: None,
-                },
-                &(),
-            );
+            let mut request = Request::create(WIDGET, "widgets", &object);
+            request.namespace = "b";
+            request.name = "a";
+            request.user = &user;
+            let decision = policies.decide(&request, &());
             assert!(unknown.is_empty() && verdict.errors.is_empty());
             assert!(decision.denied().is_none());
         });

@@ -17,8 +17,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use fivespot_admission::KubeVersion;
 use fivespot_admission::crd::{Crd, CustomResource};
 use fivespot_admission::policy::{
-    Binding, GroupVersionKind, GroupVersionResource, Operation, Policies, Policy,
-    Request, User,
+    Binding, GroupVersionKind, Policies, Policy, Request, User,
 };
 use regex::Regex;
 use serde_json::{Value, json};
@@ -249,29 +248,15 @@ fn engine(bench: &mut Criterion) {
 
 /// The policy alone.
 fn decide(engine: &Engine, object: &Value) -> bool {
-    let request = Request {
-        operation: Operation::Create,
-        kind: GroupVersionKind {
-            group: GROUP,
-            version: "v1alpha1",
-            kind: "ScheduledMachine",
-        },
-        resource: GroupVersionResource {
-            group: GROUP,
-            version: "v1alpha1",
-            resource: "scheduledmachines",
-        },
-        equivalents: &[],
-        subresource: "",
-        namespace: "machines",
-        name: "worker-1",
-        object: Some(object),
-        old_object: None,
-        options: None,
-        user: &engine.user,
-        dry_run: false,
-        namespace_object: None,
+    let kind = GroupVersionKind {
+        group: GROUP,
+        version: "v1alpha1",
+        kind: "ScheduledMachine",
     };
+    let mut request = Request::create(kind, "scheduledmachines", object);
+    request.namespace = "machines";
+    request.name = "worker-1";
+    request.user = &engine.user;
     engine.policies.decide(&request, &()).denied().is_none()
 }
 

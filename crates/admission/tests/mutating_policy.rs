@@ -145,10 +145,8 @@ fn mutate(
     object: &Value,
     memory: &mut Reinvocation,
 ) -> Result<Option<Value>, Box<Denial>> {
-    let request = Request {
-        namespace: "ns",
-        ..Request::create(KIND, "widgets", object)
-    };
+    let mut request = Request::create(KIND, "widgets", object);
+    request.namespace = "ns";
     policies.mutate(&request, &Host, memory)
 }
 

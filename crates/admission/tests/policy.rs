@@ -63,12 +63,11 @@ fn policies(policy: Value, binding: Value) -> Policies {
 }
 
 fn create<'a>(object: &'a Value, user: &'a User) -> Request<'a> {
-    Request {
-        namespace: "ns",
-        name: "a",
-        user,
-        ..Request::create(KIND, V1.resource, object)
-    }
+    let mut request = Request::create(KIND, V1.resource, object);
+    request.namespace = "ns";
+    request.name = "a";
+    request.user = user;
+    request
 }
 
 fn decide(spec: Value, object: &Value) -> Decision {
@@ -263,14 +262,10 @@ fn only_requests_that_match_are_looked_at() {
     let user = User::default();
     let request = create(&object, &user);
     let namespace = json!({"metadata": {"labels": {"env": "prod"}}});
-    let in_prod = Request {
-        namespace_object: Some(&namespace),
-        ..request
-    };
-    let status = Request {
-        subresource: "status",
-        ..request
-    };
+    let mut in_prod = request;
+    in_prod.namespace_object = Some(&namespace);
+    let mut status = request;
+    status.subresource = "status";
     let rows = [
         (json!({}), request, true),
         (json!({}), status, false),
@@ -327,18 +322,10 @@ fn only_requests_that_match_are_looked_at() {
 fn another_version_of_the_same_resource_is_seen_as_the_policy_names_it() {
     let object = json!({"apiVersion": "example.com/v2"});
     let user = User::default();
-    let request = Request {
-        kind: GroupVersionKind {
-            version: "v2",
-            ..KIND
-        },
-        resource: GroupVersionResource {
-            version: "v2",
-            ..V1
-        },
-        equivalents: &[(V1, KIND)],
-        ..create(&object, &user)
-    };
+    let mut request = create(&object, &user);
+    request.kind.version = "v2";
+    request.resource.version = "v2";
+    request.equivalents = &[(V1, KIND)];
     let spec = json!({"validations": [{"expression":
         "object.apiVersion != 'example.com/v1' || request.requestKind.version != 'v2'",
         "message": "seen"}]});
@@ -429,20 +416,12 @@ fn an_expensive_condition_ends_with_the_budget_text() {
 #[test]
 fn policies_cannot_lock_themselves_in() {
     let object = json!({});
-    let user = User::default();
-    let request = Request {
-        kind: GroupVersionKind {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            kind: "ValidatingAdmissionPolicy",
-        },
-        resource: GroupVersionResource {
-            group: "admissionregistration.k8s.io",
-            version: "v1",
-            resource: "validatingadmissionpolicies",
-        },
-        ..create(&object, &user)
+    let kind = GroupVersionKind {
+        group: "admissionregistration.k8s.io",
+        version: "v1",
+        kind: "ValidatingAdmissionPolicy",
     };
+    let request = Request::create(kind, "validatingadmissionpolicies", &object);
     let mut all = policy(json!({"validations": [{"expression": "false"}]}));
     all["spec"]["matchConstraints"]["resourceRules"][0] = json!({"apiGroups": ["*"],
         "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]});

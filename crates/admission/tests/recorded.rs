@@ -139,12 +139,10 @@ fn decided(policies: &Policies, request: &Value) -> Value {
         kind: &kind[2],
     };
     let user = User::default();
-    let request = Request {
-        namespace: "ns",
-        name: "a",
-        user: &user,
-        ..Request::create(kind, &resource, &request["object"])
-    };
+    let mut request = Request::create(kind, &resource, &request["object"]);
+    request.namespace = "ns";
+    request.name = "a";
+    request.user = &user;
     decision(&policies.decide(&request, &()))
 }
 

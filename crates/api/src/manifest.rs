@@ -1,8 +1,7 @@
 //! Generated files: manifests and pages under a header that says where they come from.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
+use similar::TextDiff;
 
 use crate::resource::RESOURCES;
 use crate::vap::{self, Action};
@@ -172,42 +171,23 @@ impl GeneratedFile {
     /// What would change if the file were written where `found` is, line by line; none if nothing
     /// would. An absent file is an empty one.
     ///
-    /// Lines that are equal at the beginning and at the end are left out.
+    /// As a unified diff.
     ///
     /// # Example
     /// ```
     /// use fivespot_api::manifest::GeneratedFile;
     /// let file = GeneratedFile { path: "a".into(), text: "1\n2\n3\n".into() };
     /// assert_eq!(file.difference(Some("1\n2\n3\n")), None);
-    /// let shown = "--- a\n+++ a (generated)\n@@ line 2 @@\n-5\n+2\n";
+    /// let shown = "--- a\n+++ a (generated)\n@@ -1,3 +1,3 @@\n 1\n-5\n+2\n 3\n";
     /// assert_eq!(file.difference(Some("1\n5\n3\n")).as_deref(), Some(shown));
     /// ```
     pub fn difference(&self, found: Option<&str>) -> Option<String> {
         if found == Some(self.text.as_str()) {
             return None;
         }
-        let old: Vec<&str> = found.unwrap_or_default().lines().collect();
-        let new: Vec<&str> = self.text.lines().collect();
-        let start = old
-            .iter()
-            .zip(&new)
-            .take_while(|(old, new)| old == new)
-            .count();
-        let (old, new) = (old.get(start..)?, new.get(start..)?);
-        let end = old
-            .iter()
-            .rev()
-            .zip(new.iter().rev())
-            .take_while(|(old, new)| old == new)
-            .count();
-        let mut shown = format!("--- {path}\n+++ {path} (generated)\n", path = self.path);
-        let _ = writeln!(shown, "@@ line {} @@", start + 1);
-        for (sign, lines) in [('-', old), ('+', new)] {
-            for line in lines.iter().take(lines.len() - end) {
-                let _ = writeln!(shown, "{sign}{line}");
-            }
-        }
-        Some(shown)
+        let diff = TextDiff::from_lines(found.unwrap_or_default(), &self.text);
+        let (old, new) = (&self.path, format!("{} (generated)", self.path));
+        Some(diff.unified_diff().header(old, &new).to_string())
     }
 }
 
@@ -245,12 +225,21 @@ mod tests {
     }
 
     #[test]
+    fn the_rendered_definitions_are_those_in_the_source_tree() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds/");
+        for file in Group::Crd.files(crd::SHIPPED_MINOR).unwrap() {
+            let shipped = std::fs::read_to_string(format!("{folder}{}", file.path));
+            assert_eq!(file.difference(shipped.ok().as_deref()), None);
+        }
+    }
+
+    #[test]
     fn a_file_that_is_not_there_is_shown_whole() {
         let file = GeneratedFile {
             path: "a".to_owned(),
             text: "1\n2\n".to_owned(),
         };
-        let shown = "--- a\n+++ a (generated)\n@@ line 1 @@\n+1\n+2\n";
+        let shown = "--- a\n+++ a (generated)\n@@ -0,0 +1,2 @@\n+1\n+2\n";
         assert_eq!(file.difference(None).as_deref(), Some(shown));
     }
 }

@@ -124,7 +124,7 @@ pub const RECLAIM_REQUEST: [&str; 3] = [
     RECLAIM_REASON_ANNOTATION,
     RECLAIM_REQUESTED_AT_ANNOTATION,
 ];
-/// Annotation on a Machine: the commitment to reclaim, `<time> <reason>`.
+/// Annotation on a Machine: the record of a reclaim, `<time> <reason>`.
 pub const RECLAIM_ANNOTATION: &str = "5spot.finos.org/reclaim";
 /// Annotation on a Machine: the schedule has been disabled for this reclaim.
 pub const RECLAIM_DISABLED_ANNOTATION: &str = "5spot.finos.org/reclaim-disabled";

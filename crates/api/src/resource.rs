@@ -112,7 +112,7 @@ pub static RESOURCES: [Resource; 3] = [
             wide("KillSwitch", ".spec.killSwitch"),
         ],
         has_status: true,
-        schema: schema::root,
+        schema: schema::scheduled_machine,
     },
     Resource {
         kind: name::OVERRIDE_KIND,

@@ -3,14 +3,19 @@
 use fivespot_schedule::{DateEntry, Dates, ParseError};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name;
 use crate::resource::{Stored, Written};
 use crate::scheduled_machine::null_is_default;
+use crate::schema::MAX_NAME;
 
 /// How many entries a calendar has at most.
 pub const MOST_DATES: usize = 400;
+
+/// Room for a date, and for what is written instead of one: a calendar has many.
+const MAX_DATE: u32 = 24;
 
 /// Dates, each a whole local day in the zone of the schedule that uses it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,29 +26,34 @@ pub struct ScheduleCalendar {
     pub spec: ScheduleCalendarSpec,
 }
 
-/// The dates of a calendar.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// The dates of the calendar.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleCalendarSpec {
-    /// At most [`MOST_DATES`].
+    /// The dates. Each is a whole local day in the time zone of the schedule that uses it.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MOST_DATES), extend("x-kubernetes-list-map-keys" = ["name"]))]
     pub dates: Vec<CalendarDate>,
 }
 
-/// A date, a date of every year, or a range of dates.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// A date, or a range of dates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CalendarDate {
-    /// The name, unique in the calendar.
+    /// The name of the entry.
+    #[schemars(length(max = MAX_NAME))]
     pub name: String,
-    /// `YYYY-MM-DD`, or `MM-DD` for every year.
+    /// The date: YYYY-MM-DD, or MM-DD for every year.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_DATE))]
     pub date: Option<String>,
-    /// The first date, `YYYY-MM-DD`.
+    /// The first date of a range, YYYY-MM-DD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_DATE))]
     pub start_date: Option<String>,
-    /// The last date, `YYYY-MM-DD`.
+    /// The last date of a range, YYYY-MM-DD, included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_DATE))]
     pub end_date: Option<String>,
 }
 

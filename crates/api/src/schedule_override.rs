@@ -6,13 +6,15 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     Condition, LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-use crate::name;
 use crate::resource::{Stored, Written};
-use crate::scheduled_machine::{CalendarRef, null_is_default};
+use crate::scheduled_machine::null_is_default;
+use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
+use crate::{name, schema};
 
 /// How long after its creation an override ends at the latest.
 pub const LONGEST_OVERRIDE: SignedDuration = SignedDuration::from_hours(14 * 24);
@@ -31,33 +33,42 @@ pub struct ScheduleOverride {
     pub status: Option<ScheduleOverrideStatus>,
 }
 
-/// What is asked for.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// The desired override. targetRef, selector and mode cannot be changed.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleOverrideSpec {
-    /// The one ScheduledMachine that it is about.
+    /// The ScheduledMachine, in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_ref: Option<TargetRef>,
-    /// Or those with such labels.
+    /// Selects ScheduledMachines of the same namespace by their labels, instead of targetRef.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::label_selector")]
     pub selector: Option<LabelSelector>,
-    /// What it does.
+    /// Run: the machine runs. Stop: it does not run. Hold: nothing is created or shut down.
     pub mode: OverrideMode,
-    /// From when on, RFC 3339; always before its end if absent.
+    /// When the override starts, RFC 3339; immediately if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub start_time: Option<String>,
-    /// Until when, RFC 3339.
+    /// When the override ends, RFC 3339, at most 14 days after its creation.
+    #[schemars(length(max = MAX_SHORT))]
     pub end_time: String,
-    /// Why.
+    /// Why, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub reason: Option<String>,
 }
 
-/// A ScheduledMachine of the namespace, by name.
-pub type TargetRef = CalendarRef;
+/// A ScheduledMachine of the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct TargetRef {
+    /// Name of the ScheduledMachine.
+    #[schemars(length(max = MAX_NAME))]
+    pub name: String,
+}
 
 /// What an override does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum OverrideMode {
     /// The machine is wanted.
     Run,
@@ -101,26 +112,30 @@ impl From<fivespot_schedule::OverrideMode> for OverrideMode {
     }
 }
 
-/// What was observed of an override.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+/// The observed state.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleOverrideStatus {
-    /// The `metadata.generation` that was last reconciled.
+    /// The generation that was last reconciled.
     #[serde(
         default,
         deserialize_with = "written_generation",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(range(min = NO_GENERATION))]
     pub observed_generation: Option<i64>,
-    /// How many ScheduledMachines it is about.
+    /// How many ScheduledMachines the override is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub matched_machines: Option<i32>,
-    /// Active, Expired, TargetFound and Ignored, one each.
+    /// Conditions, one per type.
+    // Active, Expired, TargetFound and Ignored.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(schema_with = "schema::conditions_of_schedule_override")]
     pub conditions: Vec<Condition>,
 }
 

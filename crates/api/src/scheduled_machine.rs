@@ -1,5 +1,8 @@
 //! The resource as users write it: the spec, its defaults, and the envelope around it.
 //!
+//! The fields are described here and nowhere else: the schema of the CRD follows from their types,
+//! defaults and bounds, and `kubectl explain` prints their first comment ([`crate::crd`]).
+//!
 //! Everything here is raw: a string is whatever the API server stored. What the strings mean is
 //! found out once, by the planner, and [`crate::rules`] says which of them are acceptable.
 
@@ -8,12 +11,14 @@ use std::collections::BTreeMap;
 use fivespot_schedule::{DateEntry, Dates, Duration, Schedule, WindowText};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::name;
 use crate::resource::{Stored, Written};
+use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
+use crate::{name, schema};
 
 /// The default of `schedule.timezone`.
 pub const DEFAULT_TIMEZONE: &str = "UTC";
@@ -25,8 +30,11 @@ pub const NO_TIME: &str = "0s";
 pub const DEFAULT_PROVISIONING_TIMEOUT: &str = "30m";
 /// The default of `priority`.
 pub const DEFAULT_PRIORITY: u8 = 50;
-/// What an absent `schedule.duration` means where a cron expression is given.
-pub const DEFAULT_DURATION: &str = "1h";
+
+/// How many items `daysOfWeek`, `hoursOfDay` and the days of a window have at most.
+const MOST_TEXTS: usize = 32;
+/// How many windows and how many exceptions a schedule has at most.
+const MOST_ENTRIES: usize = 16;
 
 /// A machine that is added to a Cluster API cluster and removed from it on a schedule.
 ///
@@ -58,44 +66,62 @@ pub struct ScheduledMachine {
     pub status: Option<ScheduledMachineStatus>,
 }
 
-/// What the user asks for.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// The desired state: when the machine runs, what it is created from, how it is shut down.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduledMachineSpec {
-    /// When the machine is wanted.
+    /// When the machine runs: daysOfWeek and hoursOfDay, or cron and duration, or windows. In
+    /// addition, exceptions for dates.
     pub schedule: ScheduleSpec,
-    /// The Cluster API Cluster that the machine joins, in the same namespace.
+    /// The Cluster API Cluster, in the same namespace, that the machine joins. It cannot be
+    /// changed while the machine exists.
+    #[schemars(length(max = MAX_NAME))]
     pub cluster_name: String,
-    /// The bootstrap object that is created for the machine.
+    /// The bootstrap object that is created for the machine, with the name of the
+    /// ScheduledMachine. Changes take effect at the next activation.
+    #[schemars(transform = InlineObject::bootstrap)]
     pub bootstrap_spec: InlineObject,
-    /// The infrastructure object that is created for the machine.
+    /// The infrastructure object that is created for the machine, with the name of the
+    /// ScheduledMachine. Changes take effect at the next activation.
+    #[schemars(transform = InlineObject::infrastructure)]
     pub infrastructure_spec: InlineObject,
-    /// What the Machine carries besides: labels, annotations, version, failure domain.
+    /// Additional labels, annotations and fields of the created Machine. Changes take effect at
+    /// the next activation.
     #[serde(default, deserialize_with = "null_is_default")]
     pub machine_template: MachineTemplate,
     /// Priority from 0 to 255. With --max-starts-per-minute, machines with a higher priority start
     /// first.
     #[serde(default = "default_priority")]
     pub priority: u8,
-    /// How long the whole leave-taking may last, e.g. `5m`; `0s` means no waiting.
+    /// Time limit for the whole shutdown, from the end of the window to the deletion of the
+    /// Machine: digits and one of s, m, h, at most 24h. 0s means no waiting.
     #[serde(default = "default_timeout")]
+    #[schemars(length(max = MAX_SHORT))]
     pub graceful_shutdown_timeout: String,
-    /// How long evictions may last, e.g. `5m`; `0s` means no waiting.
+    /// Time limit for evicting the pods of the Node, within gracefulShutdownTimeout: digits and one
+    /// of s, m, h, at most 24h. 0s means no waiting.
     #[serde(default = "default_timeout")]
+    #[schemars(length(max = MAX_SHORT))]
     pub node_drain_timeout: String,
-    /// Removes the machine at once, without grace or drain, for as long as it is true.
+    /// If true, the machine is removed immediately, without grace period and without drain. Set it
+    /// to false to return to the schedule.
     #[serde(default)]
     pub kill_switch: bool,
-    /// Process names or command-line parts on whose appearance the node is given back.
+    /// Commands that trigger an emergency reclaim, which returns the host to its owner: if a
+    /// process runs whose name or executable file name equals an entry, or whose command line
+    /// contains one, the machine is removed immediately and the schedule is disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 100), inner(length(max = 256)))]
     pub kill_if_commands: Option<Vec<String>>,
-    /// Taints that the Node has while it is in service.
+    /// Taints of the Node while the machine is running. Taints that are set by others are not
+    /// changed.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MOST_TAINTS), extend("x-kubernetes-list-map-keys" = ["key", "effect"]))]
     pub node_taints: Vec<NodeTaint>,
-    /// How early the machine is made, and how long that may take.
+    /// How the machine is provisioned.
     #[serde(default, deserialize_with = "null_is_default")]
     pub provisioning: Provisioning,
-    /// When the machine leaves, before or after the end of its window.
+    /// How the machine is shut down at the end of a window.
     #[serde(default, deserialize_with = "null_is_default")]
     pub shutdown: ShutdownSpec,
 }
@@ -123,88 +149,115 @@ impl ScheduledMachineSpec {
     }
 }
 
-/// When the machine is wanted: days and hours, cron and duration, or windows; and the exceptions
-/// from that.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// When the machine runs.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ScheduleSpec {
-    /// Days such as `mon` or `mon-fri`; an entry may be a comma list.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// Days on which the machine runs: mon, tue, wed, thu, fri, sat, sun, ranges such as mon-fri
+    /// or fri-mon, or comma-separated lists of these.
+    #[serde(deserialize_with = "null_is_default")]
+    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
     pub days_of_week: Vec<String>,
-    /// Hours such as `9` or `9-17` (both ends included); an entry may be a comma list.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// Hours in which the machine runs, both ends included: 9-17 is from 09:00:00 to 17:59:59.
+    /// Ranges may cross midnight, such as 22-6, which for a single day means its first and its
+    /// last hours. Entries may be comma-separated lists.
+    #[serde(deserialize_with = "null_is_default")]
+    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
     pub hours_of_day: Vec<String>,
-    /// Five cron fields; each firing opens a window of `duration`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Five cron fields (minute, hour, day of month, month, day of week), instead of daysOfWeek
+    /// and hoursOfDay. Each firing opens a window of the given duration; adjacent or overlapping
+    /// windows are merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
     pub cron: Option<String>,
-    /// How long one firing keeps the machine wanted; absent means [`DEFAULT_DURATION`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Length of the window that each firing of cron opens, from 1m to 168h; 1h if absent. Only
+    /// allowed with cron.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub duration: Option<String>,
-    /// Windows with a start and an end; absent, or not empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Windows in which the machine runs, instead of daysOfWeek, hoursOfDay and cron. Adjacent or
+    /// overlapping windows are merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = MOST_ENTRIES),
+        extend("x-kubernetes-list-map-keys" = ["name"])
+    )]
     pub windows: Option<Vec<ScheduleWindow>>,
-    /// Dates on which something else applies; the first that matches a date decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Dates on which the schedule does not apply. The first exception that matches the local
+    /// date decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MOST_ENTRIES), extend("x-kubernetes-list-map-keys" = ["name"]))]
     pub exceptions: Option<Vec<ScheduleException>>,
-    /// The IANA time zone in which days, hours, cron, windows and exceptions are read.
-    #[serde(default = "default_timezone")]
+    /// The IANA time zone of days, hours, cron, windows and exceptions, such as Europe/Zurich. At
+    /// daylight saving time changes, a skipped hour is never active and a repeated hour is active
+    /// twice.
+    #[schemars(length(max = MAX_SHORT))]
     pub timezone: String,
-    /// Whether the schedule is in force.
-    #[serde(default = "yes")]
+    /// Whether the schedule is enabled. Disabling it does not remove a running machine.
     pub enabled: bool,
 }
 
-/// A window of a schedule. It belongs to the local day on which it starts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// A window. It belongs to the local day on which it starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleWindow {
-    /// The name, unique in the schedule.
+    /// The name of the window.
+    #[schemars(length(max = MAX_NAME))]
     pub name: String,
-    /// Days such as `mon` or `mon-fri`; every day if empty.
+    /// Days on which the window starts, as in daysOfWeek; every day if empty.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
     pub days: Vec<String>,
-    /// When it starts, `HH:MM`.
+    /// Time of day at which the window starts, HH:MM.
+    #[schemars(length(max = MAX_SHORT))]
     pub start: String,
-    /// When it ends, `HH:MM`; on the next day if that is not after `start`.
+    /// Time of day at which the window ends, HH:MM. If it is not after start, the window ends on
+    /// the next day; if it equals start, after 24 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub end: Option<String>,
-    /// How long it lasts, instead of `end`.
+    /// Length of the window, from 1m to 168h, instead of end. It is elapsed time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub duration: Option<String>,
 }
 
-/// Dates on which the schedule does not apply.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// Dates on which something else applies, from 00:00 to 24:00 local time.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleException {
-    /// The name, unique in the schedule.
+    /// The name of the exception.
+    #[schemars(length(max = MAX_NAME))]
     pub name: String,
-    /// What happens on these dates instead.
+    /// What happens on these dates: Run (the machine runs all day) or Stop (it does not run).
     pub action: ExceptionAction,
-    /// The calendar with the dates.
+    /// The ScheduleCalendar with the dates, in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calendar_ref: Option<CalendarRef>,
-    /// The first date, `YYYY-MM-DD`.
+    /// The first date, YYYY-MM-DD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub start_date: Option<String>,
-    /// The last date, `YYYY-MM-DD`.
+    /// The last date, YYYY-MM-DD, included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub end_date: Option<String>,
 }
 
-/// An object of the same namespace, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// A ScheduleCalendar of the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct CalendarRef {
-    /// Its name.
+    /// Name of the ScheduleCalendar.
+    #[schemars(length(max = MAX_NAME))]
     pub name: String,
 }
 
 /// What happens on the dates of an exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum ExceptionAction {
     /// The machine is wanted all day.
     Run,
@@ -259,40 +312,42 @@ impl ScheduleException {
     }
 }
 
-/// How the machine is made.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// How the machine is provisioned.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Provisioning {
-    /// How long before a window opens the machine is made.
-    #[serde(default = "no_time")]
+    /// How long before the start of a window the machine is created, at most 2h.
+    #[schemars(length(max = MAX_SHORT))]
     pub lead_time: String,
-    /// How long it may take until the Node is Ready before the object is Stalled.
-    #[serde(default = "default_provisioning_timeout")]
+    /// Time until the Node is Ready after which the ScheduledMachine is Stalled, from 1m to 24h.
+    #[schemars(length(max = MAX_SHORT))]
     pub timeout: String,
-    /// No machine is made for less than that.
-    #[serde(default = "no_time")]
+    /// The machine is not created for less than this, at most 24h.
+    #[schemars(length(max = MAX_SHORT))]
     pub minimum_run: String,
 }
 
 impl Default for Provisioning {
     fn default() -> Self {
         Self {
-            lead_time: no_time(),
-            timeout: default_provisioning_timeout(),
-            minimum_run: no_time(),
+            lead_time: NO_TIME.to_owned(),
+            timeout: DEFAULT_PROVISIONING_TIMEOUT.to_owned(),
+            minimum_run: NO_TIME.to_owned(),
         }
     }
 }
 
-/// How the machine leaves at the end of a window.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// How the machine is shut down at the end of a window.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ShutdownSpec {
-    /// Whether the shutdown begins or is over when the window ends.
-    #[serde(default)]
+    /// StartAtWindowEnd: the shutdown starts at the end of the window. CompleteByWindowEnd: it
+    /// starts gracefulShutdownTimeout earlier, and the Machine is deleted by the end.
     pub end_policy: EndPolicy,
-    /// How long before the machine is no longer needed its Node gets the taint of the last call.
-    #[serde(default = "no_time")]
+    /// How long before the shutdown the Node gets the taint
+    /// 5spot.finos.org/last-call:PreferNoSchedule and the annotation 5spot.finos.org/leaves-at; 0s
+    /// for never.
+    #[schemars(length(max = MAX_SHORT))]
     pub last_call: String,
 }
 
@@ -300,13 +355,15 @@ impl Default for ShutdownSpec {
     fn default() -> Self {
         Self {
             end_policy: EndPolicy::default(),
-            last_call: no_time(),
+            last_call: NO_TIME.to_owned(),
         }
     }
 }
 
 /// What happens at the end of a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema,
+)]
 pub enum EndPolicy {
     /// The shutdown starts.
     #[default]
@@ -398,43 +455,70 @@ impl Default for ScheduleSpec {
             duration: None,
             windows: None,
             exceptions: None,
-            timezone: default_timezone(),
+            timezone: DEFAULT_TIMEZONE.to_owned(),
             enabled: true,
         }
     }
 }
 
 /// A provider object that is written inside a ScheduledMachine.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineObject {
-    /// Group and version of the object.
+    /// Group and version of the object
+    #[schemars(length(max = MAX_NAME))]
     pub api_version: String,
-    /// Kind of the object.
+    /// Kind of the object
+    #[schemars(length(max = MAX_NAME))]
     pub kind: String,
-    /// The ScheduledMachine's own namespace, if given at all.
+    /// Namespace of the object. If set, it must be that of the ScheduledMachine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
     pub namespace: Option<String>,
-    /// The object's spec, passed on untouched.
+    /// The object's spec, passed to the provider unchanged.
+    #[schemars(schema_with = "schema::passed_on")]
     pub spec: Map<String, Value>,
 }
 
-/// What the created Machine carries besides what the operator needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+impl InlineObject {
+    fn bootstrap(schema: &mut Schema) {
+        Self::of(schema, "bootstrap", "K0sWorkerConfig");
+    }
+
+    fn infrastructure(schema: &mut Schema) {
+        Self::of(schema, "infrastructure", "RemoteMachine");
+    }
+
+    /// Completes the descriptions for the objects of one role.
+    fn of(schema: &mut Schema, role: &str, kind: &str) {
+        let group = format!(": group {role}.cluster.x-k8s.io or k0smotron.io.");
+        schema::append_to_description(schema, "apiVersion", &group);
+        schema::append_to_description(schema, "kind", &format!(", such as {kind}."));
+    }
+}
+
+/// Additional labels, annotations and fields of the created Machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineTemplate {
-    /// Labels of the Machine; Cluster API copies some of them to the Node.
+    /// Labels of the Machine. Keys of Kubernetes, Cluster API and 5-Spot are reserved, except
+    /// those that Cluster API copies to the Node.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(transform = schema::map::<64, MAX_LABEL>)]
     pub labels: BTreeMap<String, String>,
-    /// Annotations of the Machine.
+    /// Annotations of the Machine, at most 64 KiB of keys and values in total. The same keys as
+    /// for labels are reserved.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(transform = schema::map::<64, 4096>)]
     pub annotations: BTreeMap<String, String>,
-    /// The Kubernetes version of the machine, `Machine.spec.version`, for bootstrap providers
-    /// that need it there.
+    /// The Kubernetes version in the Machine's spec, such as v1.31.2. Required by bootstrap
+    /// providers without a version field of their own, such as kubeadm; otherwise omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub version: Option<String>,
-    /// Where the infrastructure provider places the machine, `Machine.spec.failureDomain`.
+    /// The failure domain of the Cluster in which the infrastructure provider places the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub failure_domain: Option<String>,
 }
 
@@ -445,13 +529,17 @@ pub const MOST_TAINTS: usize = 64;
 /// those of earlier specs that are still on the Node.
 pub const MOST_APPLIED_TAINTS: usize = 160;
 
-/// A taint; key and effect are its identity, the value may change.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+/// A taint. Key and effect are its identity, the value may change.
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
+)]
 pub struct NodeTaint {
-    /// A qualified name.
+    /// A qualified name, such as example.com/dedicated.
+    #[schemars(length(max = MAX_NAME))]
     pub key: String,
-    /// The value, empty if there is none.
+    /// The value; empty if absent.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MAX_LABEL))]
     pub value: String,
     /// What happens to pods that do not tolerate the taint.
     pub effect: TaintEffect,
@@ -459,7 +547,17 @@ pub struct NodeTaint {
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Deserialize,
+    Serialize,
+    JsonSchema,
 )]
 pub enum TaintEffect {
     /// They are not scheduled here.
@@ -546,26 +644,10 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-fn default_timezone() -> String {
-    DEFAULT_TIMEZONE.to_owned()
-}
-
 fn default_timeout() -> String {
     DEFAULT_TIMEOUT.to_owned()
 }
 
-fn no_time() -> String {
-    NO_TIME.to_owned()
-}
-
-fn default_provisioning_timeout() -> String {
-    DEFAULT_PROVISIONING_TIMEOUT.to_owned()
-}
-
 fn default_priority() -> u8 {
     DEFAULT_PRIORITY
-}
-
-fn yes() -> bool {
-    true
 }

@@ -1,172 +1,141 @@
-//! The structural schema: types, defaults and bounds of every field, and what `kubectl explain`
-//! says about them.
+//! The structural schema of the CRDs, from the types.
+//!
+//! `schemars` knows names, types, optionality, defaults, bounds and comments of the fields; here are
+//! the form that Kubernetes requires of it, and the schemas of the fields whose types are not ours.
 //!
 //! Every string and every list is bounded, the passed-on provider specs and the keys of maps
 //! excepted, so that every rule has a finite cost. Fields of the rules 1 to 13 carry no pattern,
 //! no least length and no enum, and leave room for 64 characters at least, so that a user reads
 //! the rule's message and not the schema's.
 
-mod schedule;
-mod schedule_calendar;
-mod schedule_override;
-mod spec;
-mod status;
-mod usage;
+mod foreign;
+mod structural;
 
-use serde_json::{Map, Value, json};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
 
-use crate::scheduled_machine::TaintEffect;
+use crate::schedule_calendar::ScheduleCalendarSpec;
+use crate::schedule_override::{ScheduleOverrideSpec, ScheduleOverrideStatus};
+use crate::scheduled_machine::ScheduledMachineSpec;
+use crate::status::ScheduledMachineStatus;
 
-pub(crate) use schedule_calendar::schedule_calendar;
-pub(crate) use schedule_override::schedule_override;
+pub(crate) use foreign::{
+    conditions_of_schedule_override, conditions_of_scheduled_machine, label_selector,
+    passed_on,
+};
 
 /// The longest name of a Kubernetes object.
 pub(crate) const MAX_NAME: u32 = 253;
 /// The longest label value, label name or namespace.
-const MAX_LABEL: u32 = 63;
-/// Room for an RFC 3339 instant, or for a uid.
-const MAX_SHORT: u32 = 64;
+pub(crate) const MAX_LABEL: u32 = 63;
+/// Room for an RFC 3339 instant, for a duration, or for one of some words.
+pub(crate) const MAX_SHORT: u32 = 64;
+/// Kubernetes' bound on the message of a condition.
+pub(crate) const MAX_MESSAGE: u32 = 32_768;
+
+/// The `observedGeneration` of a status that nobody has written, so that the object is not taken for
+/// one that is up to date.
+pub(crate) const NO_GENERATION: i64 = -1;
 
 /// The schema of a whole ScheduledMachine.
-pub(crate) fn root() -> Value {
-    whole(
+pub(crate) fn scheduled_machine() -> Value {
+    let schema = whole::<ScheduledMachineSpec>(
         "A machine that is added to a Cluster API cluster and removed from it on a schedule.",
-        [("spec", spec::spec()), ("status", status::status())],
+    );
+    with_status::<ScheduledMachineStatus>(schema)
+}
+
+/// The schema of a whole ScheduleOverride.
+pub(crate) fn schedule_override() -> Value {
+    let schema = whole::<ScheduleOverrideSpec>(
+        "A change of the schedule of one or several ScheduledMachines for a limited time.",
+    );
+    with_status::<ScheduleOverrideStatus>(schema)
+}
+
+/// The schema of a whole ScheduleCalendar.
+pub(crate) fn schedule_calendar() -> Value {
+    whole::<ScheduleCalendarSpec>(
+        "Dates to which the exceptions of schedules in the same namespace refer.",
     )
 }
 
-/// The schema of a whole object that has these parts.
-fn whole<const N: usize>(description: &str, parts: [(&str, Value); N]) -> Value {
-    let mut whole = object(
-        description,
-        &["spec"],
-        [
-            (
-                "apiVersion",
-                string("Group and version of this object.", MAX_NAME),
-            ),
-            ("kind", string("Kind of this object.", MAX_LABEL)),
-            ("metadata", json!({"type": "object"})),
-        ],
-    );
-    for (name, part) in parts {
-        whole["properties"][name] = part;
-    }
-    whole
-}
-
-/// One of some words.
-fn choice(description: &str, words: &[&str]) -> Value {
-    json!({
-        "type": "string",
-        "description": description,
-        "enum": words,
-        "maxLength": MAX_SHORT,
-    })
-}
-
-fn object<const N: usize>(
-    description: &str,
-    required: &[&str],
-    properties: [(&str, Value); N],
-) -> Value {
-    let properties: Map<String, Value> = properties
-        .into_iter()
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .collect();
-    let mut schema = json!({"type": "object", "description": description});
-    if let Some(schema) = schema.as_object_mut() {
-        if !required.is_empty() {
-            schema.insert("required".to_owned(), json!(required));
-        }
-        schema.insert("properties".to_owned(), Value::Object(properties));
-    }
-    schema
-}
-
-fn string(description: &str, max_length: u32) -> Value {
-    json!({"type": "string", "description": description, "maxLength": max_length})
-}
-
-fn boolean(description: &str, default: Value) -> Value {
-    json!({"type": "boolean", "description": description, "default": default})
-}
-
-fn list(description: &str, max_items: u32, items: Value) -> Value {
-    json!({
-        "type": "array",
-        "description": description,
-        "maxItems": max_items,
-        "x-kubernetes-list-type": "atomic",
-        "items": items,
-    })
-}
-
-fn list_map(description: &str, max_items: usize, keys: &[&str], items: Value) -> Value {
-    json!({
-        "type": "array",
-        "description": description,
-        "maxItems": max_items,
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": keys,
-        "items": items,
-    })
-}
-
-fn string_map(description: &str, max_value: u32) -> Value {
+/// The schema of a whole object with that spec.
+fn whole<Spec: JsonSchema>(description: &str) -> Value {
     json!({
         "type": "object",
         "description": description,
-        "default": {},
-        "maxProperties": 64,
-        "additionalProperties": {"type": "string", "maxLength": max_value},
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {
+                "type": "string",
+                "description": "Group and version of this object.",
+                "maxLength": MAX_NAME,
+            },
+            "kind": {
+                "type": "string",
+                "description": "Kind of this object.",
+                "maxLength": MAX_LABEL,
+            },
+            "metadata": {"type": "object"},
+            "spec": of_type::<Spec>(),
+        },
     })
 }
 
-fn with(mut schema: Value, keyword: &str, value: Value) -> Value {
-    if let Some(schema) = schema.as_object_mut() {
-        schema.insert(keyword.to_owned(), value);
-    }
-    schema
+fn with_status<Status: JsonSchema>(mut whole: Value) -> Value {
+    let mut status = of_type::<Status>();
+    status["default"] = json!({"observedGeneration": NO_GENERATION});
+    whole["properties"]["status"] = status;
+    whole
 }
 
-/// A taint, as it is asked for and as it is recorded.
-fn taint() -> Value {
-    let effects = TaintEffect::ALL.map(TaintEffect::as_str);
-    object(
-        "A taint. Key and effect are its identity, the value may change.",
-        &["key", "effect"],
-        [
-            (
-                "key",
-                string("A qualified name, such as example.com/dedicated.", MAX_NAME),
-            ),
-            (
-                "value",
-                with(
-                    string("The value; empty if absent.", MAX_LABEL),
-                    "default",
-                    json!(""),
-                ),
-            ),
-            (
-                "effect",
-                json!({
-                    "type": "string",
-                    "description": "What happens to pods that do not tolerate the taint.",
-                    "enum": effects,
-                    "maxLength": MAX_SHORT,
-                }),
-            ),
-        ],
-    )
+/// The structural schema of a type.
+fn of_type<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    structural::of(schema.to_value())
+}
+
+/// Drops the defaults of an object's fields: what is not in a status is not known.
+pub(crate) fn without_defaults(schema: &mut Schema) {
+    for (_, field) in properties(schema) {
+        if let Some(field) = field.as_object_mut() {
+            field.remove("default");
+        }
+    }
+}
+
+/// Bounds a map of strings.
+pub(crate) fn map<const ENTRIES: u32, const VALUE: u32>(schema: &mut Schema) {
+    schema.insert("maxProperties".to_owned(), json!(ENTRIES));
+    if let Some(values) = schema.get_mut("additionalProperties") {
+        values["maxLength"] = json!(VALUE);
+    }
+}
+
+/// Completes the description of a field of an object.
+pub(crate) fn append_to_description(schema: &mut Schema, field: &str, text: &str) {
+    for (_, schema) in properties(schema).filter(|(name, _)| *name == field) {
+        let written = schema["description"].as_str().unwrap_or_default();
+        schema["description"] = json!(format!("{written}{text}"));
+    }
+}
+
+fn properties(schema: &mut Schema) -> impl Iterator<Item = (&String, &mut Value)> {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
-    use super::root;
+    use super::scheduled_machine;
     use crate::resource::RESOURCES;
     use crate::rules::RULES;
 
@@ -208,7 +177,7 @@ mod tests {
 
     #[test]
     fn fields_of_the_first_thirteen_rules_leave_the_word_to_the_rule() {
-        let root = root();
+        let root = scheduled_machine();
         let mut all = Vec::new();
         nodes(&root, "", &mut all);
         for rule in &RULES[..13] {

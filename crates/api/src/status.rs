@@ -8,121 +8,142 @@ use std::fmt;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::schedule_override::OverrideMode;
-use crate::scheduled_machine::{NodeTaint, null_is_default};
+use crate::scheduled_machine::{MOST_APPLIED_TAINTS, NodeTaint, null_is_default};
+use crate::schema::{self, MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 
 /// The longest uid that Kubernetes gives out, and that the status holds.
 pub const LONGEST_UID: u32 = 128;
 
-/// What was seen and decided. Every field may be absent, also all of them.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+/// The observed state.
+// Every field may be absent, also all of them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::without_defaults)]
 pub struct ScheduledMachineStatus {
-    /// A summary for people; never read back. A stored phase that is unknown reads as none.
+    /// A summary of the state. It is output only and never read by the operator.
+    // A stored phase that is unknown reads as none.
     #[serde(
         default,
         deserialize_with = "known_phase",
         skip_serializing_if = "Option::is_none"
     )]
     pub phase: Option<Phase>,
-    /// One sentence for people.
+    /// The state in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_MESSAGE))]
     pub message: Option<String>,
-    /// Whether the schedule wants the machine at the time of the last pass.
+    /// Whether the schedule is active now.
     #[serde(default, deserialize_with = "null_is_default")]
     pub in_schedule: bool,
-    /// The `metadata.generation` that the last pass saw; the schema's default of -1 reads as none.
+    /// The generation of the spec that was last reconciled.
+    // The schema's default of -1 reads as none.
     #[serde(
         default,
         deserialize_with = "written_generation",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(range(min = NO_GENERATION))]
     pub observed_generation: Option<i64>,
-    /// Details, one per type; see [`crate::condition`].
+    /// Conditions, one per type.
+    // See crate::condition.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(schema_with = "schema::conditions_of_scheduled_machine")]
     pub conditions: Vec<Condition>,
     /// The Machine, while it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_ref: Option<ObjectRef>,
-    /// The bootstrap object, from just before its creation until it is gone.
+    /// The bootstrap object, from just before it is created until it is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap_ref: Option<ObjectRef>,
-    /// The infrastructure object, from just before its creation until it is gone.
+    /// The infrastructure object, from just before it is created until it is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_ref: Option<ObjectRef>,
-    /// The hash of what the references were created from, see [`crate::spec_hash::SpecHash`].
+    /// The hash of bootstrapSpec, infrastructureSpec and machineTemplate at the creation of the
+    /// machine.
+    // See crate::spec_hash::SpecHash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
     pub spec_hash: Option<String>,
     /// The Node, once the Machine has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_ref: Option<NodeRef>,
-    /// The provider's identifier of the machine.
+    /// The provider ID of the machine.
     #[serde(
         default,
         rename = "providerID",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(length(max = 2048))]
     pub provider_id: Option<String>,
-    /// The commitment to leave, while a Machine leaves.
+    /// The shutdown in progress: recorded before anything is removed, cleared when everything is
+    /// removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdown: Option<Shutdown>,
-    /// The taints that the operator has put, or is about to put, on the Node: one half of the
-    /// ownership record, of which the other half is on the Node itself. At most
-    /// [`MOST_APPLIED_TAINTS`](crate::MOST_APPLIED_TAINTS). A stored entry with an unknown effect is
-    /// left out.
+    /// The taints that 5-Spot has applied to the Node, or is about to apply. It changes and
+    /// removes only taints that are listed here and in the annotation on the Node.
+    // A stored entry with an unknown effect is left out.
     #[serde(
         default,
         deserialize_with = "known_taints",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(
+        length(max = MOST_APPLIED_TAINTS),
+        extend("x-kubernetes-list-map-keys" = ["key", "effect"])
+    )]
     pub applied_node_taints: Vec<NodeTaint>,
-    /// The ScheduleOverride that counts, while one is in force.
+    /// When a Machine was last created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_scheduled_time: Option<Timestamp>,
+    /// When the machine is created for the next window; absent while it is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_activation: Option<Timestamp>,
+    /// During shutdown, the deadline for deleting the Machine; while the machine is needed, the
+    /// start of its shutdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cleanup: Option<Timestamp>,
+    /// The earlier of nextActivation and nextCleanup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_transition: Option<Timestamp>,
+    /// The ScheduleOverride in force; of several, the one that counts.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     pub in_force: Option<OverrideInForce>,
     /// The last activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_provisioning: Option<LastProvisioning>,
-    /// How long the machine was wanted, there and late, by months.
+    /// How the machine was used, by months. Written when the phase or what the schedule says
+    /// changes; the time since accountedTime is not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// When a Machine was last created.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_scheduled_time: Option<Timestamp>,
-    /// The next opening of the schedule; absent while it is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_activation: Option<Timestamp>,
-    /// The deadline while the machine leaves, else while it is wanted the end of the window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cleanup: Option<Timestamp>,
-    /// Whatever comes first: the next flip of the schedule or the deadline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_transition: Option<Timestamp>,
 }
 
-/// The ScheduleOverride that counts.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// The ScheduleOverride in force.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverrideInForce {
-    /// Its name.
+    /// Name of the ScheduleOverride.
+    #[schemars(length(max = MAX_NAME))]
     pub name: String,
-    /// Its mode.
+    /// What it does.
     pub mode: OverrideMode,
     /// When it ends.
     pub end_time: Timestamp,
 }
 
 /// The last activation.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastProvisioning {
-    /// When the machine was made.
+    /// When the machine was created.
     pub start_time: Timestamp,
     /// When its Node was first Ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,19 +154,24 @@ pub struct LastProvisioning {
 pub const MOST_MONTHS: usize = 14;
 
 /// An account of what the machine was used for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::without_defaults)]
 pub struct Usage {
-    /// At most [`MOST_MONTHS`], in order.
+    /// The newest months.
+    // In order.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MOST_MONTHS), extend("x-kubernetes-list-map-keys" = ["month"]))]
     pub months: Vec<UsageMonth>,
-    /// From when on the account is kept: a status that is lost begins another.
+    /// From when on the account is kept.
+    // A status that is lost begins another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
-    /// Until when the account is kept.
+    /// Until when the account is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounted_time: Option<Timestamp>,
-    /// The state since then. A stored state that is unknown reads as none.
+    /// The state since accountedTime.
+    // A stored state that is unknown reads as none.
     #[serde(
         default,
         deserialize_with = "known_state",
@@ -154,31 +180,38 @@ pub struct Usage {
     pub accounted_state: Option<AccountedState>,
 }
 
-/// The seconds of a month, in UTC.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// One month, in UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::without_defaults)]
 pub struct UsageMonth {
-    /// `YYYY-MM`.
+    /// The month, YYYY-MM.
+    #[schemars(length(max = MAX_SHORT))]
     pub month: String,
-    /// With a Ready Node.
+    /// Seconds with a Ready Node.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub active_seconds: i64,
-    /// In which a machine was wanted.
+    /// Seconds in which the schedule wanted the machine.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub wanted_seconds: i64,
-    /// With a machine on its way.
+    /// Seconds in which the machine was being provisioned.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub provisioning_seconds: i64,
-    /// In which a machine was wanted and no Node was Ready.
+    /// Seconds in which the machine was wanted without a Ready Node.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub late_seconds: i64,
-    /// How often the owner of the host reclaimed it.
+    /// Number of emergency reclaims.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub reclaims: i64,
 }
 
 /// What a span of time is accounted as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum AccountedState {
     /// With a Ready Node.
     Active,
@@ -203,7 +236,7 @@ impl AccountedState {
 }
 
 /// A summary of the state for people. Output only: nothing is decided from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum Phase {
     /// Wanted, and on its way.
     Pending,
@@ -258,61 +291,73 @@ impl fmt::Display for Phase {
 }
 
 /// Where an object that was created is to be looked for.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef {
-    /// Group and version of the object.
+    /// Group and version.
+    #[schemars(length(max = MAX_NAME))]
     pub api_version: String,
-    /// Kind of the object.
+    /// Kind.
+    #[schemars(length(max = MAX_NAME))]
     pub kind: String,
-    /// Name of the object.
+    /// Name.
+    #[schemars(length(max = MAX_NAME))]
     pub name: String,
-    /// Namespace of the object.
+    /// Namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
     pub namespace: Option<String>,
-    /// Uid of the object; absent until it exists.
+    /// UID; absent until the object exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_UID))]
     pub uid: Option<String>,
 }
 
-/// The Node that a Machine became.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// The Node of a Machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRef {
-    /// Always `v1`.
+    /// Always v1.
+    #[schemars(length(max = MAX_NAME))]
     pub api_version: String,
-    /// Always `Node`.
+    /// Always Node.
+    #[schemars(length(max = MAX_NAME))]
     pub kind: String,
-    /// Name of the Node.
+    /// Name.
+    #[schemars(length(max = MAX_NAME))]
     pub name: String,
-    /// Uid of the Node; a Node of another uid is another Node.
+    /// UID; a Node with another UID is a different Node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_UID))]
     pub uid: Option<String>,
 }
 
-/// The commitment to leave: written before anything is taken away, gone when everything is.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// The shutdown record: the decision to remove one Machine, with its deadline.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shutdown {
-    /// The Machine that leaves; the commitment counts for no other.
+    /// UID of the Machine that is shut down.
+    // The record counts for no other.
     #[serde(rename = "machineUID")]
+    #[schemars(length(max = LONGEST_UID))]
     pub machine_uid: String,
-    /// The time of the pass that wrote the commitment.
+    /// When the shutdown started.
     pub started_at: Timestamp,
     /// The latest time at which the Machine is deleted.
     pub deadline: Timestamp,
-    /// Why it leaves. A stored reason that is unknown, as one that a later release has written,
-    /// reads as [`ShutdownReason::ScheduleEnded`]: the commitment stands, with its deadline.
+    /// Why the machine is shut down.
+    // A stored reason that is unknown, as one that a later release has written, reads as
+    // ShutdownReason::ScheduleEnded: the record stays, with its deadline.
     #[serde(deserialize_with = "known_reason")]
     pub reason: ShutdownReason,
-    /// The end of the window by which the machine leaves, under
-    /// [`EndPolicy::CompleteByWindowEnd`](crate::EndPolicy::CompleteByWindowEnd).
+    /// The end of the window by which the machine leaves, if it does.
+    // Under EndPolicy::CompleteByWindowEnd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_end: Option<Timestamp>,
 }
 
 /// Why a machine leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum ShutdownReason {
     /// The schedule closed.
     ScheduleEnded,
@@ -365,7 +410,7 @@ fn known_phase<'de, D: Deserializer<'de>>(
     }))
 }
 
-/// A generation that was written: -1 is the schema's default of a status that nobody has written.
+/// A generation that was written, and not [`NO_GENERATION`].
 pub(crate) fn written_generation<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<i64>, D::Error> {

@@ -151,8 +151,8 @@ fn types_are_checked_as_far_as_they_are_known() {
         ),
     ];
     for (source, wanted) in errors {
-        let told = value(source);
-        assert!(told.contains(wanted), "{source}: {told}");
+        let text = value(source);
+        assert!(text.contains(wanted), "{source}: {text}");
     }
     let program = Program::compile("[Object.a{}]", &env()).expect("a program");
     assert_eq!(program.output_type().to_string(), "list(Object.a)");

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_is_told_to_call_this_program() {
+    fn completion_scripts_call_this_program() {
         for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
             let (outcome, script) = generate(&["completions", shell]);
             assert_eq!(outcome, Outcome::Yes);

@@ -12,6 +12,7 @@ mod calendar;
 mod cel;
 mod check;
 mod cluster;
+mod columns;
 mod completion;
 mod conformance;
 mod controller;

@@ -1,8 +1,10 @@
 //! The log of a long-running command, on standard error.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 
 use tracing_subscriber::EnvFilter;
+
+use crate::output::is_colored;
 
 /// The filter of the libraries' messages unless RUST_LOG is set.
 const LIBRARIES: &str = "info,kube=warn,hyper=warn,tower=warn";
@@ -89,10 +91,9 @@ pub(crate) fn start(settings: Settings) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr);
-    let colours = io::stderr().is_terminal();
     match settings.log_format {
         Format::Json => log.json().init(),
-        Format::Text => log.with_ansi(colours).init(),
+        Format::Text => log.with_ansi(is_colored(&io::stderr())).init(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Output formats.
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use fivespot_drawing::terminal::Screen;
 use serde::Serialize;
@@ -37,15 +39,18 @@ pub(crate) fn yaml(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Fa
 /// The width of what is not a terminal.
 const USUAL_WIDTH: usize = 80;
 
-/// What standard output can show. Colours only on a terminal, and not where `NO_COLOR` is set or
-/// `TERM` is `dumb`.
+/// What standard output can show.
 pub(crate) fn screen() -> Screen {
     let stdout = std::io::stdout();
     let size = terminal_size::terminal_size_of(&stdout);
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|it| !it.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
     Screen {
         width: size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)),
-        colored: stdout.is_terminal() && !is_set("NO_COLOR") && !is_dumb,
+        colored: is_colored(&stdout),
     }
+}
+
+/// Whether a stream shows colours: a terminal that is not dumb, unless `NO_COLOR`, `CLICOLOR` or
+/// `CLICOLOR_FORCE` says otherwise.
+pub(crate) fn is_colored(stream: &dyn RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
 }

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     source: Source,
 }
 
-/// What becomes of the machines and of the CRDs.
+/// What happens to the machines and of the CRDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     keeps_machines: bool,

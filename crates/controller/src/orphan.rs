@@ -8,15 +8,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, PoisonError};
 
 use fivespot_api::name;
-use k8s_openapi::api::events::v1 as events;
-use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::observe::projection::CachedKind;
 use crate::observe::projection::Target;
-use crate::{Key, failure};
-use fivespot_runtime::http::Address;
+use crate::{Key, report};
 
 /// Of which Machines it has been reported, by their uids.
 #[derive(Debug, Default)]
@@ -24,7 +21,7 @@ pub(crate) struct Reported(Mutex<BTreeSet<String>>);
 
 impl Reported {
     /// Those of `all` of which it has not been reported; now it has. Others are forgotten.
-    fn news(&self, all: Vec<Value>) -> Vec<Value> {
+    fn unreported(&self, all: Vec<Value>) -> Vec<Value> {
         let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = |it: &Value| text(it, "/metadata/uid").to_owned();
         let now = all.iter().map(uid).collect();
@@ -54,8 +51,7 @@ pub(crate) fn orphans(context: &Context) -> Vec<Value> {
 /// Warns, once each, of Machines whose ScheduledMachine is gone; `key` is one that is. Best effort:
 /// an event that is lost is lost.
 pub(crate) async fn warn(context: &Context, key: &Key) {
-    let resource = ApiResource::erase::<events::Event>(&());
-    for machine in context.reported_orphans.news(orphans(context)) {
+    for machine in context.reported_orphans.unreported(orphans(context)) {
         let namespace = text(&machine, "/metadata/namespace");
         let machine_name = text(&machine, "/metadata/name");
         tracing::warn!(
@@ -63,21 +59,8 @@ pub(crate) async fn warn(context: &Context, key: &Key) {
             machine = machine_name,
             "a Machine has outlived its ScheduledMachine"
         );
-        let at = Address {
-            resource: &resource,
-            namespace: Some(namespace),
-            name: "",
-            projection: None,
-        };
-        let body = body(context, &machine);
-        let sent = context
-            .fence
-            .write(key, context.api.create(&at, &body))
-            .await;
-        if let Ok(Err(error)) = sent {
-            let error = failure::message(&error);
-            tracing::debug!(error, "event lost");
-        }
+        let event = body(context, &machine);
+        report::create_event(context, key, &event).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Telling people: the status, and one Event per transition.
+//! Reporting: the status, and one Event per transition.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -60,16 +60,8 @@ pub(crate) async fn status(
         Ok(None) => return StatusWrite::Written,
         Err(error) => return StatusWrite::Failed(error.to_string()),
     };
-    let resource = scheduled_machine();
-    let at = Address {
-        resource: &resource,
-        namespace: Some(&key.namespace),
-        name: &key.name,
-        projection: Some(&CachedKind::ScheduledMachine),
-    };
-    let cache = cache_name(&resource);
-    let sent = context.api.patch(&at, Some("status"), &patch);
-    let Ok(sent) = context.fence.write(key, sent).await else {
+    let cache = cache_name(&scheduled_machine());
+    let Ok(sent) = patch_status(context, key, &patch).await else {
         return StatusWrite::Fenced;
     };
     let answer = match sent {
@@ -97,6 +89,21 @@ pub(crate) async fn status(
     } else {
         StatusWrite::Written
     }
+}
+
+async fn patch_status(
+    context: &Context,
+    key: &Key,
+    patch: &Value,
+) -> Result<kube::Result<Value>, Fenced> {
+    let at = Address {
+        resource: &scheduled_machine(),
+        namespace: Some(&key.namespace),
+        name: &key.name,
+        projection: Some(&CachedKind::ScheduledMachine),
+    };
+    let sent = context.api.patch(&at, Some("status"), patch);
+    context.fence.write(key, sent).await
 }
 
 /// Reports that nothing is done about an object that cannot be read, as it is stored. It is looked
@@ -128,15 +135,7 @@ pub(crate) async fn unreadable(
     let Ok(Some(patch)) = patch(stored, &status, version) else {
         return ReconcileResult::Done { wake: None };
     };
-    let resource = scheduled_machine();
-    let at = Address {
-        resource: &resource,
-        namespace: Some(&key.namespace),
-        name: &key.name,
-        projection: Some(&CachedKind::ScheduledMachine),
-    };
-    let sent = context.api.patch(&at, Some("status"), &patch);
-    match context.fence.write(key, sent).await {
+    match patch_status(context, key, &patch).await {
         // Whoever may act on it now reports it as well.
         Err(Fenced) | Ok(Ok(_)) => ReconcileResult::Done { wake: None },
         Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
@@ -323,13 +322,6 @@ impl Unpublished {
 
 /// Publishes `all` about the ScheduledMachine. Best effort: an event that is lost is lost.
 pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
-    let resource = ApiResource::erase::<events::Event>(&());
-    let at = Address {
-        resource: &resource,
-        namespace: Some(&key.namespace),
-        name: "",
-        projection: None,
-    };
     for unpublished in all {
         let event = &unpublished.event;
         if event.reason == RELEASED {
@@ -338,14 +330,22 @@ pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
         let observe = &context.options.listener;
         observe.event(unpublished.at, key, &event.reason, &event.note);
         let body = unpublished.body(context, key);
-        let sent = context
-            .fence
-            .write(key, context.api.create(&at, &body))
-            .await;
-        if let Ok(Err(error)) = sent {
-            let error = failure::message(&error);
-            tracing::debug!(reason = event.reason, error, "event lost");
-        }
+        create_event(context, key, &body).await;
+    }
+}
+
+/// Creates an Event in the namespace that it names. One that is lost is only logged.
+pub(crate) async fn create_event(context: &Context, key: &Key, event: &Value) {
+    let at = Address {
+        resource: &ApiResource::erase::<events::Event>(&()),
+        namespace: event["metadata"]["namespace"].as_str(),
+        name: "",
+        projection: None,
+    };
+    let created = context.api.create(&at, event);
+    if let Ok(Err(error)) = context.fence.write(key, created).await {
+        let (reason, error) = (event["reason"].as_str(), failure::message(&error));
+        tracing::debug!(reason, error, "event lost");
     }
 }
 

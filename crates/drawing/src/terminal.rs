@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use anstyle::{AnsiColor, Style};
+
 use crate::fleet::{Fleet, Row, zone_name};
 use crate::markup::shortened;
 use crate::{ClockChange, Kind};
@@ -53,7 +55,7 @@ pub fn text(fleet: &Fleet, screen: Screen) -> String {
     let label = shortened(&format!("wanted, max {most}"), layout.names);
     let pad = layout.names - label.chars().count();
     let curve: String = counts.iter().map(|count| step(*count, most)).collect();
-    let curve = layout.paint(curve.trim_end(), "36");
+    let curve = layout.paint(curve.trim_end(), AnsiColor::Cyan.on_default());
     let _ = writeln!(out, "{label}{:pad$}  {curve}", "");
     let _ = writeln!(out, "{}", layout.legend(fleet));
     out
@@ -66,16 +68,20 @@ fn step(count: u32, most: u32) -> char {
     STEPS.get(index).copied().unwrap_or('█')
 }
 
-/// The code of a kind's colour; grey where nothing is planned.
-fn color(kind: Option<Kind>) -> &'static str {
-    match kind {
-        None => "90",
-        Some(Kind::Window) => "34",
-        Some(Kind::ExceptionRun) => "32",
-        Some(Kind::ExceptionStop) => "33",
-        Some(Kind::OverrideRun) => "35",
-        Some(_) => "31",
-    }
+/// The style of the current time, and of what is marked by it.
+const NOW: Style = AnsiColor::Red.on_default().bold();
+
+/// The style of a kind; grey where nothing is planned.
+fn style(kind: Option<Kind>) -> Style {
+    let color = match kind {
+        None => AnsiColor::BrightBlack,
+        Some(Kind::Window) => AnsiColor::Blue,
+        Some(Kind::ExceptionRun) => AnsiColor::Green,
+        Some(Kind::ExceptionStop) => AnsiColor::Yellow,
+        Some(Kind::OverrideRun) => AnsiColor::Magenta,
+        Some(_) => AnsiColor::Red,
+    };
+    color.on_default()
 }
 
 /// What goes where on the screen.
@@ -113,9 +119,9 @@ impl Layout {
         }
     }
 
-    fn paint(&self, text: &str, code: &str) -> String {
+    fn paint(&self, text: &str, style: Style) -> String {
         if self.colored {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+            format!("{style}{text}{style:#}")
         } else {
             text.to_owned()
         }
@@ -189,7 +195,7 @@ impl Layout {
         } else {
             (now.saturating_sub(4), "now ▼".to_owned())
         };
-        Some(self.paint(&self.labels([marked]), "1;31"))
+        Some(self.paint(&self.labels([marked]), NOW))
     }
 
     fn column_of_now(&self, fleet: &Fleet) -> Option<usize> {
@@ -214,18 +220,18 @@ impl Layout {
                     None if is_now => '│',
                     None => EMPTY,
                 };
-                (symbol, if is_now { "1;31" } else { color(kind) })
+                (symbol, if is_now { NOW } else { style(kind) })
             });
         let mut bar = String::new();
-        let (mut run, mut code) = (String::new(), "");
+        let (mut run, mut style) = (String::new(), Style::new());
         for (symbol, next) in cells {
-            if next != code && !run.is_empty() {
-                bar.push_str(&self.paint(&std::mem::take(&mut run), code));
+            if next != style && !run.is_empty() {
+                bar.push_str(&self.paint(&std::mem::take(&mut run), style));
             }
-            code = next;
+            style = next;
             run.push(symbol);
         }
-        bar.push_str(&self.paint(&run, code));
+        bar.push_str(&self.paint(&run, style));
         bar
     }
 

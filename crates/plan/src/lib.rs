@@ -153,7 +153,7 @@ pub fn plan(
     compose(&case, decision, outcome)
 }
 
-/// What the rung that applies comes to.
+/// The outcome of the check that applies.
 fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
     match decision {
         Decision::Paused(what) => Outcome::of(State::Paused(what)),

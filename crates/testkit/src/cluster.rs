@@ -432,7 +432,7 @@ impl Cluster {
     /// Where the bootstrap object, the infrastructure object and the Machine of the
     /// ScheduledMachine `name` in namespace `default` are, if they have the kinds of
     /// [`scheduled_machine`](crate::scheduled_machine).
-    pub fn triple(&self, name: &str) -> [String; 3] {
+    pub fn owned_paths(&self, name: &str) -> [String; 3] {
         let machines = format!("cluster.x-k8s.io/{}", self.contract.version());
         [
             ("bootstrap.cluster.x-k8s.io/v1beta1", "k0sworkerconfigs"),

@@ -1,4 +1,4 @@
-//! What differs from play to play, made alike.
+//! What differs from run to run, made alike.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -53,9 +53,9 @@ impl Page {
     ///
     /// # Panics
     /// The page says something else, or none of its commands is the program's.
-    pub async fn play(&self, program: &str, run: impl AsyncFn(&str) -> String) {
+    pub async fn run(&self, program: &str, run: impl AsyncFn(&str) -> String) {
         let start = format!("$ {program} ");
-        let mut played = String::new();
+        let mut printed_page = String::new();
         // Whether the lines of a block are what a command has printed just now.
         let mut is_replaced = false;
         let mut commands = 0;
@@ -66,13 +66,13 @@ impl Page {
             if is_replaced {
                 continue;
             }
-            played.push_str(line);
-            played.push('\n');
+            printed_page.push_str(line);
+            printed_page.push('\n');
             if let Some(words) = line.strip_prefix(&start) {
                 let printed = run(words).await;
                 if !printed.is_empty() {
-                    played.push_str(printed.trim_end());
-                    played.push('\n');
+                    printed_page.push_str(printed.trim_end());
+                    printed_page.push('\n');
                 }
                 is_replaced = true;
                 commands += 1;
@@ -80,10 +80,10 @@ impl Page {
         }
         assert!(commands > 0, "no command of {program}");
         if std::env::var_os("UPDATE_PAGES").is_some() {
-            std::fs::write(&self.path, played).expect("the page can be written");
+            std::fs::write(&self.path, printed_page).expect("the page can be written");
         } else {
             assert_eq!(
-                played,
+                printed_page,
                 self.text,
                 "{} is not what happens",
                 self.path.display()

@@ -34,7 +34,7 @@ pub struct Asked {
     pub query: String,
 }
 
-/// What becomes of a request that has one answer.
+/// What happens to a request that has one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is served.
@@ -62,7 +62,7 @@ pub enum Opening {
     From(String),
 }
 
-/// What becomes of an event of a watch, and of those behind it.
+/// What happens to an event of a watch, and of those behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// It comes.
@@ -77,9 +77,9 @@ pub enum Delivery {
     Twice,
 }
 
-/// Decides what becomes of everything between an operator and its servers.
+/// Decides what happens to everything between an operator and its servers.
 pub trait Proxy: Send + Sync {
-    /// What becomes of a request, watches aside. It passes, unless overridden.
+    /// What happens to a request, watches aside. It passes, unless overridden.
     fn request<'a>(
         &'a self,
         asked: &'a Asked,
@@ -117,7 +117,7 @@ pub trait Proxy: Send + Sync {
         Opening::Pass
     }
 
-    /// What becomes of the next event of a watch, which reads so. It comes, unless overridden.
+    /// What happens to the next event of a watch, which reads so. It comes, unless overridden.
     fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
         let _ = (asked, line);
         Delivery::Pass

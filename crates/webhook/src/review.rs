@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_admission::policy::{
-    Decision, GroupVersionKind, GroupVersionResource, Operation, Request, User,
-};
+use fivespot_admission::policy::{Decision, GroupVersionKind, Operation, Request, User};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -160,29 +158,23 @@ impl Question {
     /// The question as the engine takes it.
     pub(crate) fn request(&self) -> Request<'_> {
         let fields = &self.fields;
-        Request {
-            operation: self.operation,
-            kind: GroupVersionKind {
-                group: &fields.kind.group,
-                version: &fields.kind.version,
-                kind: &fields.kind.kind,
-            },
-            resource: GroupVersionResource {
-                group: &fields.resource.group,
-                version: &fields.resource.version,
-                resource: &fields.resource.resource,
-            },
-            equivalents: &[],
-            subresource: &fields.sub_resource,
-            namespace: &fields.namespace,
-            name: &fields.name,
-            object: given(fields.object.as_ref()),
-            old_object: given(fields.old_object.as_ref()),
-            options: given(fields.options.as_ref()),
-            user: &self.user,
-            dry_run: fields.dry_run.unwrap_or_default(),
-            namespace_object: None,
-        }
+        let kind = GroupVersionKind {
+            group: &fields.kind.group,
+            version: &fields.kind.version,
+            kind: &fields.kind.kind,
+        };
+        let mut request = Request::new(self.operation, kind, &fields.resource.resource);
+        request.resource.group = &fields.resource.group;
+        request.resource.version = &fields.resource.version;
+        request.subresource = &fields.sub_resource;
+        request.namespace = &fields.namespace;
+        request.name = &fields.name;
+        request.object = given(fields.object.as_ref());
+        request.old_object = given(fields.old_object.as_ref());
+        request.options = given(fields.options.as_ref());
+        request.user = &self.user;
+        request.dry_run = fields.dry_run.unwrap_or_default();
+        request
     }
 
     /// The answer for the API server: the first refusal, as the policy would have given it.

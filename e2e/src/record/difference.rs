@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_errors_in_another_order_are_told_from_other_errors() {
+    fn the_same_errors_in_another_order_are_distinguished_from_other_errors() {
         let real = json!({"causes": [{"field": "a"}, {"field": "b"}], "message": "no: [a: x, b: y]"});
         let ours = json!({"causes": [{"field": "b"}, {"field": "a"}], "message": "no: [b: y, a: x]"});
         assert!(differ_in_order_alone(&real, &ours));

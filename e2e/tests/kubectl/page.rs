@@ -39,5 +39,5 @@ async fn the_page_about_admission_shows_what_is_printed() {
             .trim_end_matches("exit status: 1")
             .replace("\" deleted from default namespace", "\" deleted")
     };
-    page.play("kubectl", run).await;
+    page.run("kubectl", run).await;
 }

@@ -1,4 +1,4 @@
-//! What kubectl shows of machines: columns, fields, and the whole story.
+//! What kubectl shows of machines: columns, fields, and the whole scenario.
 
 use insta::assert_snapshot;
 

@@ -106,7 +106,7 @@ pub(super) async fn edited() -> String {
             status["machineRef"], before["status"]["machineRef"],
             "{what}"
         );
-        for path in bare.triple("worker") {
+        for path in bare.owned_paths("worker") {
             let object = bare.get(&path).await.unwrap_or_default();
             let going = object["metadata"].get("deletionTimestamp");
             assert!(!object.is_null() && going.is_none(), "{what}: {object:#}");
@@ -140,7 +140,7 @@ async fn half_made() -> Cluster {
         }
         drop(doomed);
         cluster.settle().await;
-        let [_, infrastructure, _] = cluster.triple("worker");
+        let [_, infrastructure, _] = cluster.owned_paths("worker");
         if cluster.get(&infrastructure).await.is_some() {
             return cluster;
         }
@@ -152,7 +152,7 @@ async fn half_made() -> Cluster {
 /// creates nothing from it.
 pub(super) async fn edited_while_deleted() -> String {
     let cluster = half_made().await;
-    let [_, infrastructure, machine] = cluster.triple("worker");
+    let [_, infrastructure, machine] = cluster.owned_paths("worker");
     assert_eq!(cluster.get(&machine).await, None);
     cluster.delete(&machine_path("worker")).await;
     let edit = json!({"machineTemplate": {
@@ -217,7 +217,7 @@ fn node(provider_id: &str) -> Value {
 
 /// What stands in the way before the worker comes, and where it is found.
 fn decoys(cluster: &Cluster) -> Vec<(&'static str, Value, String)> {
-    let [bootstrap, infrastructure, machines] = cluster.triple("worker");
+    let [bootstrap, infrastructure, machines] = cluster.owned_paths("worker");
     let none = json!({});
     let claims = json!({
         "5spot.finos.org/scheduled-machine": "worker",

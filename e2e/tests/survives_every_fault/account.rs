@@ -1,4 +1,4 @@
-//! What the plays of a story came to: printed as they go on, as a table at the end, and kept.
+//! The results of the runs of a scenario: printed as they go on, as a table at the end, and kept.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use super::striker::{Strike, Target};
 
-/// What the stories of this run came to, by name.
+/// The results of the scenarios of this run, by name.
 static REPORTED: Mutex<BTreeMap<&str, Account>> = Mutex::new(BTreeMap::new());
 
-/// What the plays of one story came to.
+/// The results of the runs of one scenario.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Account {
-    story: &'static str,
+    scenario: &'static str,
     writes: usize,
     watches: usize,
     planned: usize,
@@ -25,21 +25,21 @@ pub(super) struct Account {
     took: Duration,
     /// Faults of writes, and of watches, that have struck.
     struck: [usize; 2],
-    /// What was to be struck and did not come, however often it was played.
+    /// What was to be struck and did not come, however often it was run.
     missed: Vec<String>,
-    /// The plays that ended otherwise, and how.
+    /// The runs that ended otherwise, and how.
     differences: Vec<String>,
 }
 
 impl Account {
-    /// Of a story in which `strikes` are to be played, of so many writes and watches.
+    /// Of a scenario in which `strikes` are to be injected, of so many writes and watches.
     pub(super) fn new(
-        story: &'static str,
+        scenario: &'static str,
         (writes, watches): (usize, usize),
         strikes: &[Strike],
     ) -> Self {
         let account = Self {
-            story,
+            scenario,
             writes,
             watches,
             planned: strikes.len(),
@@ -47,13 +47,13 @@ impl Account {
             ..Self::default()
         };
         account.say(&format!(
-            "{writes} writes, {watches} watches: {} faults to play",
+            "{writes} writes, {watches} watches: {} faults to inject",
             strikes.len()
         ));
         account
     }
 
-    /// A fault was played.
+    /// A fault was injected.
     pub(super) fn note(&mut self, strike: &Strike, end: Result<bool, String>) {
         let outcome = match end {
             Ok(true) => {
@@ -70,16 +70,13 @@ impl Account {
                 format!("ENDED OTHERWISE: {difference}")
             }
         };
-        let played = self.struck.iter().sum::<usize>()
+        let done = self.struck.iter().sum::<usize>()
             + self.missed.len()
             + self.differences.len();
-        self.say(&format!(
-            "{played} of {}: {strike}: {outcome}",
-            self.planned
-        ));
+        self.say(&format!("{done} of {}: {strike}: {outcome}", self.planned));
     }
 
-    /// All were played.
+    /// All were done.
     ///
     /// # Errors
     /// Those that ended otherwise, or did not come where that is certain.
@@ -90,7 +87,7 @@ impl Account {
             wrong.extend(self.missed.iter().map(|it| format!("{it} has not come")));
         }
         let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.insert(self.story, self);
+        reported.insert(self.scenario, self);
         if wrong.is_empty() {
             Ok(())
         } else {
@@ -100,7 +97,7 @@ impl Account {
 
     fn say(&self, words: &str) {
         if super::asked_for().is_some() {
-            eprintln!("{}: {words}", self.story);
+            eprintln!("{}: {words}", self.scenario);
         }
     }
 
@@ -113,8 +110,8 @@ impl Account {
     }
 }
 
-/// Prints what the stories of this run came to, and where every fault was asked for, adds it to
-/// what is kept of that place in `directory`. Nothing where none was played.
+/// Prints the results of the scenarios of this run, and where every fault was asked for, adds it to
+/// what is kept of that place in `directory`. Nothing where none was done.
 pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
     let reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(asked) = super::asked_for().filter(|_| !reported.is_empty()) else {
@@ -127,11 +124,11 @@ pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
     let path = directory.join(format!("{label}.json"));
     let kept = fs::read_to_string(&path).unwrap_or_default();
     let kept: Value = serde_json::from_str(&kept).unwrap_or_default();
-    let mut stories = kept["stories"].as_object().cloned().unwrap_or_default();
-    for (story, account) in reported.iter() {
-        stories.insert((*story).to_owned(), account.figures());
+    let mut scenarios = kept["scenarios"].as_object().cloned().unwrap_or_default();
+    for (scenario, account) in reported.iter() {
+        scenarios.insert((*scenario).to_owned(), account.figures());
     }
-    let record = json!({"backend": title, "stories": stories});
+    let record = json!({"backend": title, "scenarios": scenarios});
     let text = serde_json::to_string_pretty(&record).expect("JSON") + "\n";
     fs::create_dir_all(directory).expect("a folder");
     fs::write(&path, text).expect("a file");
@@ -140,7 +137,7 @@ pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
 fn table(reported: &BTreeMap<&str, Account>) -> String {
     let mut text = format!(
         "{:<20} {:>6} {:>6} {:>7} {:>6} {:>6} {:>9} {:>7}\n",
-        "story",
+        "scenario",
         "writes",
         "faults",
         "watches",
@@ -149,11 +146,11 @@ fn table(reported: &BTreeMap<&str, Account>) -> String {
         "otherwise",
         "seconds"
     );
-    for (story, account) in reported {
+    for (scenario, account) in reported {
         let [of_writes, of_watches] = account.struck;
         let _ = writeln!(
             text,
-            "{story:<20} {:>6} {of_writes:>6} {:>7} {of_watches:>6} {:>6} {:>9} {:>7}",
+            "{scenario:<20} {:>6} {of_writes:>6} {:>7} {of_watches:>6} {:>6} {:>9} {:>7}",
             account.writes,
             account.watches,
             account.missed.len(),

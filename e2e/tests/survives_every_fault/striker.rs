@@ -78,7 +78,7 @@ pub(super) struct Striker {
     strike: Option<Strike>,
     /// The versions that an earlier operator's watches began from.
     old: BTreeMap<String, String>,
-    /// The Node of the story; a shared server has those of others, too.
+    /// The Node of the scenario; a shared server has those of others, too.
     node: String,
     passed: Mutex<Passed>,
 }
@@ -98,7 +98,7 @@ pub(super) struct Passed {
 const DELAY: SignedDuration = SignedDuration::from_secs(40);
 
 impl Striker {
-    /// Strikes `strike`, if any, in a story about `node`.
+    /// Strikes `strike`, if any, in a scenario about `node`.
     pub(super) fn new(
         strike: Option<Strike>,
         old: BTreeMap<String, String>,
@@ -152,7 +152,7 @@ impl Striker {
         (*target == Target::Watch(watch.to_owned())).then_some(*fault)
     }
 
-    /// Whether an event is about this story at all.
+    /// Whether an event is about this scenario at all.
     fn concerns_us(&self, asked: &Asked, line: &[u8]) -> bool {
         let has =
             |text: &str| line.windows(text.len()).any(|part| part == text.as_bytes());

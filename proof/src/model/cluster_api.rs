@@ -93,7 +93,7 @@ impl World {
 
     /// The Node that the kubelet makes of a machine.
     pub(crate) fn join(&self, state: &mut State, provider_id: &str) {
-        self.bear(
+        self.create(
             state,
             Kind::Node,
             json!({

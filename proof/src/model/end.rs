@@ -147,7 +147,7 @@ impl World {
             return false;
         };
         let has_joined = !machine["status"]["nodeRef"].is_null();
-        let deadline = self.commitment(state).and_then(|of| {
+        let deadline = self.shutdown_record(state).and_then(|of| {
             // Cluster API may claim what is to leave, a silent cluster come back, and pods end.
             let is_empty = state.reach == Reach::Answers && state.pod == Pod::None;
             let at_once = if has_joined && is_empty {
@@ -203,7 +203,7 @@ impl World {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         is_ours(Kind::Machine)
             && !is_deleting(&machine)
-            && self.commitment(state).is_none()
+            && self.shutdown_record(state).is_none()
     }
 
     /// Whether any step has failed and is tried again a moment later.
@@ -262,15 +262,15 @@ impl World {
             .any(|held| held == name::FINALIZER);
         let is_paused = self.is_all_paused(&sm, state);
         let is_deleted = sm.metadata.deletion_timestamp.is_some();
-        if !is_deleted && !self.is_told(&sm, state) {
+        if !is_deleted && !self.is_reported(&sm, state) {
             return false;
         }
         let phase = sm.status.as_ref().and_then(|status| status.phase);
-        // Once said, a machine leaves, whatever becomes of its schedule.
+        // Once recorded, a shutdown goes on, whatever the schedule becomes.
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
-        let is_leaving = self.commitment(state).is_some() && !is_deleting(&machine);
+        let is_leaving = self.shutdown_record(state).is_some() && !is_deleting(&machine);
         let has_time = self
-            .commitment(state)
+            .shutdown_record(state)
             .is_some_and(|of| instant(state.now) < of.deadline);
         if is_paused || at(&sm, state).is_held() {
             true
@@ -318,7 +318,7 @@ impl World {
     }
 
     /// Whether the status is about the spec that there is, and names nothing that is gone.
-    fn is_told(&self, sm: &ScheduledMachine, state: &State) -> bool {
+    fn is_reported(&self, sm: &ScheduledMachine, state: &State) -> bool {
         let Some(status) = &sm.status else {
             return false;
         };
@@ -341,20 +341,18 @@ impl World {
                         || made_of != wanted.spec.get("address")
                 })
             });
-        let is_pending = status
-            .conditions
-            .iter()
-            .any(|told| told.type_ == "Ready" && told.reason == "PendingChanges");
-        let is_in_service = status
-            .conditions
-            .iter()
-            .any(|told| told.type_ == "Ready" && told.reason == "MachineRunning");
+        let is_pending = status.conditions.iter().any(|condition| {
+            condition.type_ == "Ready" && condition.reason == "PendingChanges"
+        });
+        let is_in_service = status.conditions.iter().any(|condition| {
+            condition.type_ == "Ready" && condition.reason == "MachineRunning"
+        });
         status.observed_generation == sm.metadata.generation
             && (!is_gone || is_cleared)
             && !(is_in_service && has_changed || is_pending && !has_changed)
     }
 
-    /// Whether a machine in service bears what it should, and no trace of a leave-taking.
+    /// Whether a machine in service has what it should, and no trace of a shutdown.
     fn is_in_order(&self, sm: &ScheduledMachine, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let node = self.get(state, Kind::Node).unwrap_or_default();
@@ -376,7 +374,7 @@ impl World {
         let is_asked_for = !node["metadata"]["annotations"]
             [name::RECLAIM_REQUESTED_ANNOTATION]
             .is_null();
-        let is_heard = state.reach == Reach::Answers;
+        let is_reachable = state.reach == Reach::Answers;
         let uid = &machine["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL];
         let is_served = !machine["metadata"]["labels"][TEMPLATE].is_null();
         *uid == UID
@@ -384,7 +382,7 @@ impl World {
             && !is_condemned(&machine)
             && !is_excluded
             && is_in_time
-            && (!is_heard || !is_cordoned && is_tainted && !is_asked_for)
+            && (!is_reachable || !is_cordoned && is_tainted && !is_asked_for)
     }
 
     /// Whether somebody else stands in the way of a machine that is wanted.

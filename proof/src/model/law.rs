@@ -14,16 +14,16 @@ pub(crate) enum Law {
     S10,
     S11,
     S16,
-    Commitment,
+    ShutdownRecord,
     Idle,
     Paused,
     Untouched,
     Reopened,
-    Told,
+    Reported,
     Patience,
     Guarded,
     Idempotent,
-    Hearsay,
+    Confirmed,
     Recorded,
     Bounded,
     Joined,
@@ -55,16 +55,16 @@ impl Law {
         Self::S10,
         Self::S11,
         Self::S16,
-        Self::Commitment,
+        Self::ShutdownRecord,
         Self::Idle,
         Self::Paused,
         Self::Untouched,
         Self::Reopened,
-        Self::Told,
+        Self::Reported,
         Self::Patience,
         Self::Guarded,
         Self::Idempotent,
-        Self::Hearsay,
+        Self::Confirmed,
         Self::Recorded,
         Self::Bounded,
         Self::Joined,
@@ -91,7 +91,7 @@ impl Law {
                 "S2, S3 one Machine, under one name, with one object of each role"
             }
             Self::S4 => {
-                "S4 a Node is touched only if it is our Machine's, after the commitment"
+                "S4 a Node is touched only if it is our Machine's, after the shutdown record"
             }
             Self::S5 => "S5 a Node is uncordoned only if we cordoned it",
             Self::S6 => "S6 pods leave by eviction, or because the owner takes the host",
@@ -101,7 +101,7 @@ impl Law {
             Self::S10 => "S10 no Machine is deleted over its pods before the deadline",
             Self::S11 => "S11 the kill switch creates nothing that could run",
             Self::S16 => "S16 the status never goes back",
-            Self::Commitment => "every leaving begins with the commitment",
+            Self::ShutdownRecord => "every shutdown begins with the shutdown record",
             Self::Idle => {
                 "nothing is created while it is not wanted, or for a Cluster that is going"
             }
@@ -110,13 +110,13 @@ impl Law {
                 "a schedule that is switched off or invalid removes nothing"
             }
             Self::Reopened => "a machine that is wanted again is not driven out",
-            Self::Told => "a phase is reported when it is true",
+            Self::Reported => "a phase is reported when it is true",
             Self::Patience => {
                 "a machine is replaced ten minutes after it was made, not before"
             }
             Self::Guarded => "every change is guarded by uid and version",
             Self::Idempotent => "S13 nothing is written that changes nothing",
-            Self::Hearsay => {
+            Self::Confirmed => {
                 "what is done follows from what is wanted now, not from a cache"
             }
             Self::Recorded => "what is created is on record first",
@@ -125,10 +125,10 @@ impl Law {
             Self::Joined => "a request that a Node has brought along is not obeyed",
             Self::Returned => "a host that is given back is not taken again",
             Self::Admitted => {
-                "nothing is created from a spec that breaks a rule, and what is made to be deleted bears nothing of the template"
+                "nothing is created from a spec that breaks a rule, and what is made to be deleted has nothing of the template"
             }
             Self::Moved => {
-                "a Machine that was moved bears our uid before anything else is written"
+                "a Machine that was moved has our uid before anything else is written"
             }
             Self::Claimed => {
                 "Cluster API is given time to claim what leaves with a Machine, and no more than that"

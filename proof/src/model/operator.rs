@@ -63,8 +63,8 @@ pub(crate) struct Flight {
     pub(crate) overriding: Option<Override>,
     /// Whether the Node had pods by then that could be seen, or did not answer.
     pub(crate) has_to_wait: bool,
-    /// Whether a commitment was on record for the Machine that was there.
-    pub(crate) has_committed: bool,
+    /// Whether there was a shutdown record for the Machine that was there.
+    pub(crate) has_shutdown_record: bool,
     /// Whether the Cluster was there to stay and took machines.
     pub(crate) had_cluster: bool,
     /// Whether the Cluster or the Machine was paused.
@@ -84,7 +84,7 @@ pub(crate) struct Flight {
     pub(crate) status: Option<ScheduledMachineStatus>,
 }
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fate {
     /// It arrives, and so does the answer.
@@ -133,10 +133,10 @@ impl World {
                 freshness: Freshness::Cached,
                 ..live
             };
-            let told = self.ask(cached);
+            let answer = self.ask(cached);
             answer = self
-                .confirmed(live.sm, told.next)
-                .map(|next| Answer { next, ..told });
+                .confirmed(live.sm, answer.next)
+                .map(|next| Answer { next, ..answer });
         }
         let answer = answer.unwrap_or_else(|| self.ask(live));
         state.memory = answer.memory;
@@ -150,7 +150,7 @@ impl World {
             let mut steps = flight.actions.iter().map(|action| action.step);
             let is_guarded = steps.all(|step| step == Step::AddFinalizer);
             if !is_guarded && Some(flight.from) != state.sm {
-                state.broken = Some(Law::Hearsay);
+                state.broken = Some(Law::Confirmed);
             }
         }
         answer.wake
@@ -276,7 +276,7 @@ impl World {
             .status
             .as_ref()
             .and_then(|status| status.shutdown.as_ref());
-        let has_committed = shutdown
+        let has_shutdown_record = shutdown
             .zip(machine)
             .is_some_and(|(of, machine)| of.machine_uid == machine.meta.uid);
         let node = observed.workload.node.known().and_then(Option::as_ref);
@@ -309,7 +309,7 @@ impl World {
                 planned: question.now,
                 overriding: question.overriding,
                 has_to_wait,
-                has_committed,
+                has_shutdown_record,
                 had_cluster: cluster.as_ref().is_some_and(|found| {
                     !found.meta.is_deleting && found.is_control_plane_initialized
                 }),

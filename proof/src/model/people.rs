@@ -350,7 +350,7 @@ impl World {
                 },
                 "spec": { "clusterName": "other" },
             });
-            self.bear(state, kind, object);
+            self.create(state, kind, object);
         }
     }
 
@@ -362,7 +362,7 @@ impl World {
             return;
         };
         let then = machine["metadata"]["uid"].clone();
-        self.bear(state, Kind::Machine, machine);
+        self.create(state, Kind::Machine, machine);
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let now = &machine["metadata"]["uid"];
         for kind in parts(&machine).into_iter().flatten() {
@@ -429,7 +429,7 @@ impl World {
     }
 }
 
-/// What ends by the same deed as it begins.
+/// What ends by the same step as it begins.
 fn other(reach: Reach, trouble: Reach) -> Reach {
     if reach == Reach::Answers {
         trouble

@@ -46,7 +46,7 @@ impl<K, T> Default for Pool<K, T> {
 }
 
 impl<K: Hash + Eq, T> Pool<K, T> {
-    /// The number of `thing`, which is told from others by `key`.
+    /// The number of `thing`, which `key` distinguishes from others.
     ///
     /// # Panics
     /// With more than four billion things.

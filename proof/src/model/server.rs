@@ -76,7 +76,7 @@ impl World {
                 if state.at(kind).is_some() {
                     return Reply::Conflict;
                 }
-                self.bear(state, kind, object.clone());
+                self.create(state, kind, object.clone());
                 Reply::Done
             }
             (Call::Patch(patch), Some(kind)) => self.patch(state, kind, patch),
@@ -128,11 +128,14 @@ impl World {
         }
         let is_replaced =
             stored.is_some_and(|of| of.reason == ShutdownReason::Remediation);
-        if is_replaced && status.shutdown.is_none() && self.commitment(state).is_some() {
+        if is_replaced
+            && status.shutdown.is_none()
+            && self.shutdown_record(state).is_some()
+        {
             state.broken = Some(Law::Condemned);
         }
         if self.reports_untruth(state, before, status) {
-            state.broken = Some(Law::Told);
+            state.broken = Some(Law::Reported);
         }
         if before.is_some_and(|before| is_rewritten(before, status))
             && self.is_any_left(state)
@@ -161,7 +164,8 @@ impl World {
     ) -> Option<Law> {
         let machine = self.get(state, Kind::Machine);
         let is_there = machine.is_some_and(|of| is_ours(&of) && !is_deleting(&of));
-        let is_cancelled = self.commitment(state).is_some() && status.shutdown.is_none();
+        let is_cancelled =
+            self.shutdown_record(state).is_some() && status.shutdown.is_none();
         if at.is_held() && is_cancelled && is_there {
             return Some(Law::Held);
         }
@@ -187,7 +191,7 @@ impl World {
         let is_called_ready = status
             .conditions
             .iter()
-            .any(|told| told.type_ == "Ready" && told.status == "True");
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
         match status.phase {
             Some(Phase::Inactive | Phase::Terminated) => is_left && !is_repeated,
             Some(Phase::Active | Phase::Disabled) => false,
@@ -271,7 +275,7 @@ impl World {
 
     /// Whether our taint comes to a Node before the status names it.
     fn taints_unnamed(&self, state: &State, (before, after): (&Value, &Value)) -> bool {
-        let bears = |node: &Value| {
+        let is_labelled = |node: &Value| {
             let taints = node["spec"]["taints"].as_array();
             taints.is_some_and(|all| all.iter().any(|taint| taint["key"] == OUR_TAINT))
         };
@@ -283,7 +287,7 @@ impl World {
             let mut named = status.applied_node_taints.iter();
             named.any(|taint| taint.key == OUR_TAINT)
         });
-        !bears(before) && bears(after) && !is_named
+        !is_labelled(before) && is_labelled(after) && !is_named
     }
 
     /// The law that this write breaks.
@@ -347,7 +351,7 @@ impl World {
             }
             (Call::DeletePod { grace, .. }, _) => {
                 let is_reclaim = self
-                    .commitment(state)
+                    .shutdown_record(state)
                     .is_none_or(|shutdown| shutdown.reason == ShutdownReason::Reclaim);
                 (!is_reclaim || *grace == 0).then_some(Law::S6)
             }
@@ -381,7 +385,8 @@ impl World {
                 let is_its = found.is_some_and(|machine| {
                     machine["metadata"]["uid"] == patch["metadata"]["uid"]
                 });
-                (is_its && self.commitment(state).is_none()).then_some(Law::Commitment)
+                (is_its && self.shutdown_record(state).is_none())
+                    .then_some(Law::ShutdownRecord)
             }
             (Call::Patch(_), Step::CommitReclaim) => {
                 let status = from.status.as_ref();
@@ -400,7 +405,7 @@ impl World {
         }
     }
 
-    /// Whether what an override holds is created, ended or emptied, with no commitment on record and
+    /// Whether what an override holds is created, ended or emptied, with no shutdown record and
     /// no owner who takes the host.
     fn touches_held(
         &self,
@@ -415,11 +420,11 @@ impl World {
             || action.step == Step::CordonNode;
         is_touched
             && reclaim.is_null()
-            && !flight.has_committed
+            && !flight.has_shutdown_record
             && flight.at(from).is_held()
     }
 
-    /// Creations: only what is wanted, or the Machine that an unfinished triple is removed with.
+    /// Creations: only what is wanted, or the Machine with which unfinished objects are removed.
     fn creates_wrongly(
         &self,
         state: &State,
@@ -482,15 +487,15 @@ impl World {
         if self.is_claimable(state, flight) && self.is_unclaimed(state, found) {
             return Some(Law::Claimed);
         }
-        let Some(shutdown) = self.commitment(state) else {
-            return Some(Law::Commitment);
+        let Some(shutdown) = self.shutdown_record(state) else {
+            return Some(Law::ShutdownRecord);
         };
         let is_at_once = matches!(
             shutdown.reason,
             ShutdownReason::KillSwitch | ShutdownReason::Reclaim
         );
         let sm = self.machines.of(state.sm?);
-        // Once for each commitment: who switches the schedule on again means it.
+        // Once for each shutdown: who switches the schedule on again means it.
         let is_switched_off = !found["metadata"]["annotations"]
             [name::RECLAIM_DISABLED_ANNOTATION]
             .is_null();
@@ -522,7 +527,7 @@ impl World {
 
     /// Whether Cluster API had time left, when something was planned, to claim what is to leave.
     fn is_claimable(&self, state: &State, flight: &Flight) -> bool {
-        let until = self.commitment(state).and_then(|of| {
+        let until = self.shutdown_record(state).and_then(|of| {
             let minute = SignedDuration::from_secs(60);
             let given = match of.reason {
                 ShutdownReason::KillSwitch | ShutdownReason::Reclaim => minute,
@@ -572,13 +577,14 @@ impl World {
         let node = self.get(state, Kind::Node)?;
         let is_its = machine["status"]["nodeRef"]["name"] == node["metadata"]["name"]
             && machine["spec"]["providerID"] == node["spec"]["providerID"];
-        // The Machine may have been restored since, which its Node does not tell.
-        let has_committed = flight.has_committed || self.commitment(state).is_some();
-        (!is_its || !has_committed).then_some(Law::S4)
+        // The Machine may have been restored since, which its Node does not show.
+        let has_shutdown_record =
+            flight.has_shutdown_record || self.shutdown_record(state).is_some();
+        (!is_its || !has_shutdown_record).then_some(Law::S4)
     }
 
-    /// The commitment on the server, if it is one for the Machine that is there.
-    pub(crate) fn commitment(&self, state: &State) -> Option<Shutdown> {
+    /// The shutdown record on the server, if it is one for the Machine that is there.
+    pub(crate) fn shutdown_record(&self, state: &State) -> Option<Shutdown> {
         let machine = self.get(state, Kind::Machine)?;
         let sm = self.machines.of(state.sm?);
         let shutdown = sm.status.as_ref()?.shutdown.clone()?;
@@ -634,7 +640,7 @@ fn is_guarded(patch: &Value) -> bool {
     !guards["uid"].is_null() && !guards["resourceVersion"].is_null()
 }
 
-/// Whether an object that is to be made could be told from those of others, goes when its
+/// Whether an object that is to be made could be distinguished from those of others, goes when its
 /// ScheduledMachine goes, and is controlled by nobody but whom Cluster API expects.
 fn is_marked(object: &Value) -> bool {
     let meta = &object["metadata"];
@@ -660,7 +666,7 @@ fn is_of_another_machine(action: &Action, found: Option<&Value>) -> bool {
         })
 }
 
-/// Whether a commitment is made that may not be.
+/// Whether a shutdown record is made that may not be.
 fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
     let (sm, planned) = (at.sm, at.now);
     let is_of_schedule = shutdown.reason == ShutdownReason::ScheduleEnded;
@@ -676,7 +682,7 @@ fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
         _ if shutdown.deadline.duration_since(shutdown.started_at) > LONGEST => {
             Some(Law::Bounded)
         }
-        _ if shutdown.started_at != planned => Some(Law::Commitment),
+        _ if shutdown.started_at != planned => Some(Law::ShutdownRecord),
         ShutdownReason::ScheduleEnded if is_off => Some(Law::Untouched),
         _ if is_of_need && at.is_held() => Some(Law::Held),
         ShutdownReason::ScheduleEnded if at.is_needed() => Some(Law::EarlyEnd),
@@ -771,11 +777,11 @@ fn evict(state: &mut State) -> Reply {
 fn goes_back(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
     let is_older = before.observed_generation > after.observed_generation;
     is_older
-        || after.conditions.iter().any(|told| {
-            let earlier = before.conditions.iter().find(|old| old.type_ == told.type_);
+        || after.conditions.iter().any(|new| {
+            let earlier = before.conditions.iter().find(|old| old.type_ == new.type_);
             earlier.is_some_and(|old| {
-                let (then, now) = (&old.last_transition_time, &told.last_transition_time);
-                now < then || old.status == told.status && now != then
+                let (then, now) = (&old.last_transition_time, &new.last_transition_time);
+                now < then || old.status == new.status && now != then
             })
         })
 }

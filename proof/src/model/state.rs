@@ -1,4 +1,4 @@
-//! One state of the world: the server, what the operator believes, and what is still to come.
+//! One state of the world: the server, the operator's caches and memory, and what may still happen.
 
 use jiff::Timestamp;
 
@@ -162,8 +162,8 @@ pub(crate) struct State {
     pub(crate) broken: Option<super::law::Law>,
 }
 
-/// What is there, apart from what the operator believes of it and from what may still go wrong:
-/// all that a deed depends on, and all that it changes.
+/// What is there, apart from the operator's caches and memory and from what may still go wrong:
+/// all that a step depends on, and all that it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Core {
     now: u8,

@@ -33,9 +33,9 @@ pub(crate) const TEMPLATE: &str = "example.com/team";
 /// The taint that the ScheduledMachine asks for.
 pub(crate) const OUR_TAINT: &str = "example.com/pool";
 
-/// What a deed came to.
+/// The effect of a step.
 #[derive(Clone, Copy)]
-pub(crate) struct Deed {
+pub(crate) struct Effect {
     core: Core,
     owes: bool,
     broken: Option<Law>,
@@ -51,8 +51,8 @@ pub(crate) struct World {
     pub(crate) flights: Pool<String, Flight>,
     /// What the planner answered: it is pure, so that it is asked once.
     pub(crate) answers: RwLock<HashMap<Question, Answer>>,
-    /// What became of each deed: most states differ in nothing that it depends on.
-    pub(crate) deeds: RwLock<HashMap<(Step, Core), Deed>>,
+    /// The effect of each step: most states differ in nothing that it depends on.
+    pub(crate) effects: RwLock<HashMap<(Step, Core), Effect>>,
     /// Fingerprints of states from which everything comes to a good end.
     pub(crate) settled: RwLock<std::collections::HashSet<u64>>,
 }
@@ -94,30 +94,31 @@ impl World {
         act: impl FnOnce(&mut State) -> bool,
     ) -> bool {
         let key = (step, state.core());
-        let deeds = self.deeds.read().unwrap_or_else(PoisonError::into_inner);
-        let known = deeds.get(&key).copied();
-        drop(deeds);
-        let deed = known.unwrap_or_else(|| {
+        let effects = self.effects.read().unwrap_or_else(PoisonError::into_inner);
+        let known = effects.get(&key).copied();
+        drop(effects);
+        let effect = known.unwrap_or_else(|| {
             let mut next = State {
                 owes: false,
                 broken: None,
                 ..state.clone()
             };
             let has_moved = act(&mut next);
-            let deed = Deed {
+            let effect = Effect {
                 core: next.core(),
                 owes: next.owes,
                 broken: next.broken,
                 has_moved,
             };
-            let mut deeds = self.deeds.write().unwrap_or_else(PoisonError::into_inner);
-            deeds.insert(key, deed);
-            deed
+            let mut effects =
+                self.effects.write().unwrap_or_else(PoisonError::into_inner);
+            effects.insert(key, effect);
+            effect
         });
-        state.set_core(deed.core);
-        state.owes |= deed.owes;
-        state.broken = deed.broken.or(state.broken);
-        deed.has_moved
+        state.set_core(effect.core);
+        state.owes |= effect.owes;
+        state.broken = effect.broken.or(state.broken);
+        effect.has_moved
     }
 
     /// Keeps an object; its resourceVersion is its number.
@@ -184,7 +185,7 @@ impl World {
     }
 
     /// Puts a new object in its place, with a uid that none had before.
-    pub(crate) fn bear(&self, state: &mut State, kind: Kind, mut object: Value) {
+    pub(crate) fn create(&self, state: &mut State, kind: Kind, mut object: Value) {
         let count = &mut state.born[kind as usize];
         *count = count.saturating_add(1);
         object["metadata"]["uid"] = json!(format!("{}-{count}", kind.wire()));
@@ -208,7 +209,7 @@ impl World {
     }
 }
 
-/// Whether an object bears our name label.
+/// Whether an object has our name label.
 pub(crate) fn is_named_ours(object: &Value) -> bool {
     object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL] == NAME
 }

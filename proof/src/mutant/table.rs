@@ -1,4 +1,4 @@
-//! The mistakes.
+//! The table of mutants.
 
 use super::Mutant;
 
@@ -29,7 +29,7 @@ const RESOLVE: &str = "crates/plan/src/decide/resolve.rs";
 
 macro_rules! mutants {
     ($($id:literal, $fault:literal, $file:expr, $find:literal => $replace:literal;)*) => {
-        /// Every mistake, in the order of the precedence list.
+        /// Every mutant, in the order of the precedence list.
         pub(crate) const MUTANTS: &[Mutant] = &[$(Mutant {
             id: $id,
             fault: $fault,
@@ -89,7 +89,7 @@ mutants! {
     "grace-ignored", "removes a machine when its window ends, with its pods", SHUTDOWN,
         "let is_over = removal.is_at_once() || deadline <= case.now;"
         => "let is_over = true;";
-    "no-commitment", "shuts down without a commitment", SHUTDOWN,
+    "no-commitment", "shuts down without a shutdown record", SHUTDOWN,
         "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
         => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason, window_end: None };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
     "started-in-the-past", "counts a machine's time to leave from before it was to", SHUTDOWN,
@@ -112,7 +112,7 @@ mutants! {
         "Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone())," => "Commitment::Make(_) => {}";
     "commitment-not-hastened", "removes a machine at once that had been given time", SHUTDOWN,
         "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
-    "commitment-inherited", "takes the commitment of an earlier machine for that of the next", CASE,
+    "commitment-inherited", "takes the shutdown record of an earlier machine for that of the next", CASE,
         "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
     "shorter-deadline-ignored", "gives a machine the time that an edit has taken from it", CASE,
         "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout))," => ",";
@@ -216,7 +216,7 @@ mutants! {
     "status-before-finalizer", "takes the version that guards the status from under it", LIB,
         "let status = is_reported.then_some(after);"
         => "let status = (is_reported && before.phase.is_none()).then_some(after);";
-    "ended-from-cache", "ends a commitment by what a cache says", FROM_CACHE,
+    "ended-from-cache", "ends a shutdown by what a cache says", FROM_CACHE,
         "&& keeps\n        && after.is_none_or(|after| {\n            ends_nothing(before, after)\n                && (case"
         => "&& (keeps || !keeps)\n        && after.is_none_or(|after| {\n            (ends_nothing(before, after) || true)\n                && (case";
     "created-from-cache", "creates without reading live what is wanted", FROM_CACHE,
@@ -277,7 +277,7 @@ mutants! {
     "foreign-marker-honoured", "opens a Node whose marker somebody else has written", SERVE,
         "let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));"
         => "let marked = node.filter(|node| node.cordon_marker.is_some() && !uid.is_empty());";
-    "commitment-stays", "keeps the commitment of a machine that stays", SERVE,
+    "commitment-stays", "keeps the shutdown record of a machine that stays", SERVE,
         "let mut outcome = Outcome {\n        shutdown: Commitment::Clear," => "let mut outcome = Outcome {\n        shutdown: Commitment::Keep,";
     "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", CONDITIONS,
         "if cluster.meta.is_deleting {" => "if false {";

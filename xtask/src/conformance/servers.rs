@@ -25,7 +25,7 @@ fn render(result: &Value) -> String {
         "\
 `cargo xtask differential --server --cases N --seed S` makes requests (create, update, the four
 forms of patches, apply, status, scale, delete) from a valid object of each kind, with one or two
-mistakes in it: a field that is removed, of another type, empty, too long, out of bounds, unknown
+faults in it: a field that is removed, of another type, empty, too long, out of bounds, unknown
 or said twice. A case is the requests about one object. They go to a real `kube-apiserver` 1.36
 and to the embedded server, and a case counts as different in the first answer that is: in its
 verdict (code or reason), in the message of a refusal, in the object or in the warnings.

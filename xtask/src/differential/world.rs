@@ -155,26 +155,25 @@ impl<'a> Asked<'a> {
         equivalents: &'b [(GroupVersionResource<'a>, GroupVersionKind<'a>)],
     ) -> Request<'b> {
         let object = |name: &str| self.request.get(name).filter(|it| it.is_object());
-        Request {
-            operation: match text(self.request, "operation") {
-                "CREATE" => Operation::Create,
-                "DELETE" => Operation::Delete,
-                "CONNECT" => Operation::Connect,
-                _ => Operation::Update,
-            },
-            kind: kind(&self.request["kind"]),
-            resource: resource(&self.request["resource"]),
-            equivalents,
-            subresource: text(self.request, "subresource"),
-            namespace: text(self.request, "namespace"),
-            name: text(self.request, "name"),
-            object: object("object"),
-            old_object: object("oldObject"),
-            options: object("options"),
-            user: &self.user,
-            dry_run: self.request["dryRun"] == true,
-            namespace_object: self.namespace,
-        }
+        let operation = match text(self.request, "operation") {
+            "CREATE" => Operation::Create,
+            "DELETE" => Operation::Delete,
+            "CONNECT" => Operation::Connect,
+            _ => Operation::Update,
+        };
+        let mut request = Request::new(operation, kind(&self.request["kind"]), "");
+        request.resource = resource(&self.request["resource"]);
+        request.equivalents = equivalents;
+        request.subresource = text(self.request, "subresource");
+        request.namespace = text(self.request, "namespace");
+        request.name = text(self.request, "name");
+        request.object = object("object");
+        request.old_object = object("oldObject");
+        request.options = object("options");
+        request.user = &self.user;
+        request.dry_run = self.request["dryRun"] == true;
+        request.namespace_object = self.namespace;
+        request
     }
 }
 

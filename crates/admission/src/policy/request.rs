@@ -84,8 +84,10 @@ pub struct User {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// A request to be decided on.
+/// A request to be decided on: made by [`new`](Self::new) or [`create`](Self::create), in which
+/// what is different is set.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Request<'a> {
     /// What is to be done.
     pub operation: Operation,
@@ -128,6 +130,34 @@ static NOBODY: User = User {
 };
 
 impl<'a> Request<'a> {
+    /// An operation on the resource of that plural, in the group and version of the kind, by
+    /// somebody of whom nothing is known; everything else is empty. Cannot fail.
+    pub fn new(
+        operation: Operation,
+        kind: GroupVersionKind<'a>,
+        plural: &'a str,
+    ) -> Self {
+        Self {
+            operation,
+            kind,
+            resource: GroupVersionResource {
+                group: kind.group,
+                version: kind.version,
+                resource: plural,
+            },
+            equivalents: &[],
+            subresource: "",
+            namespace: "",
+            name: "",
+            object: None,
+            old_object: None,
+            options: None,
+            user: &NOBODY,
+            dry_run: false,
+            namespace_object: None,
+        }
+    }
+
     /// The creation of `object` by somebody of whom nothing is known, with nothing further to
     /// say; whatever is different is set in what comes back. Name and namespace are those in the
     /// object, empty where it has none. Cannot fail.
@@ -141,23 +171,10 @@ impl<'a> Request<'a> {
             found.unwrap_or_default()
         };
         Self {
-            operation: Operation::Create,
-            kind,
-            resource: GroupVersionResource {
-                group: kind.group,
-                version: kind.version,
-                resource: plural,
-            },
-            equivalents: &[],
-            subresource: "",
             namespace: text("/metadata/namespace"),
             name: text("/metadata/name"),
             object: Some(object),
-            old_object: None,
-            options: None,
-            user: &NOBODY,
-            dry_run: false,
-            namespace_object: None,
+            ..Self::new(Operation::Create, kind, plural)
         }
     }
 }

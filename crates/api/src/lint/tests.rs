@@ -112,7 +112,7 @@ fn what_a_clock_change_does_to_a_cron_is_described_as_it_is() {
 fn a_window_that_is_shorter_than_leaving_is_reported() {
     assert_eq!(codes(&cron("0 9 * * *", "4m")), ["SL005"]);
     assert_eq!(codes(&cron("0 9 * * *", "5m")), [""; 0]);
-    // Whichever of the two is over first ends the leave-taking.
+    // Whichever of the two is over first ends the shutdown.
     let drain = ("nodeDrainTimeout", json!("2m"));
     let short = [&cron("0 9 * * *", "2m")[..], &[drain][..]].concat();
     assert_eq!(codes(&short), [""; 0]);

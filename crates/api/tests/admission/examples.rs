@@ -48,12 +48,10 @@ fn answer(user: &str, old: &Value, new: &Value) -> String {
         name: user.to_owned(),
         ..User::default()
     };
-    let request = Request {
-        operation: Operation::Update,
-        old_object: Some(old),
-        user: &user,
-        ..Request::create(KIND, name::PLURAL, new)
-    };
+    let mut request = Request::create(KIND, name::PLURAL, new);
+    request.operation = Operation::Update;
+    request.old_object = Some(old);
+    request.user = &user;
     let decision = policies("keep-finalizer.yaml").decide(&request, &());
     let message = decision.denied().map(|it| it.message.clone());
     let message = message.unwrap_or_default();

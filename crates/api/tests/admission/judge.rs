@@ -134,18 +134,13 @@ impl Judge {
             Some(_) => Operation::Update,
             None => Operation::Create,
         };
-        let request = Request {
-            operation,
-            old_object: old,
-            ..Request::create(
-                GroupVersionKind {
-                    kind: self.resource.kind,
-                    ..KIND
-                },
-                self.resource.plural,
-                object,
-            )
+        let kind = GroupVersionKind {
+            kind: self.resource.kind,
+            ..KIND
         };
+        let mut request = Request::create(kind, self.resource.plural, object);
+        request.operation = operation;
+        request.old_object = old;
         self.policies.decide(&request, &())
     }
 }

@@ -17,7 +17,7 @@ const MAX_OPERATIONS: usize = 10_000;
 /// (`AccumulatedCopySizeLimit`, which Kubernetes sets to the limit of a request's body).
 const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
-/// Why an operation does not apply. Kubernetes tells it of what policies have made, and of nothing
+/// Why an operation does not apply. Kubernetes reports it of what policies have made, and of nothing
 /// else.
 enum Inapplicable {
     /// The value is not the one that is tested for.

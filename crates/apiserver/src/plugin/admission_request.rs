@@ -38,21 +38,19 @@ pub(super) fn with_request<T>(
     let namespace_object =
         cluster.get(cluster.buckets.namespaces, &Key::new("", namespace));
     let (resource_names, kind_names) = names(resource, attributes.subresource());
-    then(&Request {
-        operation: attributes.operation(),
-        kind: kind_names,
-        resource: resource_names,
-        equivalents: &equivalents,
-        subresource: attributes.subresource(),
-        namespace,
-        name: attributes.name(),
-        object,
-        old_object: attributes.old_object(),
-        options: Some(&options).filter(|it| !it.is_null()),
-        user: &user,
-        dry_run: options.get("dryRun").is_some(),
-        namespace_object: namespace_object.map(|it| &**it),
-    })
+    let mut request = Request::new(attributes.operation(), kind_names, &resource.plural);
+    request.resource = resource_names;
+    request.equivalents = &equivalents;
+    request.subresource = attributes.subresource();
+    request.namespace = namespace;
+    request.name = attributes.name();
+    request.object = object;
+    request.old_object = attributes.old_object();
+    request.options = Some(&options).filter(|it| !it.is_null());
+    request.user = &user;
+    request.dry_run = options.get("dryRun").is_some();
+    request.namespace_object = namespace_object.map(|it| &**it);
+    then(&request)
 }
 
 /// The resource, and the kind of what is written through it or its subresource.

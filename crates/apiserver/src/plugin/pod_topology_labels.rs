@@ -1,4 +1,4 @@
-//! PodTopologyLabels: tells pods in which zone and region their node is.
+//! PodTopologyLabels: labels pods with the zone and the region of their node.
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::Operation;

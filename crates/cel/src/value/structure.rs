@@ -66,7 +66,7 @@ impl<'v> Struct<'v> {
     /// The same value, if its fields can be what they are.
     ///
     /// # Errors
-    /// Text is wanted and another value was given where the checker could not tell.
+    /// Text is wanted and another value was given where the checker did not know.
     pub(crate) fn checked(self) -> Result<Self, RunError> {
         let mut texts = self.fields.iter().filter(|(name, _)| **name != *"value");
         let wrong = texts.find(|(_, value)| !matches!(value, Value::String(_)));

@@ -13,7 +13,7 @@ use crate::{cluster, plain};
 
 /// How often it is looked.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// How often a person is told that it is still waited.
+/// How often a person reads that it is still waiting.
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// What all promises of a run have in common.

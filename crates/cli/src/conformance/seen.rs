@@ -51,7 +51,7 @@ impl Seen {
         all.iter().find(|it| it["type"] == kind)
     }
 
-    /// Whether the pod has been evicted: it is gone, or has been told to end.
+    /// Whether the pod has been evicted: it is gone, or is being deleted.
     fn is_pod_evicted(&self) -> bool {
         self.get(Part::Pod)
             .is_none_or(|pod| pod["metadata"]["deletionTimestamp"].is_string())

@@ -1,11 +1,12 @@
 //! Overrides as a table.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use fivespot_api::ScheduleOverride;
 use jiff::Timestamp;
 
-use crate::plain;
+use crate::{columns, plain};
 
 /// Prints a line for each override, those that end first before the others.
 pub(super) fn print(
@@ -18,35 +19,24 @@ pub(super) fn print(
     }
     let mut sorted: Vec<&ScheduleOverride> = overrides.iter().collect();
     sorted.sort_by_key(|it| it.end());
-    let heads = [
-        "NAMESPACE",
-        "NAME",
-        "MODE",
-        "TARGET",
-        "FROM",
-        "UNTIL",
-        "STATE",
-        "REASON",
-    ];
-    let mut rows = vec![heads.map(str::to_owned)];
-    rows.extend(sorted.into_iter().map(|it| row(it, now)));
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
-    for row in &rows {
-        let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        writeln!(out, "{}", line.join("  ").trim_end())?;
-    }
-    Ok(())
+    let rows: Vec<_> = sorted.into_iter().map(|it| row(it, now)).collect();
+    columns::table(out, HEADS, &rows)
 }
 
-fn row(it: &ScheduleOverride, now: Timestamp) -> [String; 8] {
-    let text = |text: Option<&str>| plain::line(text.unwrap_or("-")).into_owned();
+const HEADS: [&str; 8] = [
+    "NAMESPACE",
+    "NAME",
+    "MODE",
+    "TARGET",
+    "FROM",
+    "UNTIL",
+    "STATE",
+    "REASON",
+];
+
+fn row(it: &ScheduleOverride, now: Timestamp) -> [Cow<'_, str>; 8] {
+    let text =
+        |text: Option<&str>| Cow::from(plain::line(text.unwrap_or("-")).into_owned());
     let target = it
         .spec
         .target_ref
@@ -57,11 +47,11 @@ fn row(it: &ScheduleOverride, now: Timestamp) -> [String; 8] {
     [
         text(it.metadata.namespace.as_deref()),
         text(it.metadata.name.as_deref()),
-        it.spec.mode.as_str().to_owned(),
+        it.spec.mode.as_str().into(),
         text(target.or(Some("(selector)"))),
         text(start.as_deref()),
         text(end.as_deref()),
-        state(it, now).to_owned(),
+        state(it, now).into(),
         text(it.spec.reason.as_deref()),
     ]
 }

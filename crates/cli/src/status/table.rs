@@ -8,6 +8,7 @@ use fivespot_api::Phase;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::columns::{self, Columns};
 use crate::plain;
 
 /// One row: the state of one machine, from its status.
@@ -88,42 +89,15 @@ fn or_dash(text: &str) -> &str {
 
 /// The rows under their heads, in columns.
 pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    let mut widths = HEAD.map(str::len);
-    for row in rows {
-        widen(&mut widths, row);
-    }
-    line(out, &widths, HEAD.map(Cow::Borrowed))?;
-    for row in rows {
-        line(out, &widths, row.cells())?;
-    }
-    Ok(())
-}
-
-fn widen(widths: &mut [usize; 6], row: &Row) {
-    for (width, cell) in widths.iter_mut().zip(row.cells()) {
-        *width = (*width).max(cell.chars().count());
-    }
-}
-
-fn line(
-    out: &mut dyn Write,
-    widths: &[usize; 6],
-    cells: [Cow<'_, str>; 6],
-) -> io::Result<()> {
-    let mut text = String::new();
-    for (width, cell) in widths.iter().zip(cells) {
-        let pad = width.saturating_sub(cell.chars().count()) + 2;
-        text.push_str(&cell);
-        text.push_str(&" ".repeat(pad));
-    }
-    writeln!(out, "{}", text.trim_end())
+    let rows: Vec<_> = rows.iter().map(Row::cells).collect();
+    columns::table(out, HEAD, &rows)
 }
 
 /// What has been shown so far while watching.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     rows: BTreeMap<(String, String), Row>,
-    widths: Option<[usize; 6]>,
+    columns: Option<Columns<6>>,
 }
 
 impl Shown {
@@ -140,22 +114,22 @@ impl Shown {
     /// Prints them, below the heads if they are the first ones. The columns leave room for what
     /// is likely to come: any phase, and Nodes that are named like their machines.
     pub(super) fn lines(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-        let is_first = self.widths.is_none();
-        let mut widths = self.widths.unwrap_or(HEAD.map(str::len));
+        let is_first = self.columns.is_none();
+        let mut columns = self.columns.unwrap_or_else(|| Columns::under(HEAD));
         for row in rows {
-            widen(&mut widths, row);
+            columns.widen(&row.cells());
         }
-        let [_, name, phase, node, next, _] = &mut widths;
+        let Columns([_, name, phase, node, next, _]) = &mut columns;
         let phases = Phase::ALL.iter().map(|phase| phase.as_str().len());
         *phase = phases.fold(*phase, usize::max);
         *node = (*node).max(*name);
         *next = (*next).max(INSTANT);
         if is_first {
-            line(out, &widths, HEAD.map(Cow::Borrowed))?;
+            columns.print(out, &HEAD.map(Cow::Borrowed))?;
         }
-        self.widths = Some(widths);
+        self.columns = Some(columns);
         rows.iter()
-            .try_for_each(|row| line(out, &widths, row.cells()))
+            .try_for_each(|row| columns.print(out, &row.cells()))
     }
 }
 

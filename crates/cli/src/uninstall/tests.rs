@@ -113,7 +113,7 @@ async fn machines_that_are_kept_stay_as_they_are() {
     assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
     let after = cluster.get(&machine_path("worker")).await.unwrap();
     assert_eq!(after["spec"], before["spec"]);
-    for object in cluster.triple("worker") {
+    for object in cluster.owned_paths("worker") {
         assert!(cluster.get(&object).await.is_some(), "{object}");
     }
 }
@@ -129,7 +129,7 @@ async fn machines_outlive_their_crd_when_they_are_kept() {
     assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
     cluster.settle().await;
     assert_eq!(cluster.get(CRD).await, None);
-    for object in cluster.triple("worker") {
+    for object in cluster.owned_paths("worker") {
         let object = cluster.get(&object).await.unwrap();
         let owners = object["metadata"]["ownerReferences"].as_array();
         let is_ours = |it: &Value| it["kind"] == "ScheduledMachine";

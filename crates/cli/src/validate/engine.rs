@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fivespot_admission::crd::{Crd, CustomResource};
 use fivespot_admission::object_meta::Scope;
 use fivespot_admission::policy::{
-    Binding, Denial, Evaluation, GroupVersionKind, GroupVersionResource,
-    Operation as Verb, Policies, Policy, Request, User,
+    Binding, Denial, Evaluation, GroupVersionKind, Operation as Verb, Policies, Policy,
+    Request, User,
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
 use fivespot_api::lint::{self, LintWarning};
@@ -363,33 +363,24 @@ impl Validation<'_> {
     }
 
     fn request<'r>(&'r self, subject: &'r Subject, write: &'r Write) -> Request<'r> {
-        let (group, version) = (subject.group.as_str(), subject.version.as_str());
-        Request {
-            operation: match write.operation {
-                Operation::Create => Verb::Create,
-                Operation::Update => Verb::Update,
-                Operation::Delete => Verb::Delete,
-            },
-            kind: GroupVersionKind {
-                group,
-                version,
-                kind: &subject.kind,
-            },
-            resource: GroupVersionResource {
-                group,
-                version,
-                resource: self.definition.plural(),
-            },
-            equivalents: &[],
-            subresource: "",
-            namespace: &subject.namespace,
-            name: &subject.name,
-            object: Some(&write.object).filter(|it| !it.is_null()),
-            old_object: write.old.as_ref(),
-            options: Some(request_options(write.operation)),
-            user: &self.engine.user,
-            dry_run: false,
-            namespace_object: self.engine.lookup.namespace(&subject.namespace),
-        }
+        let operation = match write.operation {
+            Operation::Create => Verb::Create,
+            Operation::Update => Verb::Update,
+            Operation::Delete => Verb::Delete,
+        };
+        let kind = GroupVersionKind {
+            group: &subject.group,
+            version: &subject.version,
+            kind: &subject.kind,
+        };
+        let mut request = Request::new(operation, kind, self.definition.plural());
+        request.namespace = &subject.namespace;
+        request.name = &subject.name;
+        request.object = Some(&write.object).filter(|it| !it.is_null());
+        request.old_object = write.old.as_ref();
+        request.options = Some(request_options(write.operation));
+        request.user = &self.engine.user;
+        request.namespace_object = self.engine.lookup.namespace(&subject.namespace);
+        request
     }
 }

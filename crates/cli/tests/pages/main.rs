@@ -8,10 +8,10 @@
 
 mod book;
 mod examples;
-mod play;
 mod provider_fields;
 mod readme;
 mod reasons;
+mod run;
 mod security;
 
 use std::process::Command;
@@ -39,7 +39,7 @@ fn run(words: &str) -> (String, Option<i32>) {
 #[tokio::test]
 async fn the_page_about_admission_shows_what_is_printed() {
     let page = Page::open("how-to/admission.md");
-    page.play("5spot", async |words| run(words).0).await;
+    page.run("5spot", async |words| run(words).0).await;
 }
 
 #[test]

@@ -6,7 +6,7 @@ use fivespot_controller::Options;
 use serde_json::{Value, json};
 
 use crate::faults::in_service;
-use crate::world::{SCHEDULED, TRIPLE, World};
+use crate::world::{OWNED, SCHEDULED, World};
 
 /// A ScheduledMachine like the others whose bootstrap object has this spec.
 async fn create_with(world: &World, name: &str, bootstrap: Value) {
@@ -32,14 +32,14 @@ async fn an_object_is_created_from_a_large_spec_as_it_was_written() {
     create_with(&world, "worker", large.clone()).await;
     let _controller = world.run(Options::new);
     world.until("2026-03-06T15:01:00Z").await;
-    let made = world.get(&format!("{}/worker", TRIPLE[0])).await.unwrap();
+    let made = world.get(&format!("{}/worker", OWNED[0])).await.unwrap();
     assert_eq!(made["spec"], large);
     let status = world.status("worker").await;
     assert_eq!(
         made["metadata"]["annotations"]["5spot.finos.org/spec-hash"],
         status["specHash"]
     );
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_spec_that_is_too_large_is_named_and_costs_nobody_else_anything() {
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
     world.until("2026-03-06T15:10:00Z").await;
-    for path in TRIPLE {
+    for path in OWNED {
         assert_eq!(world.names(path).await, ["worker"], "{path}");
     }
     let status = world.status("fat").await;
@@ -60,7 +60,7 @@ async fn a_spec_that_is_too_large_is_named_and_costs_nobody_else_anything() {
     let smaller = json!({"spec": {"bootstrapSpec": {"spec": {"list": [0]}}}});
     world.merge(&format!("{SCHEDULED}/fat"), smaller).await;
     world.clock.quiet().await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["fat", "worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["fat", "worker"]);
 }
 
 /// A page of a list that never ends.
@@ -115,7 +115,7 @@ async fn pods_without_end_hold_a_machine_no_longer_than_to_its_deadline() {
     let _controller = in_service(&world, &[]).await;
     world.fail(usize::MAX, "GET /api/v1/pods", (200, &endless_page("Pod")));
     world.until("2026-03-06T23:06:00Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn the_pods_of_a_node_are_listed_before_it_is_closed_and_once_after() {
     let _controller = in_service(&world, &[]).await;
     let before = world.requests().len();
     world.until("2026-03-06T23:06:00Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
     let requests = world.requests();
     let of_leaving = requests[before..].iter();
     let lists = of_leaving.filter(|line| line.starts_with("list /api/v1/pods"));

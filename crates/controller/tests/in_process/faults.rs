@@ -8,12 +8,12 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::Ear;
-use crate::world::{Running, SCHEDULED, TRIPLE, World, instant};
+use crate::world::{OWNED, Running, SCHEDULED, World, instant};
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/k0sworkerconfigs.bootstrap.cluster.x-k8s.io";
 
 pub(crate) fn machine() -> String {
-    format!("{}/worker", TRIPLE[2])
+    format!("{}/worker", OWNED[2])
 }
 
 /// A machine in service on a Node that runs these pods, at 15:10.
@@ -63,7 +63,7 @@ async fn a_pod_whose_eviction_fails_holds_up_no_other() {
             .contains("more than one")
     );
     world.until("2026-03-06T23:05:00Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn a_list_that_fails_stops_no_virtual_clock() {
         let patience = std::time::Duration::from_hours(24);
         let closed = tokio::time::timeout(patience, close).await;
         assert!(closed.is_ok(), "{path}: {:#?}", world.requests());
-        assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+        assert_eq!(world.names(OWNED[2]).await, [""; 0]);
     }
 }
 
@@ -174,7 +174,7 @@ async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_rem
     let versions = json!([version("v1beta1", false), version("v1beta2", true)]);
     let patch = json!({"spec": {"versions": versions}});
     world.merge(DEFINITION, patch).await;
-    let made = format!("{}/worker", TRIPLE[0].replace("v1beta1", "v1beta2"));
+    let made = format!("{}/worker", OWNED[0].replace("v1beta1", "v1beta2"));
     let held = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
     world.merge(&made, held(json!(["example.com/held"]))).await;
     delete_scheduled_machine(&world).await;
@@ -241,7 +241,7 @@ async fn an_inspection_shows_the_node_of_a_cluster_that_answers_before_all_else_
 {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     drop(in_service(&world, &[]).await);
-    let held = format!("{}/worker", TRIPLE[1]);
+    let held = format!("{}/worker", OWNED[1]);
     let client = world.held_until(&held, "list /api/v1/nodes 200");
     let options = world.options(client, world.clock.clone());
     let found = inspect(options, &Key::new("default", "worker"))

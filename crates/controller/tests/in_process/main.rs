@@ -25,7 +25,7 @@ async fn the_three_objects_appear_at_the_edge_and_not_before() {
     assert_eq!(world.status("worker").await["phase"], "Inactive");
     assert_eq!(world.names(MACHINES).await, [""; 0]);
     world.until("2026-03-06T14:00:00Z").await;
-    for path in world::TRIPLE {
+    for path in world::OWNED {
         let object = world.get(&format!("{path}/worker")).await.unwrap();
         let made = &object["metadata"]["creationTimestamp"];
         assert_eq!(*made, json!("2026-03-06T14:00:00Z"), "{path}");

@@ -8,7 +8,7 @@ use fivespot_controller::{Detail, Options};
 use serde_json::{Value, json};
 
 use crate::faults::in_service;
-use crate::world::{TRIPLE, World};
+use crate::world::{OWNED, World};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -65,7 +65,7 @@ async fn an_operator_newer_than_its_definitions_creates_nothing_and_rests() {
     );
     let message = ready["message"].as_str().unwrap();
     assert!(message.contains("lacks spec.schedule.windows"), "{message}");
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
     let before = world.requests().len();
     world.until("2026-03-06T17:30:00Z").await;
     let asked = world.requests().split_off(before);
@@ -91,7 +91,7 @@ async fn newer_definitions_are_noticed_at_once() {
         }
     }
     world.until("2026-03-06T15:30:05Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
     let override_ = json!({
         "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
         "metadata": {"name": "not-today", "namespace": "default"},
@@ -101,7 +101,7 @@ async fn newer_definitions_are_noticed_at_once() {
     let overrides = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides";
     world.client.create(overrides, override_).await.unwrap();
     world.until("2026-03-06T15:36:00Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn an_older_definition_blocks_no_shutdown_and_is_reported_to_probes() {
     world.until("2026-03-06T22:59:00Z").await;
     assert_eq!(world.status("worker").await["phase"], "Active");
     world.until("2026-03-06T23:06:00Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 
     let printed = std::sync::Mutex::new(None);
     let _second = world.run(|client, clock| {

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::faults::{in_service, machine, refusal};
-use crate::world::{Running, SCHEDULED, TRIPLE, World, instant};
+use crate::world::{OWNED, Running, SCHEDULED, World, instant};
 
 const AGENT_CONFIG: &str = "POST /api/v1/namespaces/5spot-system/configmaps";
 
@@ -32,7 +32,7 @@ async fn a_permanent_failure_beside_the_machine_delays_no_kill_switch() {
     let _controller = without_agent(&world).await;
     set_kill_switch(&world).await;
     world.until("2026-03-06T15:40:03Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_permanent_failure_beside_the_machine_delays_no_closing() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = without_agent(&world).await;
     world.until("2026-03-06T23:00:03Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 /// Starts are limited to one in a minute.
@@ -64,7 +64,7 @@ async fn a_clock_that_was_an_hour_ahead_holds_up_no_start_when_it_is_set_right()
     host.set(SignedDuration::ZERO);
     world.create_scheduled_machine("second").await;
     world.until("2026-03-06T15:03:10Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["first", "second"]);
+    assert_eq!(world.names(OWNED[2]).await, ["first", "second"]);
 }
 
 fn options(
@@ -82,14 +82,14 @@ async fn a_retry_that_a_wrong_clock_has_put_off_is_not_waited_for_when_it_is_rig
     let own = host.clone();
     let _controller =
         world.run(move |client, clock| options(client, clock.of_host(own.clone())));
-    let create = format!("POST {}", TRIPLE[2]);
+    let create = format!("POST {}", OWNED[2]);
     world.fail(4, &create, (500, &refusal(500, "try again")));
     world.create_scheduled_machine("worker").await;
     world.until("2026-03-06T15:00:05Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
     host.set(SignedDuration::ZERO);
     world.until("2026-03-06T15:01:00Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }
 
 #[tokio::test]
@@ -100,11 +100,11 @@ async fn a_start_that_meets_a_conflict_gives_its_turn_back() {
         one_a_minute(&mut options);
         options
     });
-    let create = format!("POST {}", TRIPLE[0]);
+    let create = format!("POST {}", OWNED[0]);
     world.fail(1, &create, (409, &refusal(409, "already exists")));
     world.create_scheduled_machine("worker").await;
     world.until("2026-03-06T15:00:10Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }
 
 /// Nothing but time brings the operator to look: the edge comes while its host is suspended.
@@ -121,7 +121,7 @@ async fn an_edge_in_a_suspension_is_met_half_a_minute_after_it_at_the_latest() {
     world.until("2026-03-06T16:00:00Z").await;
     host.resume(instant("2026-03-06T16:00:00Z"));
     world.until("2026-03-06T16:00:30Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }
 
 /// The pods of a full Node.
@@ -145,7 +145,7 @@ async fn a_reclaim_waits_for_no_slow_deletion_of_pods_beyond_ten_seconds() {
     }}});
     world.merge("/api/v1/nodes/worker", request).await;
     world.until("2026-03-06T15:10:12Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -155,9 +155,9 @@ async fn requests_of_a_drain_end_at_its_deadline() {
     let evict = format!("POST {PODS}");
     world.slow(&evict, SignedDuration::from_mins(4));
     world.until("2026-03-06T23:04:59Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
     world.until("2026-03-06T23:05:01Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_kill_switch_waits_for_no_eviction_that_is_under_way() {
     world.until("2026-03-06T23:00:05Z").await;
     set_kill_switch(&world).await;
     world.until("2026-03-06T23:00:06Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -213,7 +213,7 @@ async fn a_kill_switch_waits_for_no_answer_about_the_node() {
     world.until("2026-03-06T23:00:05Z").await;
     set_kill_switch(&world).await;
     world.until("2026-03-06T23:00:06Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn a_name_that_somebody_else_had_is_used_at_the_instant_at_which_it_is_fre
         "metadata": {"name": "worker", "namespace": "default"},
         "spec": {"clusterName": "prod"},
     });
-    world.client.create(TRIPLE[2], foreign).await.unwrap();
+    world.client.create(OWNED[2], foreign).await.unwrap();
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(options);
     world.until("2026-03-06T15:10:20Z").await;
@@ -314,7 +314,7 @@ async fn a_server_that_does_not_answer_is_one_line_in_the_log_however_many_machi
     let mut lines = logged.lines();
     lines.retain(|line| line.contains("management cluster"));
     assert_eq!(lines.len(), 1, "{lines:#?}");
-    assert_eq!(world.names(TRIPLE[2]).await.len(), 20);
+    assert_eq!(world.names(OWNED[2]).await.len(), 20);
     drop(logged.1);
 }
 
@@ -349,7 +349,7 @@ async fn a_start_whose_lease_is_lost_meanwhile_gives_its_turn_back() {
         options
     });
     world.until("2026-03-06T15:00:05Z").await;
-    let create = format!("POST {}", TRIPLE[0]);
+    let create = format!("POST {}", OWNED[0]);
     world.slow(&create, SignedDuration::from_secs(60));
     let lease = "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases";
     for method in ["PUT", "PATCH"] {
@@ -358,10 +358,10 @@ async fn a_start_whose_lease_is_lost_meanwhile_gives_its_turn_back() {
     }
     world.create_scheduled_machine("worker").await;
     world.until("2026-03-06T15:00:25Z").await;
-    assert_eq!(world.names(TRIPLE[0]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[0]).await, [""; 0]);
     world.slow_no_more();
     world.until("2026-03-06T15:00:55Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }
 
 #[tokio::test]
@@ -381,15 +381,15 @@ async fn an_instance_outside_the_election_writes_nothing_while_another_holds_the
     });
     world.until("2026-03-06T15:02:00Z").await;
     // The leader is held up, and the other one is not in its place.
-    let create = format!("POST {}", TRIPLE[0]);
+    let create = format!("POST {}", OWNED[0]);
     world.fail(1, &create, (500, &refusal(500, "try again")));
     world.create_scheduled_machine("worker").await;
     world.clock.quiet().await;
-    assert_eq!(world.names(TRIPLE[0]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[0]).await, [""; 0]);
     drop(leader);
     world.until("2026-03-06T15:02:10Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
     // Nobody renews the Lease any more.
     world.until("2026-03-06T15:02:20Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }

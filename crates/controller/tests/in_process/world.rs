@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tower::{BoxError, ServiceExt as _, service_fn};
 
-pub(crate) const TRIPLE: [&str; 3] = [
+pub(crate) const OWNED: [&str; 3] = [
     "/apis/bootstrap.cluster.x-k8s.io/v1beta1/namespaces/default/k0sworkerconfigs",
     "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/remotemachines",
     "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines",
@@ -385,7 +385,7 @@ impl World {
             "spec": {"providerID": provider_id},
         });
         self.client.create("/api/v1/nodes", node).await.unwrap();
-        let machine = format!("{}/{name}", TRIPLE[2]);
+        let machine = format!("{}/{name}", OWNED[2]);
         let spec = json!({"spec": {"providerID": provider_id}});
         self.merge(&machine, spec).await;
         let status = json!({"status": {"phase": "Running", "nodeRef": {"name": name}}});

@@ -106,7 +106,7 @@ fn is_same_machine(
 }
 
 /// Whether everything in the management cluster could be found out. That it could not may be
-/// the cache's own trouble, which is not worth telling.
+/// the cache's own trouble, which is not worth reporting.
 fn is_complete(observed: &Observed) -> bool {
     fn known<T>(fact: &Fact<T>) -> bool {
         fact.known().is_some()

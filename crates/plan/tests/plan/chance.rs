@@ -1,4 +1,4 @@
-//! Stories that nobody thought of: users, nodes and the operator's own end come at random, and
+//! Scenarios that nobody thought of: users, nodes and the operator's own end come at random, and
 //! when they have had their day, everything is as it should be.
 
 use fivespot_api::{Phase, name};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{CONTRACTS, NAME, World, at, cluster, pod};
 
-/// How many stories are played.
+/// How many scenarios are run.
 const CASES: u32 = 32;
 
 /// What somebody does.

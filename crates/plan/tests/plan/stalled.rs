@@ -30,7 +30,7 @@ fn new_world() -> (World, Memory) {
 }
 
 /// The message of the condition.
-fn told(world: &World) -> String {
+fn reported(world: &World) -> String {
     let conditions = world.status().conditions;
     let found = condition::find(&conditions, ConditionType::Stalled);
     found.map(|of| of.message.clone()).unwrap_or_default()
@@ -70,9 +70,9 @@ fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_wanted() {
     world.run_until(&mut memory, NOON);
     assert_eq!(stalled(&world).as_deref(), Some("ClusterNotFound"));
     assert!(
-        told(&world).contains("spec.clusterName"),
+        reported(&world).contains("spec.clusterName"),
         "{}",
-        told(&world)
+        reported(&world)
     );
     assert_eq!(warnings(&world, "ClusterNotFound"), 1);
     world.objects.insert(key, cluster);
@@ -120,7 +120,7 @@ fn a_create_that_is_refused_is_stalled_after_five_minutes() {
         assert_eq!(stalled(&world), None, "{reason}");
         world.run_until(&mut memory, "2026-03-06T09:12:00Z");
         assert_eq!(stalled(&world).as_deref(), Some(reason));
-        assert!(told(&world).contains(cure), "{}", told(&world));
+        assert!(reported(&world).contains(cure), "{}", reported(&world));
         assert_eq!(warnings(&world, reason), 1, "{:#?}", world.events);
         world.failing = None;
         world.run_until(&mut memory, NOON);
@@ -160,7 +160,11 @@ fn a_removal_that_does_not_move_is_stalled_after_ten_minutes() {
     assert_eq!(stalled(&world), None);
     world.run_until(&mut memory, "2026-03-06T18:20:00Z");
     assert_eq!(stalled(&world).as_deref(), Some("RemovalStalled"));
-    assert!(told(&world).contains("finalizer"), "{}", told(&world));
+    assert!(
+        reported(&world).contains("finalizer"),
+        "{}",
+        reported(&world)
+    );
     assert_eq!(warnings(&world, "RemovalStalled"), 1, "{:#?}", world.events);
     world.is_moving = true;
     world.run_until(&mut memory, EVENING);

@@ -121,7 +121,7 @@ fn nothing_is_ready_while_a_reference_or_the_schedule_is_invalid() {
 }
 
 #[test]
-fn a_schedule_that_never_needs_a_machine_tells_why_and_what_to_do() {
+fn a_schedule_that_never_needs_a_machine_reports_why_and_what_to_do() {
     let mut reported = Vec::new();
     for change in [
         |sm: &mut ScheduledMachine| {

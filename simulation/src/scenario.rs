@@ -5,9 +5,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::deed::Deed;
-use crate::dice::Dice;
 use crate::fault::Fault;
+use crate::random::Random;
+use crate::user_action::UserAction;
 use crate::wanted::{Inputs, Wanted};
 
 /// Zones with all kinds of changes of the clocks: an hour, half an hour, none, at midnight, by
@@ -27,7 +27,7 @@ const ZONES: [&str; 12] = [
     "Asia/Tehran",
 ];
 
-/// Days from which a story begins: the clocks change on them or soon after, the year ends, there
+/// Days from which a scenario begins: the clocks change on them or soon after, the year ends, there
 /// is a leap day, or nothing happens.
 const DAYS: [&str; 9] = [
     "2026-03-06T03:00:00Z",
@@ -44,11 +44,11 @@ const DAYS: [&str; 9] = [
 /// By how many seconds a clock is set back at most.
 const FURTHEST: usize = 540;
 
-/// By how many seconds a clock is set forward: so many that it is believed when it is put right, and
+/// By how many seconds a clock is set forward: so many that it is trusted when it is put right, and
 /// so few that what was put off meanwhile is over by the end.
 const AHEAD: std::ops::Range<usize> = 601..1_800;
 
-/// One machine of a story.
+/// One machine of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) name: String,
@@ -61,7 +61,7 @@ pub(crate) enum Trouble {
     /// What the network, the server and the operator's own host do.
     Fault(Fault),
     /// What people, Cluster API and pods do at an instant, to the machine of that number.
-    Deed(Timestamp, usize, Deed),
+    UserAction(Timestamp, usize, UserAction),
     /// The clock of the operators' host is set at an instant so many seconds ahead (behind, if
     /// negative), and some minutes later right.
     Clock(Timestamp, i64, u8),
@@ -72,14 +72,14 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    fn is_deed(&self) -> bool {
-        matches!(self, Self::Deed(..))
+    fn is_user_action(&self) -> bool {
+        matches!(self, Self::UserAction(..))
     }
 }
 
 /// What a seed means.
 #[derive(Clone, Debug)]
-pub(crate) struct Story {
+pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) begins: Timestamp,
     /// When no more goes wrong.
@@ -91,41 +91,41 @@ pub(crate) struct Story {
     pub(crate) troubles: Vec<Trouble>,
 }
 
-impl Story {
-    /// The story of a seed.
+impl Scenario {
+    /// The scenario of a seed.
     pub(crate) fn of(seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
-        let begins = instant(dice.pick(&DAYS).unwrap_or(DAYS[0]));
-        let days = 1 + dice.below(4);
+        let mut random = Random::new(seed);
+        let begins = instant(random.pick(&DAYS).unwrap_or(DAYS[0]));
+        let days = 1 + random.below(4);
         let calm = begins + SignedDuration::from_hours(24 * hours(days));
-        let count = 1 + dice.below(3);
+        let count = 1 + random.below(3);
         let machines: Vec<Machine> =
-            (0..count).map(|at| machine(&mut dice, at)).collect();
-        let mut story = Self {
+            (0..count).map(|at| machine(&mut random, at)).collect();
+        let mut scenario = Self {
             seed,
             begins,
             calm,
             machines,
-            operators: if dice.chance(25) { 2 } else { 1 },
+            operators: if random.chance(25) { 2 } else { 1 },
             troubles: Vec::new(),
         };
         // Some days are just days.
-        if !dice.chance(4) {
-            story.trouble(&mut dice, days);
+        if !random.chance(4) {
+            scenario.trouble(&mut random, days);
         }
         // On some nothing is between the operator and the server: only people act.
-        if dice.chance(15) {
-            story.troubles.retain(Trouble::is_deed);
+        if random.chance(15) {
+            scenario.troubles.retain(Trouble::is_user_action);
         }
-        story
+        scenario
     }
 
     /// Whether nothing is between the operators and the server, and their clock is right.
     pub(crate) fn is_undisturbed(&self) -> bool {
-        self.troubles.iter().all(Trouble::is_deed)
+        self.troubles.iter().all(Trouble::is_user_action)
     }
 
-    /// The same story with only the troubles of these numbers.
+    /// The same scenario with only the troubles of these numbers.
     pub(crate) fn only(&self, kept: &[usize]) -> Self {
         let troubles = kept.iter().filter_map(|at| self.troubles.get(*at).copied());
         Self {
@@ -134,34 +134,34 @@ impl Story {
         }
     }
 
-    fn trouble(&mut self, dice: &mut Dice, days: usize) {
+    fn trouble(&mut self, random: &mut Random, days: usize) {
         let work = days * self.machines.len();
-        for _ in 0..dice.below(6 * work + 6) {
+        for _ in 0..random.below(6 * work + 6) {
             self.troubles
-                .push(Trouble::Fault(Fault::draw(dice, 30 * work)));
+                .push(Trouble::Fault(Fault::draw(random, 30 * work)));
         }
         let edges: Vec<Vec<Timestamp>> = self
             .machines
             .iter()
             .map(|machine| self.edges(&machine.object))
             .collect();
-        for _ in 0..dice.below(3 * work + 3) {
-            let at = dice.below(self.machines.len());
-            let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
+        for _ in 0..random.below(3 * work + 3) {
+            let at = random.below(self.machines.len());
+            let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
             self.troubles
-                .push(Trouble::Deed(when, at, Deed::draw(dice)));
+                .push(Trouble::UserAction(when, at, UserAction::draw(random)));
         }
-        for _ in 0..dice.below(2 * days + 1) {
-            let at = dice.below(self.machines.len());
-            let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
-            let minutes = u8::try_from(1 + dice.below(60)).unwrap_or(1);
-            let trouble = match dice.below(3) {
+        for _ in 0..random.below(2 * days + 1) {
+            let at = random.below(self.machines.len());
+            let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
+            let minutes = u8::try_from(1 + random.below(60)).unwrap_or(1);
+            let trouble = match random.below(3) {
                 0 => {
-                    let ahead = AHEAD.start + dice.below(AHEAD.len());
+                    let ahead = AHEAD.start + random.below(AHEAD.len());
                     Trouble::Clock(when, hours(ahead), minutes)
                 }
                 1 => {
-                    let behind = 1 + dice.below(FURTHEST);
+                    let behind = 1 + random.below(FURTHEST);
                     Trouble::Clock(when, -hours(behind), minutes)
                 }
                 _ => Trouble::Suspend(when, minutes),
@@ -171,33 +171,33 @@ impl Story {
         if self.operators == 1 {
             return;
         }
-        for _ in 0..dice.below(3 * days + 1) {
-            let at = dice.below(self.machines.len());
-            let when = self.when(dice, edges.get(at).map_or(&[], Vec::as_slice));
-            let minutes = u8::try_from(1 + dice.below(40)).unwrap_or(1);
-            let whom = dice.below(self.operators);
+        for _ in 0..random.below(3 * days + 1) {
+            let at = random.below(self.machines.len());
+            let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
+            let minutes = u8::try_from(1 + random.below(40)).unwrap_or(1);
+            let whom = random.below(self.operators);
             self.troubles.push(Trouble::CutOff(when, whom, minutes));
         }
     }
 
     /// Soon after a window has opened or closed, or at any time.
-    fn when(&self, dice: &mut Dice, edges: &[Timestamp]) -> Timestamp {
-        let edge = dice.pick(edges).filter(|_| dice.chance(75));
+    fn when(&self, random: &mut Random, edges: &[Timestamp]) -> Timestamp {
+        let edge = random.pick(edges).filter(|_| random.chance(75));
         let after = |from: Timestamp, seconds: usize| {
             from + SignedDuration::from_secs(hours(seconds))
         };
         match edge {
-            Some(edge) if dice.chance(50) => after(edge, dice.below(30)),
-            Some(edge) => after(edge, dice.below(900)),
+            Some(edge) if random.chance(50) => after(edge, random.below(30)),
+            Some(edge) => after(edge, random.below(900)),
             None => {
                 let all = self.calm.duration_since(self.begins).as_secs();
-                after(self.begins, dice.below(usize::try_from(all).unwrap_or(0)))
+                after(self.begins, random.below(usize::try_from(all).unwrap_or(0)))
             }
         }
         .min(self.calm)
     }
 
-    /// When the window of a machine opens and closes within the story.
+    /// When the window of a machine opens and closes within the scenario.
     fn edges(&self, object: &Value) -> Vec<Timestamp> {
         let mut edges = Vec::new();
         let mut now = self.begins;
@@ -219,7 +219,7 @@ fn hours(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(0)
 }
 
-/// The calendar of a story: the second day, and by its day of the year the fourth.
+/// The calendar of a scenario: the second day, and by its day of the year the fourth.
 pub(crate) fn calendar(begins: Timestamp) -> Value {
     let day = |hours: i64| {
         let at = begins + SignedDuration::from_hours(hours);
@@ -239,14 +239,14 @@ pub(crate) fn calendar(begins: Timestamp) -> Value {
 /// The name of the calendar.
 pub(crate) const CALENDAR: &str = "holidays";
 
-fn machine(dice: &mut Dice, at: usize) -> Machine {
+fn machine(random: &mut Random, at: usize) -> Machine {
     let name = format!("worker-{at}");
     let mut object = scheduled_machine(&name);
-    let team = dice.pick(&["a", "b"]);
+    let team = random.pick(&["a", "b"]);
     object["metadata"]["labels"] = json!({"example.com/team": team});
     let spec = &mut object["spec"];
-    let zone = dice.pick(&ZONES).unwrap_or("UTC");
-    spec["schedule"] = match dice.below(6) {
+    let zone = random.pick(&ZONES).unwrap_or("UTC");
+    spec["schedule"] = match random.below(6) {
         0 => json!({"cron": "30 6 * * *", "duration": "7h", "timezone": zone}),
         1 => json!({"cron": "0 2 * * *", "duration": "3h", "timezone": zone}),
         2 => {
@@ -263,24 +263,24 @@ fn machine(dice: &mut Dice, at: usize) -> Machine {
             json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["9-17"], "timezone": zone})
         }
     };
-    if dice.chance(40) {
-        let action = dice.pick(&["Run", "Stop"]);
+    if random.chance(40) {
+        let action = random.pick(&["Run", "Stop"]);
         spec["schedule"]["exceptions"] = json!([
             {"name": "holidays", "action": action, "calendarRef": {"name": CALENDAR}},
         ]);
     }
-    if dice.chance(40) {
-        let lead = dice.pick(&["5m", "20m", "2h"]);
-        let minimum = dice.pick(&["0s", "10m", "90m"]);
+    if random.chance(40) {
+        let lead = random.pick(&["5m", "20m", "2h"]);
+        let minimum = random.pick(&["0s", "10m", "90m"]);
         spec["provisioning"] = json!({"leadTime": lead, "minimumRun": minimum});
     }
-    if dice.chance(40) {
+    if random.chance(40) {
         spec["shutdown"] = json!({"endPolicy": "CompleteByWindowEnd"});
     }
     let spans = ["0s", "30s", "2m", "5m"];
-    spec["gracefulShutdownTimeout"] = json!(dice.pick(&spans));
-    spec["nodeDrainTimeout"] = json!(dice.pick(&spans));
-    if dice.chance(50) {
+    spec["gracefulShutdownTimeout"] = json!(random.pick(&spans));
+    spec["nodeDrainTimeout"] = json!(random.pick(&spans));
+    if random.chance(50) {
         spec["nodeTaints"] = json!([
             {"key": "example.com/shift", "value": "night", "effect": "NoSchedule"},
         ]);
@@ -294,19 +294,19 @@ mod tests {
 
     #[test]
     fn a_seed_tells_one_story_and_another_seed_another() {
-        let told = |seed| format!("{:?}", Story::of(seed));
-        assert_eq!(told(7), told(7));
-        assert_ne!(told(7), told(8));
+        let text = |seed| format!("{:?}", Scenario::of(seed));
+        assert_eq!(text(7), text(7));
+        assert_ne!(text(7), text(8));
     }
 
     #[test]
     fn a_story_can_be_told_without_some_of_its_troubles() {
-        let story = (0..100)
-            .map(Story::of)
-            .find(|story| story.troubles.len() > 3);
-        let story = story.unwrap();
-        let less = story.only(&[0, 2]);
-        assert_eq!(less.troubles, [story.troubles[0], story.troubles[2]]);
-        assert_eq!(less.machines.len(), story.machines.len());
+        let scenario = (0..100)
+            .map(Scenario::of)
+            .find(|scenario| scenario.troubles.len() > 3);
+        let scenario = scenario.unwrap();
+        let less = scenario.only(&[0, 2]);
+        assert_eq!(less.troubles, [scenario.troubles[0], scenario.troubles[2]]);
+        assert_eq!(less.machines.len(), scenario.machines.len());
     }
 }

@@ -7,13 +7,13 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
+use crate::random::Random;
+use crate::scenario::CALENDAR;
 use crate::seen::{CALENDARS, OVERRIDES};
-use crate::story::CALENDAR;
 
 /// What somebody does to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum UserAction {
     Kill,
     Revive,
     SwitchOff,
@@ -61,7 +61,7 @@ pub(crate) enum Deed {
     EndPolicy,
 }
 
-impl Deed {
+impl UserAction {
     pub(crate) const ALL: [Self; 45] = [
         Self::Kill,
         Self::Revive,
@@ -111,27 +111,27 @@ impl Deed {
     ];
 
     /// One of them; pods are what a machine is there for.
-    pub(crate) fn draw(dice: &mut Dice) -> Self {
-        if dice.chance(25) {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        if random.chance(25) {
             return Self::RunPods;
         }
         // What the agent on the Node asks for.
-        if dice.chance(8) {
+        if random.chance(8) {
             return Self::Reclaim;
         }
-        if dice.chance(20) {
+        if random.chance(20) {
             let overrides = [Self::Run, Self::Stop, Self::Hold, Self::EndOverride];
-            return dice.pick(&overrides).unwrap_or(Self::Hold);
+            return random.pick(&overrides).unwrap_or(Self::Hold);
         }
-        dice.pick(&Self::ALL).unwrap_or(Self::RunPods)
+        random.pick(&Self::ALL).unwrap_or(Self::RunPods)
     }
 
     /// Does it. What cannot be done at that moment is left undone.
-    pub(crate) async fn play(self, cluster: &Cluster, name: &str, now: Timestamp) {
+    pub(crate) async fn perform(self, cluster: &Cluster, name: &str, now: Timestamp) {
         let place = Place {
             cluster,
             name,
-            triple: cluster.triple(name),
+            owned: cluster.owned_paths(name),
         };
         match self {
             Self::Kill => place.edit(json!({"killSwitch": true})).await,
@@ -260,7 +260,7 @@ impl Deed {
     /// What is done to the objects around the ScheduledMachine.
     async fn meddle(self, place: &Place<'_>, now: Timestamp) {
         let name = place.name;
-        let [bootstrap, infrastructure, machine] = &place.triple;
+        let [bootstrap, infrastructure, machine] = &place.owned;
         match self {
             Self::DeleteMachine => place.delete(machine).await,
             Self::DeleteInfrastructure => place.delete(infrastructure).await,
@@ -316,23 +316,23 @@ impl Deed {
 
 /// Everybody takes back what they did, and lets go of what they hold; what the user has asked
 /// for stays.
-pub(crate) async fn make_peace(cluster: &Cluster, name: &str) {
+pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
     let place = Place {
         cluster,
         name,
-        triple: cluster.triple(name),
+        owned: cluster.owned_paths(name),
     };
-    Deed::Resume
-        .play(cluster, name, Timestamp::UNIX_EPOCH)
+    UserAction::Resume
+        .perform(cluster, name, Timestamp::UNIX_EPOCH)
         .await;
     place.pause_cluster(false).await;
     place.delete(&budget(name)).await;
     // Its controller looks again, and brings back the kubeconfig that somebody has deleted.
-    let note = json!({"metadata": {"annotations": {"example.com/peace": name}}});
+    let note = json!({"metadata": {"annotations": {"example.com/nudge": name}}});
     place.patch(&cluster.cluster_path(), &note).await;
-    for path in &place.triple {
+    for path in &place.owned {
         if let Some(mut object) = cluster.get(path).await {
-            // A Machine whose objects nobody calls its own any more hears nothing of their end.
+            // A Machine whose objects have no owner reference any more is not reconciled when they end.
             if object["kind"] == "Machine" {
                 place.patch(path, &note).await;
             }
@@ -376,7 +376,7 @@ fn budget(name: &str) -> String {
 struct Place<'a> {
     cluster: &'a Cluster,
     name: &'a str,
-    triple: [String; 3],
+    owned: [String; 3],
 }
 
 impl Place<'_> {
@@ -393,7 +393,7 @@ impl Place<'_> {
         if own.pointer(field).is_some() != is_set {
             return false;
         }
-        for path in &self.triple {
+        for path in &self.owned {
             if self.cluster.get(path).await.is_some() {
                 return true;
             }
@@ -454,7 +454,7 @@ impl Place<'_> {
     }
 
     async fn condemn(&self, now: Timestamp) {
-        let machine = &self.triple[2];
+        let machine = &self.owned[2];
         let Some(found) = self.cluster.get(machine).await else {
             return;
         };
@@ -471,7 +471,7 @@ impl Place<'_> {
     }
 
     async fn foreign(&self, part: usize) {
-        let Some(path) = self.triple.get(part) else {
+        let Some(path) = self.owned.get(part) else {
             return;
         };
         let (version, kind) = match part {
@@ -521,11 +521,11 @@ impl Place<'_> {
     /// A Node that was deleted by hand under its Machine comes back as its kubelet registers
     /// again; until then the Machine has lost its Node.
     async fn revive_node(&self) {
-        let machine = self.cluster.get(&self.triple[2]).await.unwrap_or_default();
+        let machine = self.cluster.get(&self.owned[2]).await.unwrap_or_default();
         let is_lost = machine["status"]["nodeRef"]["name"] == self.name
             && self.cluster.get(&node_path(self.name)).await.is_none();
         if is_lost {
-            self.delete(&self.triple[2]).await;
+            self.delete(&self.owned[2]).await;
         }
     }
 

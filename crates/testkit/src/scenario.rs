@@ -165,7 +165,7 @@ impl Cluster {
         if Backend::chosen() == Backend::Embedded {
             return;
         }
-        let [_, _, machine] = self.triple(name);
+        let [_, _, machine] = self.owned_paths(name);
         let undrained = json!({"metadata": {"annotations": {EXCLUDE_NODE_DRAINING: ""}}});
         let released = json!({"metadata": {"finalizers": []}});
         let object = machine_path(name);

@@ -5,9 +5,9 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 /// A stream of throws.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(SplitMix64);
+pub(crate) struct Random(SplitMix64);
 
-impl Dice {
+impl Random {
     /// Equal seeds, equal throws.
     pub(crate) fn new(seed: u64) -> Self {
         // Neighbouring seeds begin far apart.

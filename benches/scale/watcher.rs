@@ -45,18 +45,18 @@ struct Seen {
 
 /// Follows the ScheduledMachines of a namespace, and counts. To be used within a
 /// [`LocalSet`].
-pub(crate) struct News {
+pub(crate) struct Watcher {
     seen: Rc<Seen>,
     following: AbortHandle,
 }
 
-impl Drop for News {
+impl Drop for Watcher {
     fn drop(&mut self) {
         self.following.abort();
     }
 }
 
-impl News {
+impl Watcher {
     /// Begins to follow, before there is anything to be seen.
     pub(crate) fn follow(stage: &Stage) -> Self {
         let resource = ApiResource::erase::<ScheduledMachine>(&());

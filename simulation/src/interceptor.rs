@@ -34,7 +34,7 @@ const FRESH: SignedDuration = SignedDuration::from_secs(1);
 const KEPT: SignedDuration = SignedDuration::from_hours(1);
 
 /// What goes on between an operator and its server.
-pub(crate) struct Stage {
+pub(crate) struct Interceptor {
     client: Client,
     places: Vec<Places>,
     faults: Vec<Fault>,
@@ -50,8 +50,8 @@ pub(crate) struct Stage {
 }
 
 /// Where one of the operators is.
-pub(crate) struct Seat {
-    pub(crate) stage: Arc<Stage>,
+pub(crate) struct Connection {
+    pub(crate) interceptor: Arc<Interceptor>,
     /// Its name in the Lease.
     pub(crate) name: String,
     /// Its way to the server.
@@ -109,7 +109,7 @@ impl Default for Hash {
     }
 }
 
-impl Stage {
+impl Interceptor {
     pub(crate) fn new(
         client: Client,
         places: Vec<Places>,
@@ -482,13 +482,13 @@ fn switches_off(asked: &Asked) -> bool {
     body["spec"]["schedule"]["enabled"] == false
 }
 
-/// Whether a request is about what is made and changed for a machine; events only tell of it, and
+/// Whether a request is about what is made and changed for a machine; events only report it, and
 /// Leases only of who does it.
 fn is_of_machines(asked: &Asked) -> bool {
     !["events", "leases"].contains(&asked.event.resource.as_str())
 }
 
-impl Seat {
+impl Connection {
     /// One watch of this operator, however often it begins again.
     fn key(&self, asked: &Asked) -> String {
         let selects = asked
@@ -509,7 +509,7 @@ impl Seat {
     }
 }
 
-impl Proxy for Seat {
+impl Proxy for Connection {
     fn request<'a>(
         &'a self,
         asked: &'a Asked,
@@ -519,7 +519,7 @@ impl Proxy for Seat {
         }
         Box::pin(async move {
             let key = self.request_key(asked);
-            self.stage.meet(asked, &key).await
+            self.interceptor.meet(asked, &key).await
         })
     }
 
@@ -530,12 +530,18 @@ impl Proxy for Seat {
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(async move {
             let key = self.request_key(asked);
-            self.stage.judge(asked, code, (&self.name, &key)).await;
+            self.interceptor
+                .judge(asked, code, (&self.name, &key))
+                .await;
         })
     }
 
     fn delay(&self, asked: &Asked) -> SignedDuration {
-        let delay = self.stage.state().delays.remove(&self.request_key(asked));
+        let delay = self
+            .interceptor
+            .state()
+            .delays
+            .remove(&self.request_key(asked));
         delay.unwrap_or_default()
     }
 
@@ -547,7 +553,7 @@ impl Proxy for Seat {
         if self.gate.is_shut() {
             return self.gate.opening(asked);
         }
-        let mut state = self.stage.state();
+        let mut state = self.interceptor.state();
         let version = asked
             .query
             .split('&')
@@ -567,7 +573,7 @@ impl Proxy for Seat {
         if self.gate.is_shut() {
             return self.gate.event(asked, line);
         }
-        let mut state = self.stage.state();
+        let mut state = self.interceptor.state();
         let number = state.events;
         if !is_of_machines(asked) {
             return Delivery::Pass;
@@ -580,7 +586,7 @@ impl Proxy for Seat {
             Target::Event(first) => (first..first + fault.times).contains(&number),
             _ => false,
         };
-        let Some(fault) = self.stage.faults.iter().find(hits) else {
+        let Some(fault) = self.interceptor.faults.iter().find(hits) else {
             return Delivery::Pass;
         };
         let delivery = fault.kind.delivery(fault.minutes);
@@ -591,7 +597,7 @@ impl Proxy for Seat {
             state.ended.insert(self.key(asked), fault.kind);
         }
         drop(state);
-        self.stage.note(format!(
+        self.interceptor.note(format!(
             "{} event {number}: {}",
             fault.kind.name(),
             self.key(asked)

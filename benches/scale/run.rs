@@ -6,10 +6,10 @@ use benches::Log;
 use jiff::{SignedDuration, Timestamp, Unit};
 
 use crate::Args;
-use crate::news::News;
 use crate::operator::{Description, Edge, Operator};
 use crate::report::{Report, Restart};
 use crate::span::{Span, latenesses, quantiles};
+use crate::watcher::Watcher;
 use crate::world::{Failure, Window, World, now};
 
 /// How long creating a machine and looking at it for the first time may take.
@@ -24,48 +24,48 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How often that may be awaited.
 const SILENCES: usize = 120;
 
-/// Plays everything and counts.
-pub(crate) async fn play(args: &Args) -> Result<Report, Failure> {
+/// Runs everything and counts.
+pub(crate) async fn run(args: &Args) -> Result<Report, Failure> {
     let description = Description::read(args)?;
     let edge = description.edge;
     let log = Log::at(&args.audit_log);
     let floor = floor(args).await?;
 
     let world = World::make(args).await?;
-    let news = News::follow(&world.stage);
+    let watcher = Watcher::follow(&world.stage);
     let operator = Operator::new(description, world.stage.namespace(), log.folder());
-    let mut play = Play {
+    let mut run = Run {
         args,
         edge,
         log,
         world,
-        news,
+        watcher,
         operator,
         report: Report::new(args, floor),
     };
-    play.operator.start()?;
+    run.operator.start()?;
     let window = window(args)?;
     eprintln!(
         "{} machines whose windows open at {}",
         args.machines, window.opens
     );
-    play.world.populate(edge, window).await?;
-    play.settled(window).await?;
-    play.report.settled = Some(play.operator.taken()?);
-    let opening = play.open(window).await?;
-    play.report.lateness_seconds = quantiles(&opening.late);
-    play.report.created = opening.late.len();
-    play.report.opening = opening.requests;
-    play.report.opened = Some(play.operator.taken()?);
-    play.keep()?;
+    run.world.populate(edge, window).await?;
+    run.settled(window).await?;
+    run.report.settled = Some(run.operator.taken()?);
+    let opening = run.open(window).await?;
+    run.report.lateness_seconds = quantiles(&opening.late);
+    run.report.created = opening.late.len();
+    run.report.opening = opening.requests;
+    run.report.opened = Some(run.operator.taken()?);
+    run.keep()?;
     if !args.opening_alone {
-        play.rest_of_a_cycle(window).await?;
-        play.another_edge().await?;
-        play.keep()?;
-        play.end().await?;
+        run.rest_of_a_cycle(window).await?;
+        run.another_edge().await?;
+        run.keep()?;
+        run.end().await?;
     }
-    play.operator.kill().await?;
-    Ok(play.report)
+    run.operator.kill().await?;
+    Ok(run.report)
 }
 
 /// What was done at an edge.
@@ -76,24 +76,26 @@ struct Opening {
 }
 
 /// One measurement that is under way.
-struct Play<'a> {
+struct Run<'a> {
     args: &'a Args,
     edge: Edge,
     log: Log,
     world: World,
-    news: News,
+    watcher: Watcher,
     operator: Operator,
     report: Report,
 }
 
-impl Play<'_> {
+impl Run<'_> {
     fn keep(&self) -> Result<(), Failure> {
         crate::keep(self.args, &self.report)
     }
 
     /// Waits until no machine is wanted and nothing more is asked.
     async fn settled(&self, window: Window) -> Result<(), Failure> {
-        self.news.settle(self.asleep(), self.args.machines).await?;
+        self.watcher
+            .settle(self.asleep(), self.args.machines)
+            .await?;
         if self.edge == Edge::Cron && now() >= window.opens {
             return Err("the machines had not settled when the window opened".into());
         }
@@ -115,7 +117,7 @@ impl Play<'_> {
     /// Waits for the edge, and until all objects are there.
     async fn open(&self, window: Window) -> Result<Opening, Failure> {
         let mut at = self.log.length()?;
-        self.news.take();
+        self.watcher.take();
         let opened = self.world.turn(self.edge, window.opens, true).await?;
         eprintln!("open");
         let mut entries = Vec::new();
@@ -137,22 +139,24 @@ impl Play<'_> {
     /// Until all serve, and then until all are gone, and idle.
     async fn rest_of_a_cycle(&mut self, window: Window) -> Result<(), Failure> {
         let from = self.log.length()?;
-        self.news.settle("Active", self.args.machines).await?;
+        self.watcher.settle("Active", self.args.machines).await?;
         self.quiet().await?;
         self.report.opening.add(&Span::of(&self.log.since(from)?));
         self.report.open = Some(self.operator.taken()?);
-        self.report.changes_opening = self.news.take();
+        self.report.changes_opening = self.watcher.take();
         self.keep()?;
 
         let from = self.log.length()?;
         self.world.turn(self.edge, window.closes, false).await?;
         eprintln!("closed");
-        self.news.settle(self.asleep(), self.args.machines).await?;
+        self.watcher
+            .settle(self.asleep(), self.args.machines)
+            .await?;
         self.quiet().await?;
         self.report.closing = Span::of(&self.log.since(from)?);
         self.report.closed = Some(self.operator.taken()?);
-        self.report.changes_closing = self.news.take();
-        self.report.count_news();
+        self.report.changes_closing = self.watcher.take();
+        self.report.count_repeated();
         self.keep()?;
 
         eprintln!("idle");
@@ -172,7 +176,7 @@ impl Play<'_> {
         let opening = self.open(window).await?;
         self.report.again_seconds = Some(quantiles(&opening.late));
         self.keep()?;
-        self.news.settle("Active", self.args.machines).await?;
+        self.watcher.settle("Active", self.args.machines).await?;
         self.quiet().await?;
         self.report.again = Some(self.operator.taken()?);
         Ok(())

@@ -23,7 +23,7 @@ const SERVERS: [(&str, &str); 2] =
     [("dev", "applied "), ("apiserver", "export KUBECONFIG=")];
 const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
 
-/// Tells the servers of one run apart.
+/// Distinguishes the servers of one run.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 /// An embedded server; ends when it is dropped.
@@ -114,13 +114,13 @@ fn shows(shown: &[&str], printed: &[String]) -> bool {
 }
 
 /// A page with what its commands have printed.
-struct Played {
+struct Run {
     text: String,
     commands: usize,
 }
 
-fn play(page: &Page) -> Played {
-    let mut played = Played {
+fn run(page: &Page) -> Run {
+    let mut done = Run {
         text: String::new(),
         commands: 0,
     };
@@ -128,7 +128,7 @@ fn play(page: &Page) -> Played {
     let mut is_run = false;
     let mut lines = page.text.lines().peekable();
     while let Some(line) = lines.next() {
-        played.add(line);
+        done.add(line);
         if let Some(words) = line.strip_prefix("<!-- run") {
             let words = words.trim_start_matches(':').trim_end_matches("-->").trim();
             drop(server.take());
@@ -143,7 +143,7 @@ fn play(page: &Page) -> Played {
         let mut command = command.to_owned();
         while command.ends_with('\\') {
             let more = lines.next().unwrap_or_default();
-            played.add(more);
+            done.add(more);
             command = format!("{command}\n{more}");
         }
         let mut shown = Vec::new();
@@ -153,16 +153,16 @@ fn play(page: &Page) -> Played {
         }
         let printed = printed_by(&command, server.as_ref());
         if shows(&shown, &printed) {
-            played.add_all(shown);
+            done.add_all(shown);
         } else {
-            played.add_all(printed.iter().map(String::as_str));
+            done.add_all(printed.iter().map(String::as_str));
         }
-        played.commands += 1;
+        done.commands += 1;
     }
-    played
+    done
 }
 
-impl Played {
+impl Run {
     fn add(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
@@ -175,11 +175,11 @@ impl Played {
     }
 }
 
-/// The first line that a page has otherwise than it was played, and that line as played.
-fn first_difference(page: &str, played: &str) -> Option<(String, String)> {
+/// The first line that a page has otherwise than it was printed, and that line as printed.
+fn first_difference(page: &str, output: &str) -> Option<(String, String)> {
     let line = |text: &str, number| text.lines().nth(number).unwrap_or("").to_owned();
-    let lines = page.lines().count().max(played.lines().count());
-    let both = (0..lines).map(|number| (line(page, number), line(played, number)));
+    let lines = page.lines().count().max(output.lines().count());
+    let both = (0..lines).map(|number| (line(page, number), line(output, number)));
     both.into_iter().find(|(shown, printed)| shown != printed)
 }
 
@@ -196,29 +196,27 @@ fn has_kubectl() -> bool {
 fn the_commands_of_the_book_print_what_it_shows() {
     let book = Book::open();
     let has_kubectl = has_kubectl();
-    let is_played = |page: &&Page| {
+    let is_run = |page: &&Page| {
         page.text.contains("<!-- run -->")
             || has_kubectl && page.text.contains("<!-- run: ")
     };
-    let pages: Vec<&Page> = book.pages.iter().filter(is_played).collect();
+    let pages: Vec<&Page> = book.pages.iter().filter(is_run).collect();
     // A page waits for its server for most of the time.
-    let played: Vec<Played> = thread::scope(|scope| {
-        let threads: Vec<_> = pages
-            .iter()
-            .map(|page| scope.spawn(|| play(page)))
-            .collect();
+    let runs: Vec<Run> = thread::scope(|scope| {
+        let threads: Vec<_> =
+            pages.iter().map(|page| scope.spawn(|| run(page))).collect();
         threads.into_iter().map(|it| it.join().unwrap()).collect()
     });
-    let commands: usize = played.iter().map(|it| it.commands).sum();
+    let commands: usize = runs.iter().map(|it| it.commands).sum();
     println!("{commands} commands of {} pages were run", pages.len());
     if !has_kubectl {
         println!("there is no kubectl: the pages that need one were not run");
     }
-    for (page, played) in pages.iter().zip(played) {
+    for (page, run) in pages.iter().zip(runs) {
         if std::env::var_os("UPDATE_PAGES").is_some() {
-            fs::write(&page.path, played.text).unwrap();
+            fs::write(&page.path, run.text).unwrap();
         } else {
-            let different = first_difference(&page.text, &played.text);
+            let different = first_difference(&page.text, &run.text);
             assert_eq!(different, None, "{}", page.path.display());
         }
     }

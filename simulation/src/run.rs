@@ -1,4 +1,4 @@
-//! Plays a story: the shipped operator against the embedded server and a simulated Cluster API.
+//! Runs a scenario: the shipped operator against the embedded server and a simulated Cluster API.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use fivespot_testkit::{Cluster, Coordination, Gate, Lease, Life, Mortal, Terms};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::deed::{Deed, make_peace};
-use crate::end::complaint;
+use crate::end::violation;
 use crate::fault::Kind;
+use crate::interceptor::{Cell, Connection, Interceptor};
+use crate::scenario::{Scenario, Trouble, calendar};
 use crate::seen::{Places, Seen};
-use crate::stage::{Cell, Seat, Stage};
-use crate::story::{Story, Trouble, calendar};
+use crate::user_action::{UserAction, undo_user_actions};
 
 /// How long after the last fault, edit and edge everything has to be as it is wanted: longer than
 /// any retry, drain and the pause between two replacements.
@@ -27,7 +27,7 @@ const BEFORE: SignedDuration = SignedDuration::from_secs(1);
 /// How long tokio's own clock, which moves only when nothing else can, may run.
 const STUCK: Duration = Duration::from_hours(24);
 
-/// What a story has come to.
+/// The result of a scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Of everything that happened, in order.
@@ -39,80 +39,82 @@ pub(crate) struct Outcome {
     pub(crate) seconds: u64,
     pub(crate) writes: usize,
     pub(crate) struck: BTreeMap<Kind, u64>,
-    pub(crate) deeds: BTreeMap<String, u64>,
+    pub(crate) user_actions: BTreeMap<String, u64>,
     pub(crate) cells: BTreeSet<Cell>,
 }
 
-/// Plays a story to its end on this thread.
-pub(crate) fn play(story: &Story) -> Outcome {
+/// Runs a scenario to its end on this thread.
+pub(crate) fn run(scenario: &Scenario) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(tell(story)),
+        Ok(runtime) => runtime.block_on(carry_out(scenario)),
         Err(error) => Outcome {
-            broken: vec![("a story can be told", error.to_string())],
+            broken: vec![("a scenario can be run", error.to_string())],
             ..Outcome::default()
         },
     }
 }
 
-async fn tell(story: &Story) -> Outcome {
-    let cluster = Cluster::seeded(story.begins, story.seed).await;
+async fn carry_out(scenario: &Scenario) -> Outcome {
+    let cluster = Cluster::seeded(scenario.begins, scenario.seed).await;
     cluster.add_cluster().await;
-    let places = story.machines.iter().map(|machine| Places {
+    let places = scenario.machines.iter().map(|machine| Places {
         name: machine.name.clone(),
-        triple: cluster.triple(&machine.name),
+        owned: cluster.owned_paths(&machine.name),
         cluster: cluster.cluster_path(),
     });
     let places: Vec<Places> = places.collect();
-    let faults = story.troubles.iter().filter_map(|trouble| match trouble {
-        Trouble::Fault(fault) => Some(*fault),
-        _ => None,
-    });
+    let faults = scenario
+        .troubles
+        .iter()
+        .filter_map(|trouble| match trouble {
+            Trouble::Fault(fault) => Some(*fault),
+            _ => None,
+        });
     let client = cluster.server().client();
-    let lease = (story.operators > 1).then(|| LEASE.to_owned());
-    let stage = Stage::new(client, places.clone(), faults.collect(), lease);
-    let stage = if story.is_undisturbed() {
-        stage.undisturbed()
+    let lease = (scenario.operators > 1).then(|| LEASE.to_owned());
+    let interceptor = Interceptor::new(client, places.clone(), faults.collect(), lease);
+    let interceptor = if scenario.is_undisturbed() {
+        interceptor.undisturbed()
     } else {
-        stage
+        interceptor
     };
-    let stage = Arc::new(stage);
-    let mut theatre = Theatre {
+    let interceptor = Arc::new(interceptor);
+    let mut run = Run {
         cluster,
-        posts: (0..story.operators)
-            .map(|number| Post {
+        replicas: (0..scenario.operators)
+            .map(|number| Replica {
                 name: format!("operator-{number}"),
                 operator: None,
-                absent_until: story.begins,
+                absent_until: scenario.begins,
                 gate: Gate::default(),
             })
             .collect(),
-        stage,
-        seed: story.seed,
-        deeds: BTreeMap::new(),
+        interceptor,
+        seed: scenario.seed,
+        user_actions: BTreeMap::new(),
     };
-    let told = async {
-        theatre.days(story).await;
-        theatre.end(story, &places).await;
+    let all = async {
+        run.days(scenario).await;
+        run.end(scenario, &places).await;
     };
-    let is_told = tokio::time::timeout(STUCK, told).await.is_ok();
-    if !is_told {
-        let how = format!("at {}", theatre.cluster.clock().now());
-        theatre
-            .stage
+    let is_over = tokio::time::timeout(STUCK, all).await.is_ok();
+    if !is_over {
+        let how = format!("at {}", run.cluster.clock().now());
+        run.interceptor
             .breaks("nothing waits for what never comes", how);
     }
-    theatre.outcome(story)
+    run.outcome(scenario)
 }
 
 /// Where the Lease is that several operators agree by.
 const LEASE: &str =
     "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases/5spot-leader";
 
-/// The same Lease as an operator is told of it. It binds for longer than usual, so that days do not
+/// The same Lease in the settings of an operator. It is valid for longer than usual, so that days do not
 /// consist of renewals.
 fn lease() -> Option<Lease> {
     let minutes = SignedDuration::from_mins;
@@ -126,8 +128,8 @@ fn lease() -> Option<Lease> {
 
 /// Something that happens at its time, faults aside.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
-    Deed(usize, Deed),
+enum Step {
+    UserAction(usize, UserAction),
     /// The clock is wrong from now on by so many seconds.
     Clock(i64),
     /// The operators' host is suspended from now on, or not any more.
@@ -136,29 +138,29 @@ enum Happening {
     CutOff(usize, bool),
 }
 
-/// What happens in a story, in its order.
-fn happenings(story: &Story) -> Vec<(Timestamp, Happening)> {
+/// What happens in a scenario, in its order.
+fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
     let after = |at: Timestamp, minutes: u8| {
-        (at + SignedDuration::from_mins(i64::from(minutes))).min(story.calm)
+        (at + SignedDuration::from_mins(i64::from(minutes))).min(scenario.calm)
     };
     let mut all = Vec::new();
-    for trouble in &story.troubles {
+    for trouble in &scenario.troubles {
         match *trouble {
             Trouble::Fault(_) => {}
-            Trouble::Deed(at, whose, deed) => {
-                all.push((at, Happening::Deed(whose, deed)));
+            Trouble::UserAction(at, whose, user_action) => {
+                all.push((at, Step::UserAction(whose, user_action)));
             }
             Trouble::Clock(at, ahead, minutes) => {
-                all.push((at, Happening::Clock(ahead)));
-                all.push((after(at, minutes), Happening::Clock(0)));
+                all.push((at, Step::Clock(ahead)));
+                all.push((after(at, minutes), Step::Clock(0)));
             }
             Trouble::Suspend(at, minutes) => {
-                all.push((at, Happening::Suspend(true)));
-                all.push((after(at, minutes), Happening::Suspend(false)));
+                all.push((at, Step::Suspend(true)));
+                all.push((after(at, minutes), Step::Suspend(false)));
             }
             Trouble::CutOff(at, whom, minutes) => {
-                all.push((at, Happening::CutOff(whom, true)));
-                all.push((after(at, minutes), Happening::CutOff(whom, false)));
+                all.push((at, Step::CutOff(whom, true)));
+                all.push((after(at, minutes), Step::CutOff(whom, false)));
             }
         }
     }
@@ -167,7 +169,7 @@ fn happenings(story: &Story) -> Vec<(Timestamp, Happening)> {
 }
 
 /// A place that is to be held by an operator.
-struct Post {
+struct Replica {
     name: String,
     operator: Option<Mortal>,
     /// Until when it is vacant after a death.
@@ -175,87 +177,89 @@ struct Post {
     gate: Gate,
 }
 
-impl Post {
+impl Replica {
     fn life(&self) -> Option<&Life> {
         self.operator.as_ref().map(Mortal::life)
     }
 }
 
-/// Ready once the operator of this post has died.
-async fn death(post: Option<&Post>) {
-    match post.and_then(Post::life) {
+/// Ready once the operator of this replica has died.
+async fn death(replica: Option<&Replica>) {
+    match replica.and_then(Replica::life) {
         Some(life) => life.ended().await,
         None => std::future::pending().await,
     }
 }
 
-struct Theatre {
+struct Run {
     cluster: Cluster,
-    stage: Arc<Stage>,
-    posts: Vec<Post>,
+    interceptor: Arc<Interceptor>,
+    replicas: Vec<Replica>,
     seed: u64,
-    deeds: BTreeMap<String, u64>,
+    user_actions: BTreeMap<String, u64>,
 }
 
-impl Theatre {
+impl Run {
     /// Everything until nothing more goes wrong.
-    async fn days(&mut self, story: &Story) {
-        self.cluster.apply(&calendar(story.begins)).await;
-        self.stage.note_inputs(story.begins).await;
-        for machine in &story.machines {
+    async fn days(&mut self, scenario: &Scenario) {
+        self.cluster.apply(&calendar(scenario.begins)).await;
+        self.interceptor.note_inputs(scenario.begins).await;
+        for machine in &scenario.machines {
             self.cluster.apply(&machine.object).await;
         }
-        for (at, happening) in happenings(story) {
+        for (at, step) in steps(scenario) {
             self.pass_until(at).await;
-            self.stage.note(format!("{at} {happening:?}"));
-            match happening {
-                Happening::Deed(whose, deed) => {
-                    if let Some(machine) = story.machines.get(whose) {
-                        self.count(&format!("{deed:?}"));
-                        deed.play(&self.cluster, &machine.name, at).await;
-                        self.stage.note_inputs(at).await;
-                        self.stage.count(at).await;
+            self.interceptor.note(format!("{at} {step:?}"));
+            match step {
+                Step::UserAction(whose, user_action) => {
+                    if let Some(machine) = scenario.machines.get(whose) {
+                        self.count(&format!("{user_action:?}"));
+                        user_action.perform(&self.cluster, &machine.name, at).await;
+                        self.interceptor.note_inputs(at).await;
+                        self.interceptor.count(at).await;
                     }
                 }
-                Happening::Clock(seconds) => {
+                Step::Clock(seconds) => {
                     match seconds {
                         0 => {}
                         1.. => self.count("ClockSetForward"),
                         _ => self.count("ClockSetBack"),
                     }
-                    let ahead = self.stage.host.offset();
+                    let ahead = self.interceptor.host.offset();
                     if ahead.is_positive() {
-                        self.stage.state().doubtful_until = at + ahead;
+                        self.interceptor.state().doubtful_until = at + ahead;
                     }
-                    self.stage.host.set(SignedDuration::from_secs(seconds));
+                    self.interceptor
+                        .host
+                        .set(SignedDuration::from_secs(seconds));
                 }
-                Happening::Suspend(is_suspended) => {
+                Step::Suspend(is_suspended) => {
                     if is_suspended {
                         self.count("Suspended");
                     }
                     self.suspend(is_suspended);
                 }
-                Happening::CutOff(whom, is_cut_off) => {
+                Step::CutOff(whom, is_cut_off) => {
                     if is_cut_off {
                         self.count("CutOff");
                     }
-                    match self.posts.get(whom) {
-                        Some(post) if is_cut_off => post.gate.shut(),
-                        Some(post) => post.gate.open(),
+                    match self.replicas.get(whom) {
+                        Some(replica) if is_cut_off => replica.gate.shut(),
+                        Some(replica) => replica.gate.open(),
                         None => {}
                     }
                 }
             }
         }
-        self.pass_until(story.calm).await;
-        self.stage.state().is_calm = true;
+        self.pass_until(scenario.calm).await;
+        self.interceptor.state().is_calm = true;
         // Nor does a crash outlast the calm: what restarts operators does so again.
-        self.stage.state().downtime = 0;
-        for post in &mut self.posts {
-            post.absent_until = story.calm;
+        self.interceptor.state().downtime = 0;
+        for replica in &mut self.replicas {
+            replica.absent_until = scenario.calm;
         }
-        for machine in &story.machines {
-            make_peace(&self.cluster, &machine.name).await;
+        for machine in &scenario.machines {
+            undo_user_actions(&self.cluster, &machine.name).await;
         }
     }
 
@@ -263,15 +267,15 @@ impl Theatre {
     fn suspend(&self, is_suspended: bool) {
         let now = self.cluster.clock().now();
         if is_suspended {
-            self.stage.host.suspend(now);
+            self.interceptor.host.suspend(now);
         } else {
-            self.stage.host.resume(now);
+            self.interceptor.host.resume(now);
         }
-        for post in &self.posts {
+        for replica in &self.replicas {
             if is_suspended {
-                post.gate.shut();
+                replica.gate.shut();
             } else {
-                post.gate.open();
+                replica.gate.open();
             }
         }
     }
@@ -279,7 +283,7 @@ impl Theatre {
     /// Holds the next edge of the first machine against the clock of the operators' host, which is
     /// set over it, sleeps over it, or does neither: half a minute after that clock shows the edge,
     /// or the host wakes, the operator has noticed.
-    async fn meet_an_edge(&mut self, story: &Story, places: &[Places]) {
+    async fn meet_an_edge(&mut self, scenario: &Scenario, places: &[Places]) {
         let now = self.cluster.clock().now();
         let Some(places) = places.first() else {
             return;
@@ -291,14 +295,14 @@ impl Theatre {
             return;
         };
         let seconds = SignedDuration::from_secs;
-        let what = match story.seed % 3 {
+        let what = match scenario.seed % 3 {
             0 => {
                 self.pass_until(edge).await;
                 "it comes by itself"
             }
             1 => {
                 self.pass_until(edge - LEAD / 2).await;
-                self.stage.host.set(LEAD);
+                self.interceptor.host.set(LEAD);
                 "the clock is set forward over it"
             }
             _ => {
@@ -310,7 +314,7 @@ impl Theatre {
             }
         };
         // One of several has to get its Lease back first.
-        let late = match (story.seed % 3, story.operators) {
+        let late = match (scenario.seed % 3, scenario.operators) {
             (0, _) => seconds(1),
             (2, 2..) => seconds(180),
             _ => seconds(31),
@@ -318,29 +322,29 @@ impl Theatre {
         let begun = self.cluster.clock().now();
         self.pass_until(begun + late).await;
         let seen = Seen::of(&self.cluster.server().client(), places).await;
-        let shown = begun + self.stage.host.offset();
+        let shown = begun + self.interceptor.host.offset();
         let in_schedule = seen.owner["status"]["inSchedule"].as_bool();
         let is_noticed =
             in_schedule == Some(seen.is_in_force(shown)) && !seen.is_overdue(shown);
-        self.stage.state().checks += 1;
+        self.interceptor.state().checks += 1;
         if !is_noticed && !seen.is_paused() && !seen.is_deleting() {
             let how = format!("{} at {edge}: {what}", places.name);
-            self.stage
+            self.interceptor
                 .breaks("L9 an edge is met half a minute late at most", how);
         }
     }
 
-    fn count(&mut self, deed: &str) {
-        *self.deeds.entry(deed.to_owned()).or_default() += 1;
+    fn count(&mut self, user_action: &str) {
+        *self.user_actions.entry(user_action.to_owned()).or_default() += 1;
     }
 
     /// Holds every machine against what its user wants, twice: some time after the last of its
     /// edges, and after the next. In between nothing may be written.
-    async fn end(&mut self, story: &Story, places: &[Places]) {
+    async fn end(&mut self, scenario: &Scenario, places: &[Places]) {
         let mut looks: Vec<(Timestamp, usize, bool)> = Vec::new();
-        let begin = story.calm + PATIENCE;
+        let begin = scenario.calm + PATIENCE;
         self.pass_until(begin).await;
-        for at in 0..story.machines.len() {
+        for at in 0..scenario.machines.len() {
             let Some(places) = places.get(at) else {
                 continue;
             };
@@ -365,49 +369,52 @@ impl Theatre {
             };
             self.pass_until(when).await;
             let name = &places.name;
-            let served = self.stage.state().served.get(name).copied();
+            let served = self.interceptor.state().served.get(name).copied();
             if is_idle {
                 if writes.get(name) != Some(&served) {
                     let how = format!("{name} before {when}");
-                    self.stage
+                    self.interceptor
                         .breaks("S13 what is as it is wanted is left alone", how);
                 }
                 continue;
             }
             let seen = Seen::of(&self.cluster.server().client(), places).await;
-            if let Some(how) = complaint(&seen, when) {
+            if let Some(how) = violation(&seen, when) {
                 let how = format!("{name} at {when}: {how}");
-                self.stage
+                self.interceptor
                     .breaks("L1-L8 everything ends as it is wanted", how);
             }
-            self.stage.state().checks += 1;
+            self.interceptor.state().checks += 1;
             writes.insert(name.clone(), served);
         }
-        self.meet_an_edge(story, places).await;
+        self.meet_an_edge(scenario, places).await;
     }
 
     /// Lets time pass. An operator that dies on the way is succeeded.
     async fn pass_until(&mut self, to: Timestamp) {
         let clock = self.cluster.clock().clone();
         loop {
-            for number in 0..self.posts.len() {
+            for number in 0..self.replicas.len() {
                 self.look_after(number);
             }
-            let vacant = self.posts.iter().filter(|post| post.operator.is_none());
+            let vacant = self
+                .replicas
+                .iter()
+                .filter(|replica| replica.operator.is_none());
             let limit = vacant
-                .map(|post| post.absent_until)
+                .map(|replica| replica.absent_until)
                 .fold(to, Timestamp::min);
             let has_moved = tokio::select! {
                 biased;
-                () = death(self.posts.first()) => true,
-                () = death(self.posts.get(1)) => true,
+                () = death(self.replicas.first()) => true,
+                () = death(self.replicas.get(1)) => true,
                 moved = clock.advance_to_next(limit) => moved.is_some(),
             };
             if has_moved {
                 continue;
             }
             clock.advance_to(limit).await;
-            let mut lives = self.posts.iter().filter_map(Post::life);
+            let mut lives = self.replicas.iter().filter_map(Replica::life);
             if limit >= to && !lives.any(Life::is_over) {
                 return;
             }
@@ -417,59 +424,63 @@ impl Theatre {
     /// Buries one that has died, and starts another when it is time.
     fn look_after(&mut self, number: usize) {
         let now = self.cluster.clock().now();
-        let is_one_of_several = self.posts.len() > 1;
-        let Some(post) = self.posts.get_mut(number) else {
+        let is_one_of_several = self.replicas.len() > 1;
+        let Some(replica) = self.replicas.get_mut(number) else {
             return;
         };
-        if let Some(operator) = &post.operator {
+        if let Some(operator) = &replica.operator {
             if operator.has_ended() {
                 let how = format!("at {now}");
-                self.stage.breaks("the operator never ends by itself", how);
+                self.interceptor
+                    .breaks("the operator never ends by itself", how);
             } else if !operator.life().is_over() {
                 return;
             }
-            let minutes = std::mem::take(&mut self.stage.state().downtime);
-            post.absent_until = now + SignedDuration::from_mins(i64::from(minutes));
+            let minutes = std::mem::take(&mut self.interceptor.state().downtime);
+            replica.absent_until = now + SignedDuration::from_mins(i64::from(minutes));
         }
-        if now < post.absent_until {
-            post.operator = None;
+        if now < replica.absent_until {
+            replica.operator = None;
             return;
         }
-        self.stage.note(format!("{now} {} starts", post.name));
-        let (seed, name) = (self.seed, post.name.clone());
-        let host = self.stage.host.clone();
-        let seat = Seat {
-            stage: self.stage.clone(),
+        self.interceptor
+            .note(format!("{now} {} starts", replica.name));
+        let (seed, name) = (self.seed, replica.name.clone());
+        let host = self.interceptor.host.clone();
+        let connection = Connection {
+            interceptor: self.interceptor.clone(),
             name: name.clone(),
-            gate: post.gate.clone(),
+            gate: replica.gate.clone(),
         };
         let lease = lease().filter(|_| is_one_of_several);
-        // The heir is there first, so that time does not pass in between.
-        let heir = self.cluster.operator_behind(Arc::new(seat), |options| {
-            options.seed = seed;
-            options.identity = name;
-            options.clock = options.clock.of_host(host);
-            if let Some(lease) = lease {
-                options.coordination = Coordination::Leader(lease);
-            }
-        });
-        post.operator = Some(heir);
+        // The new operator is there first, so that time does not pass in between.
+        let operator = self
+            .cluster
+            .operator_behind(Arc::new(connection), |options| {
+                options.seed = seed;
+                options.identity = name;
+                options.clock = options.clock.of_host(host);
+                if let Some(lease) = lease {
+                    options.coordination = Coordination::Leader(lease);
+                }
+            });
+        replica.operator = Some(operator);
     }
 
-    fn outcome(self, story: &Story) -> Outcome {
+    fn outcome(self, scenario: &Scenario) -> Outcome {
         let now = self.cluster.clock().now();
-        let hash = self.stage.hash();
-        let mut state = self.stage.state();
+        let hash = self.interceptor.hash();
+        let mut state = self.interceptor.state();
         Outcome {
             hash,
             trace: std::mem::take(&mut state.trace),
             broken: std::mem::take(&mut state.broken),
             checks: state.checks,
-            seconds: u64::try_from(now.duration_since(story.begins).as_secs())
+            seconds: u64::try_from(now.duration_since(scenario.begins).as_secs())
                 .unwrap_or(0),
             writes: state.served.values().sum(),
             struck: std::mem::take(&mut state.struck),
-            deeds: self.deeds,
+            user_actions: self.user_actions,
             cells: std::mem::take(&mut state.cells),
         }
     }
@@ -486,12 +497,12 @@ fn rest_after(seen: &Seen, now: Timestamp) -> Timestamp {
     rest
 }
 
-/// The numbers of the troubles without which a story does not break the same law: others are
+/// The numbers of the troubles without which a scenario does not break the same law: others are
 /// left out one by one, halves first.
-pub(crate) fn shrink(story: &Story, law: &str) -> Vec<usize> {
-    let mut kept: Vec<usize> = (0..story.troubles.len()).collect();
+pub(crate) fn shrink(scenario: &Scenario, law: &str) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..scenario.troubles.len()).collect();
     let breaks = |kept: &[usize]| {
-        let outcome = play(&story.only(kept));
+        let outcome = run(&scenario.only(kept));
         outcome.broken.iter().any(|(broken, _)| *broken == law)
     };
     let mut size = kept.len().div_ceil(2);
@@ -516,22 +527,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_seeds_tell_equal_stories_whatever_the_keys_of_maps() {
+    fn equal_seeds_give_equal_runs_whatever_the_keys_of_maps() {
         for seed in [3, 11] {
             // Every thread has random keys of its own.
-            let told = || {
-                let one = std::thread::spawn(move || play(&Story::of(seed)));
+            let outcome = || {
+                let one = std::thread::spawn(move || run(&Scenario::of(seed)));
                 one.join().unwrap()
             };
-            let (first, second) = (told(), told());
+            let (first, second) = (outcome(), outcome());
             assert_eq!(first.trace, second.trace);
             assert_eq!(first.hash, second.hash);
         }
     }
 
     #[test]
-    fn a_story_without_troubles_breaks_no_law_and_is_judged() {
-        let outcome = play(&Story::of(1).only(&[]));
+    fn a_scenario_without_troubles_breaks_no_law_and_is_judged() {
+        let outcome = run(&Scenario::of(1).only(&[]));
         assert_eq!(outcome.broken, []);
         assert!(outcome.checks > 100, "{}", outcome.checks);
     }

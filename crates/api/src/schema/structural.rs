@@ -1,0 +1,119 @@
+//! The form that Kubernetes requires of a schema: one type per node, no null, nothing referred to.
+
+use serde_json::{Map, Value, json};
+
+use super::MAX_SHORT;
+
+/// The keywords in the order in which they are written; others follow.
+const ORDER: [&str; 18] = [
+    "type",
+    "format",
+    "description",
+    "enum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "maxItems",
+    "required",
+    "properties",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "items",
+    "default",
+    "minimum",
+    "maximum",
+    "maxProperties",
+    "additionalProperties",
+];
+
+/// A schema as `schemars` makes it, in the form that Kubernetes requires.
+pub(super) fn of(schema: Value) -> Value {
+    let Value::Object(schema) = schema else {
+        return schema;
+    };
+    let mut schema = without_null(schema);
+    schema.shift_remove("title");
+    one_line(&mut schema);
+    words(&mut schema);
+    types(&mut schema);
+    defaults(&mut schema);
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(keyword) {
+            *inner = of(inner.take());
+        }
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (_, property) in properties.into_iter().flatten() {
+        *property = of(property.take());
+    }
+    Value::Object(ordered(schema))
+}
+
+/// What may be absent is `null` to `schemars`, as a type or as an alternative.
+fn without_null(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Array(types)) = schema.get("type") {
+        let only = types.iter().find(|one| *one != "null").cloned();
+        schema.insert("type".to_owned(), only.unwrap_or_default());
+    }
+    let Some(Value::Array(alternatives)) = schema.shift_remove("anyOf") else {
+        return schema;
+    };
+    let mut alternatives = alternatives.into_iter();
+    let only = alternatives.find(|one| one["type"] != "null");
+    let Some(Value::Object(mut only)) = only else {
+        return schema;
+    };
+    // The comment of the field, and not that of its type.
+    only.extend(schema);
+    only
+}
+
+/// A comment is wrapped, a description is not.
+fn one_line(schema: &mut Map<String, Value>) {
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = description.replace('\n', " ");
+    }
+}
+
+/// The variants of an enum that have comments are alternatives to `schemars`.
+fn words(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(variants)) = schema.shift_remove("oneOf") {
+        let words: Vec<_> = variants.iter().map(|one| one["const"].clone()).collect();
+        schema.insert("type".to_owned(), json!("string"));
+        schema.insert("enum".to_owned(), Value::Array(words));
+    }
+}
+
+/// What follows from a type: the format of numbers that Kubernetes knows, the bound of what is
+/// short, the kind of a list.
+fn types(schema: &mut Map<String, Value>) {
+    let format = schema.get("format").and_then(Value::as_str);
+    if format == Some("uint8") {
+        schema.insert("format".to_owned(), json!("int32"));
+    } else if format == Some("date-time") || schema.contains_key("enum") {
+        schema.insert("maxLength".to_owned(), json!(MAX_SHORT));
+    }
+    if schema.get("type").is_some_and(|kind| kind == "array") {
+        let is_map = schema.contains_key("x-kubernetes-list-map-keys");
+        let kind = if is_map { "map" } else { "atomic" };
+        schema.insert("x-kubernetes-list-type".to_owned(), json!(kind));
+    }
+}
+
+/// `null` is no default, and an object's is empty: its fields have theirs.
+fn defaults(schema: &mut Map<String, Value>) {
+    match schema.get_mut("default") {
+        Some(Value::Null) => drop(schema.shift_remove("default")),
+        Some(Value::Object(default)) => default.clear(),
+        _ => {}
+    }
+}
+
+fn ordered(mut schema: Map<String, Value>) -> Map<String, Value> {
+    let mut ordered = Map::new();
+    for keyword in ORDER {
+        ordered.extend(schema.shift_remove_entry(keyword));
+    }
+    ordered.extend(schema);
+    ordered
+}

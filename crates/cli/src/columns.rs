@@ -1,0 +1,49 @@
+//! Rows of text in columns, two spaces apart.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// How wide the columns of a table are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns<const N: usize>(pub(crate) [usize; N]);
+
+impl<const N: usize> Columns<N> {
+    /// As wide as the heads.
+    pub(crate) fn under(heads: [&str; N]) -> Self {
+        Self(heads.map(str::len))
+    }
+
+    /// Widens the columns so that a row fits.
+    pub(crate) fn widen(&mut self, cells: &[Cow<'_, str>; N]) {
+        for (width, cell) in self.0.iter_mut().zip(cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+
+    /// Prints a row.
+    pub(crate) fn print(
+        &self,
+        out: &mut dyn Write,
+        cells: &[Cow<'_, str>; N],
+    ) -> io::Result<()> {
+        let cells = cells.iter().zip(self.0);
+        let line: Vec<_> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        writeln!(out, "{}", line.join("  ").trim_end())
+    }
+}
+
+/// Prints rows under their heads.
+pub(crate) fn table<const N: usize>(
+    out: &mut dyn Write,
+    heads: [&str; N],
+    rows: &[[Cow<'_, str>; N]],
+) -> io::Result<()> {
+    let mut columns = Columns::under(heads);
+    for row in rows {
+        columns.widen(row);
+    }
+    columns.print(out, &heads.map(Cow::Borrowed))?;
+    rows.iter().try_for_each(|row| columns.print(out, row))
+}
