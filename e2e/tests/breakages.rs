@@ -146,15 +146,24 @@ async fn shows(cluster: &Cluster, title: &str) {
     let cells = printed(cluster, ["Phase", "Ready"]).await;
     let told = [&status["phase"], &ready];
     assert_eq!(cells.each_ref(), told, "kubectl get");
-    let is_warned = async || {
+    let warnings = async || {
         let events = "/apis/events.k8s.io/v1/namespaces/default/events";
-        cluster.list(events).await.iter().any(|event| {
+        let mut all = cluster.list(events).await;
+        all.retain(|event| {
             event["regarding"]["uid"] == object["metadata"]["uid"]
                 && event["type"] == "Warning"
-                && event["reason"] == row.stalled
-        })
+        });
+        all
     };
-    if row.stalled != "-" {
+    if row.warning == "-" {
+        // They are published after the status: nothing is under way any more.
+        cluster.settle().await;
+        assert_eq!(warnings().await, [Value::Null; 0]);
+    } else {
+        let is_warned = async || {
+            let all = warnings().await;
+            all.iter().any(|event| event["reason"] == row.warning)
+        };
         cluster.eventually(is_warned).await;
     }
 }

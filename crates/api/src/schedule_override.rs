@@ -177,6 +177,7 @@ impl ScheduleOverride {
                 mode: self.spec.mode.into(),
                 start,
                 end,
+                created: self.metadata.creation_timestamp.as_ref().map(|at| at.0),
             }
         })
     }

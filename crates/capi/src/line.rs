@@ -12,9 +12,38 @@ const LONGEST: usize = 256;
 /// assert_eq!(one_line("first\n\tsecond"), "first second");
 /// ```
 pub fn one_line(text: &str) -> String {
+    one_line_within(text, LONGEST)
+}
+
+/// The same with at most `longest` characters.
+pub fn one_line_within(text: &str, longest: usize) -> String {
     let parts = text.split(is_unfit).map(str::trim);
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-    parts.join(" ").chars().take(LONGEST).collect()
+    shortened(&parts.join(" "), longest)
+}
+
+/// The text, if it has at most `longest` characters; else as many whole words of it as there is
+/// room for, and `…`. A word that fills more than half of the room is cut.
+///
+/// # Example
+/// ```
+/// use fivespot_capi::shortened;
+/// assert_eq!(shortened("exceeded quota: machines", 18), "exceeded quota:…");
+/// ```
+pub fn shortened(text: &str, longest: usize) -> String {
+    if text.chars().nth(longest).is_none() {
+        return text.to_owned();
+    }
+    let Some(room) = longest.checked_sub(1) else {
+        return String::new();
+    };
+    let kept: String = text.chars().take(room).collect();
+    let is_whole = text[kept.len()..].starts_with(char::is_whitespace);
+    let end = match kept.rfind(char::is_whitespace) {
+        Some(space) if !is_whole && space > kept.len() / 2 => space,
+        Some(_) | None => kept.len(),
+    };
+    format!("{}…", kept[..end].trim_end())
 }
 
 /// Whether a character breaks the line, or makes a terminal show the line otherwise.
@@ -29,4 +58,30 @@ fn is_unfit(letter: char) -> bool {
                 | '\u{202a}'..='\u{202e}'
                 | '\u{2066}'..='\u{2069}'
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_ends_with_a_whole_word_and_an_ellipsis() {
+        let rows = [
+            ("one two three", 13, "one two three"),
+            ("one two three", 12, "one two…"),
+            ("one two three", 8, "one two…"),
+            ("one two   three", 9, "one two…"),
+            ("one twenty-three", 12, "one twenty-…"),
+            ("onetwothree", 4, "one…"),
+            ("éèà ôîû äöü", 8, "éèà ôîû…"),
+            ("one", 0, ""),
+            ("", 0, ""),
+        ];
+        for (text, longest, expected) in rows {
+            let short = shortened(text, longest);
+            assert_eq!(short, expected, "{text} {longest}");
+            assert!(short.chars().count() <= longest, "{text} {longest}");
+            assert_eq!(shortened(&short, longest), short, "{text} {longest}");
+        }
+    }
 }

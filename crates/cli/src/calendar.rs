@@ -46,11 +46,27 @@ struct ImportArgs {
     #[arg(value_name = "FILE.ics|-")]
     file: PathBuf,
     /// Name of the ScheduleCalendar
-    #[arg(long, value_name = "NAME", default_value = "calendar")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "calendar",
+        value_parser = object_name
+    )]
     name: String,
     /// Namespace of the ScheduleCalendar [default: that of whoever applies it]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
+}
+
+/// The name of an object, as an API server takes it.
+fn object_name(text: &str) -> Result<String, String> {
+    match fivespot_admission::name::dns_subdomain(text)
+        .into_iter()
+        .next()
+    {
+        None => Ok(text.to_owned()),
+        Some(why) => Err(why),
+    }
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {

@@ -3,6 +3,7 @@
 //! They write ScheduleOverrides and nothing of a ScheduledMachine, so that GitOps tools see no
 //! difference.
 
+mod effect;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -77,7 +78,13 @@ struct SpanArgs {
     #[arg(add = ArgValueCompleter::new(completion::machines))]
     name: String,
     /// How long, from now on: digits and one of s, m, h; at most 14 days
-    #[arg(long = "for", value_name = "DURATION", group = "which-end")]
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        group = "which-end",
+        value_parser = length,
+        allow_hyphen_values = true
+    )]
     length: Option<Duration>,
     /// Until when: RFC 3339, or a date in the schedule's time zone
     #[arg(long, value_name = "TIME", group = "which-end")]
@@ -154,24 +161,55 @@ fn override_now(
             end,
             reason: args.why.reason.as_deref(),
         };
-        create(&client, &args.name, &asked, (&args.why, out)).await
+        let created = create(&client, &args.name, &asked).await?;
+        args.why.print(out, &created, &args.name, &asked)?;
+        if matches!(args.why.output, Format::Text) {
+            // What the others are is only for the note: without the right to list them there is none.
+            let others = list::<ScheduleOverride>(&client, None).await;
+            let note = effect::note(&machine, &created, others.unwrap_or_default(), now);
+            if let Some(note) = note {
+                writeln!(out, "note: {}", plain::line(&note))?;
+            }
+        }
+        Ok(Outcome::Yes)
     })
 }
 
+/// The length of an override.
+fn length(text: &str) -> Result<Duration, String> {
+    text.parse().map_err(|_| {
+        let days = text
+            .strip_suffix('d')
+            .and_then(|days| days.parse::<u16>().ok());
+        let hint = days.map_or_else(String::new, |days| {
+            format!(": {days} days are {}h", u32::from(days) * 24)
+        });
+        format!("must be digits and one of s, m, h, such as 90m or 2h{hint}")
+    })
+}
+
+/// When an override ends that is created now.
 fn end_of(
     args: &SpanArgs,
     machine: &ScheduledMachine,
     now: Timestamp,
 ) -> Result<Timestamp, Failure> {
-    let end = match (args.length, args.until) {
-        (Some(length), _) => now.checked_add(SignedDuration::from(length)),
+    let (flag, end) = match (args.length, args.until) {
+        (Some(length), _) => ("--for", now.checked_add(SignedDuration::from(length))),
         (None, Some(until)) => {
             let zone = fivespot_schedule::zone(&machine.spec.schedule.timezone);
-            Ok(until.instant_in(&zone.unwrap_or(jiff::tz::TimeZone::UTC)))
+            let zone = zone.unwrap_or(jiff::tz::TimeZone::UTC);
+            ("--until", Ok(until.instant_in(&zone)))
         }
-        (None, None) => Ok(now),
+        (None, None) => ("--until", Ok(now)),
     };
-    end.map_err(|error| Failure::new("--for", error).remedy("give a shorter time"))
+    let end =
+        end.map_err(|error| Failure::new(flag, error).remedy("give a shorter time"))?;
+    if whole(end) <= now {
+        let why = format!("{} is not later than now, {}", whole(end), whole(now));
+        return Err(Failure::new(flag, why).remedy("give a later end"));
+    }
+    Ok(end)
 }
 
 /// Stops the next window of the schedule.
@@ -189,7 +227,9 @@ pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Fail
             end,
             reason: args.why.reason.as_deref(),
         };
-        create(&client, &args.name, &asked, (&args.why, out)).await
+        let created = create(&client, &args.name, &asked).await?;
+        args.why.print(out, &created, &args.name, &asked)?;
+        Ok(Outcome::Yes)
     })
 }
 
@@ -273,8 +313,7 @@ async fn create(
     client: &Client,
     machine: &str,
     asked: &Asked<'_>,
-    (why, out): (&WhyArgs, &mut dyn Write),
-) -> Result<Outcome, Failure> {
+) -> Result<DynamicObject, Failure> {
     let manifest = asked.manifest(machine);
     let unreadable = |error| Failure::new("the ScheduleOverride", error);
     let object: ScheduleOverride =
@@ -287,7 +326,7 @@ async fn create(
     let api: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
     let object = serde_json::from_value(manifest).map_err(unreadable)?;
     let created = api.create(&PostParams::default(), &object).await;
-    let created = created.map_err(|error| {
+    created.map_err(|error| {
         Failure::new(
             "creating the ScheduleOverride",
             cluster::error_message(error),
@@ -297,20 +336,29 @@ async fn create(
             LONGEST_OVERRIDE.as_hours() / 24,
             name::OVERRIDE_EDITOR
         ))
-    })?;
-    match why.output {
-        Format::Text => {
-            let named = created.metadata.name.unwrap_or_default();
-            writeln!(
-                out,
-                "{}",
-                created_message(&plain::line(&named), machine, asked)
-            )?;
+    })
+}
+
+impl WhyArgs {
+    /// Prints what was created.
+    fn print(
+        &self,
+        out: &mut dyn Write,
+        created: &DynamicObject,
+        machine: &str,
+        asked: &Asked<'_>,
+    ) -> Result<(), Failure> {
+        match self.output {
+            Format::Text => {
+                let named = created.metadata.name.as_deref().unwrap_or_default();
+                let message = created_message(&plain::line(named), machine, asked);
+                writeln!(out, "{message}")?;
+            }
+            Format::Json => output::json(out, created)?,
+            Format::Yaml => output::yaml(out, created)?,
         }
-        Format::Json => output::json(out, &created)?,
-        Format::Yaml => output::yaml(out, &created)?,
+        Ok(())
     }
-    Ok(Outcome::Yes)
 }
 
 /// What was done, in one line.

@@ -21,6 +21,7 @@ use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
+use fivespot_runtime::http::error::status;
 use fivespot_runtime::lease::Fenced;
 use route::{Route, is_scheduled_machine, route};
 
@@ -169,10 +170,16 @@ impl Sender<'_> {
             }
             Err(error) => error,
         };
-        let message = failure::message(&error);
+        let mut message = failure::message_from(action.request.side, &error);
+        let is_unserved = is_unserved(action, &error);
+        if is_unserved {
+            message = format!(
+                "the workload cluster does not serve the Eviction API: {message}"
+            );
+        }
         self.observe(action, Some(message.clone()));
         if let Call::Evict { uid } | Call::DeletePod { uid, .. } = &action.request.call
-            && is_about_the_pod(&error)
+            && (is_unserved || is_about_the_pod(&error))
         {
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
             context.metrics.evicted(false);
@@ -270,6 +277,15 @@ fn is_about_the_pod(error: &kube::Error) -> bool {
     }
 }
 
+/// Whether the workload cluster serves no evictions: the answer names what is missing if that is
+/// the pod. The next try is as far away as after a budget's refusal, and the deadline ends all.
+fn is_unserved(action: &Action, error: &kube::Error) -> bool {
+    let details = status(error).and_then(|status| status.details.as_ref());
+    matches!(action.request.call, Call::Evict { .. })
+        && failure::code(error) == Some(404)
+        && details.is_none_or(|details| details.name.is_empty())
+}
+
 fn stopped(context: &Context, action: &Action, error: &kube::Error) -> Applied {
     let is_create = matches!(action.request.call, Call::Create(_));
     match failure::code(error) {
@@ -281,7 +297,7 @@ fn stopped(context: &Context, action: &Action, error: &kube::Error) -> Applied {
         }
         _ => {}
     }
-    let message = failure::message(error);
+    let message = failure::message_from(action.request.side, error);
     context.metrics.failed(failure::kind(error));
     context
         .outage

@@ -31,6 +31,7 @@ use crate::observe::workload::{Workload, pods_of};
 use crate::orphan;
 use crate::report::Unpublished;
 use crate::schedule_override;
+use crate::schedule_override::ended::EndedOverrides;
 use crate::telemetry::metrics::{Metrics, counted};
 use crate::{Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{Health, Shared, Task, Version};
@@ -66,6 +67,8 @@ pub(crate) struct Context {
     pub(crate) scheduled_machines: Arc<KindInformer>,
     role: Mutex<Role>,
     tables: Mutex<Tables>,
+    /// Which overrides have ended.
+    pub(crate) ended_overrides: EndedOverrides,
     /// Of which Machines without a ScheduledMachine an Event was written.
     pub(crate) reported_orphans: orphan::Reported,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
@@ -118,6 +121,7 @@ impl Context {
             fence: Arc::new(Fence::new(options.clock.steady(), ownership)),
             discovery: Discovery::new(api.clone()),
             own_definition: OwnDefinition::default(),
+            ended_overrides: EndedOverrides::default(),
             large_creates: Semaphore::new(2),
             shared: Shared::default(),
             api,

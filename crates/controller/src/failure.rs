@@ -1,22 +1,40 @@
 //! What an error of an API server, or on the way to it, means to the planner.
 
-use fivespot_capi::one_line;
-use fivespot_plan::{Cause, Unknown};
+use fivespot_capi::{one_line, one_line_within};
+use fivespot_plan::{Cause, Side, Unknown};
 use fivespot_runtime::cache::Trouble;
 pub(crate) use fivespot_runtime::http::error::code;
 use fivespot_runtime::http::error::{self as http_error, status};
 use kube::core::Status;
 
+/// How many characters of an error of the management cluster are repeated: the words of a policy or
+/// a webhook have their remedy at the end. With what is said around them they fit into a message of
+/// the status.
+const LONGEST_OF_MANAGEMENT: usize = 768;
+
 /// What is kept of an error and reported: the API server's message where it has answered, else the
 /// client's, with their causes. One line of at most 256 characters, whoever has sent it. A refused
 /// eviction names the disruption budget, which only a cause of the answer does.
 pub(crate) fn message(error: &kube::Error) -> String {
+    one_line(&whole_message(error))
+}
+
+/// The same of a request to the cluster of `side`: of the management cluster, which is trusted, 768
+/// characters are kept.
+pub(crate) fn message_from(side: Side, error: &kube::Error) -> String {
+    match side {
+        Side::Management => one_line_within(&whole_message(error), LONGEST_OF_MANAGEMENT),
+        Side::Workload => message(error),
+    }
+}
+
+fn whole_message(error: &kube::Error) -> String {
     let message = http_error::message(error);
     let details = status(error).and_then(|status| status.details.as_ref());
     let mut causes = details.iter().flat_map(|details| &details.causes);
     match causes.find(|cause| cause.reason == "DisruptionBudget") {
-        Some(budget) => one_line(&format!("{message} {}", budget.message)),
-        None => one_line(&message),
+        Some(budget) => format!("{message} {}", budget.message),
+        None => message,
     }
 }
 
@@ -128,10 +146,26 @@ mod tests {
         let text = message(&error);
         assert!(text.starts_with("a ]0;pwned b \u{e9}"), "{text}");
         assert_eq!(text.chars().count(), 256);
+        let long = message_from(Side::Management, &error);
+        assert_eq!(long.chars().count(), 768);
+        assert_eq!(message_from(Side::Workload, &error), text);
         let Unknown::Failed { message } = unknown(&error) else {
             unreachable!();
         };
         assert_eq!(message, text);
+    }
+
+    #[test]
+    fn a_long_refusal_of_the_management_cluster_keeps_its_end() {
+        let quota = format!(
+            "k0sworkerconfigs.bootstrap.cluster.x-k8s.io \"worker\" is forbidden: exceeded \
+             quota: machines, {}limited: count/machines.cluster.x-k8s.io=4",
+            "used: count/machines.cluster.x-k8s.io=4, ".repeat(8),
+        );
+        let error = refusal(403, &quota, json!([]));
+        assert_eq!(message_from(Side::Management, &error), quota);
+        let short = message_from(Side::Workload, &error);
+        assert!(short.ends_with("used:…"), "{short}");
     }
 
     #[test]

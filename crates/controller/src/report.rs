@@ -6,8 +6,7 @@ use std::sync::Arc;
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, name};
 use fivespot_plan::Event;
-use fivespot_schedule::Window;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1 as events;
 use kube::api::ApiResource;
 use serde::Deserialize as _;
@@ -17,6 +16,7 @@ use crate::context::Context;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::observe::projection::CachedKind;
 use crate::observe::{Reading, Snapshot};
+use crate::schedule_override::of_queue_key;
 use crate::{Key, Transition, failure};
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
@@ -175,9 +175,8 @@ fn transition(
         context.metrics.was_killed();
     }
     let is_new = matches!(from, Some(Phase::Pending | Phase::Error));
-    if let (Phase::Active, true, Some(created)) = (to, is_new, status.last_scheduled_time)
-    {
-        let due = wanted_from(snapshot, created);
+    if to == Phase::Active && is_new {
+        let due = wanted_since(snapshot);
         context
             .metrics
             .became_ready(context.clock.now().duration_since(due));
@@ -196,16 +195,30 @@ fn transition(
     });
 }
 
-/// From when on the machine that was created then was wanted: at once, or from the next opening of
-/// its window where a lead time has created it before.
-fn wanted_from(snapshot: &Snapshot, created: Timestamp) -> Timestamp {
+/// How far back the opening of a window is looked for.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+/// Since when a machine has been wanted that was not Ready: since the window that is open now
+/// opened, or since `Ready` became False within it, as where the machine was deleted by hand. Now, if
+/// it is not wanted yet because a lead time has created it before its window.
+fn wanted_since(snapshot: &Snapshot) -> Timestamp {
+    let now = snapshot.now;
     let inputs = &snapshot.observed.schedule;
     let schedule = snapshot.object.spec.schedule(&inputs.calendars);
-    let schedule = schedule.map(|found| found.with_overrides(inputs.overrides.clone()));
-    match schedule.map(|schedule| schedule.at(created)) {
-        Ok(Window::Closed { until: Some(opens) }) => opens,
-        Ok(Window::Open { .. } | Window::Closed { until: None }) | Err(_) => created,
-    }
+    let Ok(schedule) = schedule else {
+        return now;
+    };
+    let schedule = schedule.with_overrides(inputs.overrides.clone());
+    let before = snapshot.object.status.as_ref();
+    let ready =
+        before.and_then(|of| condition::find(&of.conditions, ConditionType::Ready));
+    let unready_since = ready.map_or(now, |of| of.last_transition_time.0);
+    let earliest = now.checked_sub(LONGEST_WAIT).unwrap_or(Timestamp::MIN);
+    let parts = schedule.parts(unready_since.max(earliest), now);
+    let since = parts.fold(None, |since, part| {
+        part.wanted.then(|| since.unwrap_or(part.since))
+    });
+    since.unwrap_or(now)
 }
 
 /// What makes `status` of the `stored` one, if the ScheduledMachine is still of `version`; none
@@ -255,7 +268,9 @@ const RELEASED: &str = "FinalizerCleanupTimedOut";
 pub(crate) struct Unpublished {
     /// When it happened.
     at: Timestamp,
-    /// The uid of the ScheduledMachine.
+    /// The kind of the object that it is about.
+    kind: &'static str,
+    /// The uid of that object.
     uid: String,
     /// Its place among those of the same instant.
     place: i128,
@@ -271,10 +286,23 @@ impl Unpublished {
         let uid = snapshot.object.metadata.uid.clone().unwrap_or_default();
         (0..).zip(events).map(move |(place, event)| Self {
             at: snapshot.now,
+            kind: name::KIND,
             uid: uid.clone(),
             place,
             event,
         })
+    }
+
+    /// An event about the ScheduleOverride of this uid.
+    pub(crate) fn of_override(uid: String, at: Timestamp, event: Event) -> Self {
+        let kind = name::OVERRIDE_KIND;
+        Self {
+            at,
+            kind,
+            uid,
+            place: 0,
+            event,
+        }
     }
 
     /// Its name. It begins with the time, because `kubectl describe` shows events in the order of
@@ -294,7 +322,13 @@ impl Unpublished {
     }
 
     fn body(&self, context: &Context, key: &Key) -> Value {
-        let Self { at, uid, event, .. } = self;
+        let Self {
+            at,
+            kind,
+            uid,
+            event,
+            ..
+        } = self;
         json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -311,7 +345,7 @@ impl Unpublished {
             "note": event.note,
             "regarding": {
                 "apiVersion": name::API_VERSION,
-                "kind": name::KIND,
+                "kind": kind,
                 "namespace": key.namespace,
                 "name": key.name,
                 "uid": uid,
@@ -320,16 +354,19 @@ impl Unpublished {
     }
 }
 
-/// Publishes `all` about the ScheduledMachine. Best effort: an event that is lost is lost.
+/// Publishes `all` about the object that this key of the queue stands for. Best effort: an event that
+/// is lost is lost.
 pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
+    let of_override = of_queue_key(key);
+    let about = of_override.as_ref().unwrap_or(key);
     for unpublished in all {
         let event = &unpublished.event;
         if event.reason == RELEASED {
             context.metrics.released();
         }
         let observe = &context.options.listener;
-        observe.event(unpublished.at, key, &event.reason, &event.note);
-        let body = unpublished.body(context, key);
+        observe.event(unpublished.at, about, &event.reason, &event.note);
+        let body = unpublished.body(context, about);
         create_event(context, key, &body).await;
     }
 }

@@ -1,6 +1,8 @@
 //! ScheduleOverrides: their status, and their deletion an hour after their end. What they do to
 //! machines is decided with each machine.
 
+pub(crate) mod ended;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use crate::failure;
 use crate::kind::schedule_override;
 use crate::observe::projection::{CachedKind, overrides_term};
 use crate::observe::watch::KindInformer;
+use crate::report::{self, Unpublished};
 
 /// What the keys of overrides begin with in the queue; no name of an object has a slash.
 const PREFIX: &str = "scheduleoverride/";
@@ -121,7 +124,9 @@ impl Found<'_> {
     ) -> ReconcileResult {
         let now = context.queue.now();
         let matched = self.matched(context, informer);
-        let plan = plan_override(self.object, &matched, now);
+        // One that has ended stays so.
+        let end = context.ended_overrides.end_of(self.object, now);
+        let plan = plan_override(self.object, &matched, end.unwrap_or(now).max(now));
         let resource = schedule_override();
         let at = Address {
             resource: &resource,
@@ -140,6 +145,11 @@ impl Found<'_> {
             Ok(Ok(Value::Null))
         };
         let wake = self.recount(plan.wake, now);
+        if let (Ok(Ok(_)), Some(event)) = (&sent, plan.event) {
+            let uid = self.object.metadata.uid.clone().unwrap_or_default();
+            let event = Unpublished::of_override(uid, now, event);
+            report::publish(context, key, &[event]).await;
+        }
         match sent {
             Err(_) | Ok(Ok(_)) => ReconcileResult::Done { wake },
             // The watch shows what has changed.

@@ -230,7 +230,8 @@ impl Machine {
             stalled: self.stalled.clone(),
             rule: self.rule.clone(),
             is_enabled: self.is_enabled,
-            schedule: schedule.map(|schedule| schedule.with_overrides(overrides)),
+            schedule: schedule
+                .map(|schedule| schedule.with_overrides(overrides).looking_back()),
             spec: self.spec.clone(),
             next: self.next,
             infrastructure_kind: self.infrastructure_kind.clone(),

@@ -106,6 +106,7 @@ mod tests {
             mode,
             start: Some(at(start)),
             end: at(end),
+            created: None,
         };
         let holiday = Exception {
             name: "holiday".to_owned(),

@@ -75,7 +75,7 @@ use decide::case::{Basis, Case};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{machine, reclaim, serve, shutdown, taint};
-use status::{conditions, debounce, event, stalled};
+use status::{conditions, debounce, event, never, stalled};
 
 /// How long until what could not be read is read again.
 const REREAD: SignedDuration = SignedDuration::from_secs(30);
@@ -270,6 +270,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     if let Some(after) = &status {
         events.extend(event::between(before, after));
         events.extend(event::left_late(before, after, case.now));
+        events.extend(never::event(case, before, after));
     }
     let is_progress = status
         .as_ref()

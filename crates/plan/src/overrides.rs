@@ -5,6 +5,7 @@ use fivespot_schedule::Override;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::Event;
 use crate::act::memory::after;
 use crate::status::{next_whole_second, whole_seconds};
 
@@ -29,6 +30,8 @@ pub struct OverridePlan {
     pub status: Option<ScheduleOverrideStatus>,
     /// Whether it is deleted, guarded by its uid and resourceVersion.
     pub is_deleted: bool,
+    /// What to publish once the status is written.
+    pub event: Option<Event>,
     /// When to look again; none if nothing changes by the time that passes.
     pub wake: Option<Timestamp>,
 }
@@ -77,6 +80,11 @@ pub fn plan_override(
         status(object, &before, &found, now),
         matched,
     );
+    let was_beyond_limit = before.conditions.iter().any(|of| of.reason == TOO_MANY);
+    if matched.is_beyond_limit && !was_beyond_limit {
+        let note = too_many();
+        plan.event = Some(Event::warning(TOO_MANY, "EvaluateSchedule", &note));
+    }
     let kept = (!object.is_kept()).then_some(deletion);
     let edges = start.into_iter().chain([end]).chain(kept);
     plan.wake = edges.filter(|due| *due > now).min();
@@ -141,13 +149,21 @@ fn target_found(matched: &Matched) -> Found {
 /// How many names a message lists.
 const NAMED: usize = 5;
 
+/// The reason why an override beyond the limit is ignored.
+const TOO_MANY: &str = "TooMany";
+
+/// The same for people.
+fn too_many() -> String {
+    format!(
+        "no more than {} overrides of a namespace are considered, the oldest first; delete those \
+         that are not needed",
+        fivespot_api::schedule_override::MOST_OVERRIDES,
+    )
+}
+
 fn ignored(matched: &Matched) -> Found {
     if matched.is_beyond_limit {
-        let message = format!(
-            "no more than {} overrides of a namespace are considered, the oldest first",
-            fivespot_api::schedule_override::MOST_OVERRIDES,
-        );
-        return Found::new("Ignored", true, "TooMany", message);
+        return Found::new("Ignored", true, TOO_MANY, too_many());
     }
     if matched.ignoring.is_empty() {
         let message = "it counts for every machine that it is about";

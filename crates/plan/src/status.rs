@@ -15,7 +15,7 @@ use fivespot_api::{
     LastProvisioning, NodeRef, ObjectRef, OverrideInForce, ScheduledMachineStatus,
     Shutdown,
 };
-use fivespot_capi::{Machine, Provider, Reference};
+use fivespot_capi::{Machine, Provider, Reference, shortened};
 use fivespot_schedule::{NeededSpan, Override};
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -61,7 +61,7 @@ pub(crate) fn next(
     announce(case, &mut status);
     let (phase, ready) = phase::summary(case, decision, outcome, failure);
     status.phase = Some(phase);
-    status.message = Some(ready.message.chars().take(LONGEST_MESSAGE).collect());
+    status.message = Some(shortened(&ready.message, LONGEST_MESSAGE));
     let conditions = &mut status.conditions;
     let findings = [
         Some(ready),
@@ -88,6 +88,9 @@ pub(crate) fn next(
         let change = agent::condition(case);
         change_condition(case, ConditionType::AgentReady, change, &mut status);
         let change = stalled::condition(case, outcome, failure);
+        change_condition(case, ConditionType::Stalled, change, &mut status);
+    } else {
+        let change = stalled::unobserved_condition(case, outcome);
         change_condition(case, ConditionType::Stalled, change, &mut status);
     }
     usage::account(case, &mut status);

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use fivespot_api::ScheduleOverride;
-use fivespot_plan::{Matched, plan_override};
+use fivespot_plan::{EventType, Matched, plan_override};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -86,6 +86,31 @@ fn an_override_says_whom_it_is_about_and_who_ignores_it() {
     };
     let expected = ["Active", "TargetFound", "Ignored"];
     assert_eq!(holding(&object(&json!({})), &ignored, now), expected);
+}
+
+#[test]
+fn an_override_beyond_the_limit_says_so_with_one_warning() {
+    let beyond = Matched {
+        is_beyond_limit: true,
+        ..one()
+    };
+    let now = "2026-03-06T14:00:00Z";
+    let mut object = object(&json!({}));
+    let expected = ["Active", "TargetFound", "Ignored"];
+    assert_eq!(holding(&object, &beyond, now), expected);
+    let first = plan_override(&object, &beyond, at(now));
+    let event = first.event.unwrap();
+    assert_eq!(
+        (event.kind, event.reason.as_str()),
+        (EventType::Warning, "TooMany")
+    );
+    assert!(
+        event.note.contains("no more than 256 overrides"),
+        "{}",
+        event.note
+    );
+    object.status = first.status;
+    assert_eq!(plan_override(&object, &beyond, at(now)).event, None);
 }
 
 #[test]

@@ -32,6 +32,9 @@ pub struct Override {
     pub start: Option<Timestamp>,
     /// Until when.
     pub end: Timestamp,
+    /// When it was created. Only [`Schedule::looking_back`] depends on it: the clock of whoever
+    /// wrote it may be ahead.
+    pub created: Option<Timestamp>,
 }
 
 impl Override {

@@ -306,6 +306,16 @@ impl Schedule {
         self
     }
 
+    /// The schedule as it has been: an override counts from its creation on, and not before that
+    /// although it names no start.
+    #[must_use]
+    pub fn looking_back(mut self) -> Self {
+        for of in &mut self.overrides {
+            of.start = of.start.max(of.created);
+        }
+        self
+    }
+
     /// The schedule with a machine needed that long before it is wanted; see [`Schedule::needed`].
     #[must_use]
     pub fn with_lead_time(self, lead_time: Duration) -> Self {

@@ -41,6 +41,7 @@ impl Schedule {
     ///     mode: OverrideMode::Stop,
     ///     start: Some("2026-03-06T10:00:00Z".parse()?),
     ///     end: "2026-03-06T11:00:00Z".parse()?,
+    ///     created: None,
     /// };
     /// let office = Schedule::weekly(&["mon-fri"], &["9-17"], "UTC")?.with_overrides(vec![stop]);
     /// let (from, to) = ("2026-03-06T09:30:00Z".parse()?, "2026-03-06T12:00:00Z".parse()?);

@@ -65,6 +65,7 @@ fn overriding(name: &str, mode: OverrideMode, span: (&str, &str)) -> Override {
         mode,
         start: Some(instant(span.0)),
         end: instant(span.1),
+        created: None,
     }
 }
 

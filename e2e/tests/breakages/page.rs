@@ -12,29 +12,34 @@ const INTRODUCTION: &str = "\
 
 Each row is an end-to-end test (`e2e/tests/breakages.rs`): it breaks something, reads the ScheduledMachine, and asks
 [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus) for its judgement. `Stalled` is absent
-where something changes by itself; where it is true, a Warning event with the same reason says so as well. The checks of
-[Use GitOps](how-to/gitops.md) for Flux and Argo CD are stricter: a machine that is Active or Inactive and not ready has
-failed.
+where something changes by itself, and where the machine is as the spec asks for it. The column Warning has the reason of
+the Warning event; where it is empty, there is none. The checks of [Use GitOps](how-to/gitops.md) for Flux and Argo CD are
+stricter: a machine that is Active or Inactive and not ready has failed.
 
 <!-- Printed from the table of the tests by `UPDATE_PAGES=1 cargo test -p e2e --test promises page_is_printed`. -->
 
 ";
 
 const COLUMNS: &str = "\
-PHASE | READY | reason of `Ready` | `Stalled` | kstatus |
-|---|---|---|---|---|---|
+PHASE | READY | reason of `Ready` | `Stalled` | Warning | kstatus |
+|---|---|---|---|---|---|---|
 ";
 
 fn overview(page: &mut String, title: &str, rows: &[Breakage]) {
     let _ = write!(page, "| {title} | {COLUMNS}");
     for row in rows {
         let (status, reason) = row.ready.split_once(' ').expect("status and reason");
-        let cells = [row.phase, status, reason, row.stalled, row.kstatus].map(|cell| {
-            if cell == "-" {
-                String::new()
-            } else {
-                format!("`{cell}`")
-            }
+        let cells = [
+            row.phase,
+            status,
+            reason,
+            row.stalled,
+            row.warning,
+            row.kstatus,
+        ];
+        let cells = cells.map(|cell| match cell {
+            "-" => String::new(),
+            cell => format!("`{cell}`"),
         });
         let _ = writeln!(page, "| {} | {} |", row.what, cells.join(" | "));
     }

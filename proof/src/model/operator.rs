@@ -437,26 +437,37 @@ fn fail(memory: &mut Memory, step: Step, now: Timestamp) {
 }
 
 /// Whether something of the machine's life is put off where each step beside it has been failing
-/// for long: a step that is due otherwise, or the next try of one that fails for the first time.
+/// for long: a step that is due otherwise, the next try of one that fails for the first time, or
+/// what is reported of it.
 fn is_delayed(
     sm: &ScheduledMachine,
     observed: &Observed,
     memory: &Memory,
     now: Timestamp,
 ) -> bool {
+    let usual = plan(sm, observed, memory, now);
+    let due = usual.steps();
+    if due.contains(&Step::RelabelMachine) {
+        // It precedes everything else until it has failed once.
+        let then = plan(
+            sm,
+            observed,
+            &troubled(memory, &[Step::RelabelMachine], now),
+            now,
+        );
+        return is_reported_otherwise(sm, &usual, &then);
+    }
     let is_of_its_life = |step: &Step| !ASIDE.contains(step);
-    let due: Vec<Step> = plan(sm, observed, memory, now).steps();
     let due: Vec<Step> = due.into_iter().filter(is_of_its_life).collect();
     if due.is_empty() {
         return false;
     }
-    let mut troubled = memory.clone();
-    for step in ASIDE {
-        for _ in 0..SATURATED {
-            fail(&mut troubled, step, now);
-        }
+    let troubled = troubled(memory, &ASIDE, now);
+    let then = plan(sm, observed, &troubled, now);
+    if is_reported_otherwise(sm, &usual, &then) {
+        return true;
     }
-    let then = plan(sm, observed, &troubled, now).steps();
+    let then = then.steps();
     let retry_at = |memory: &Memory, step| {
         let mut memory = memory.clone();
         fail(&mut memory, step, now);
@@ -465,6 +476,27 @@ fn is_delayed(
     due.iter().any(|step| {
         !then.contains(step) || retry_at(memory, *step) != retry_at(&troubled, *step)
     })
+}
+
+/// The memory in which each of these steps has been failing for long.
+fn troubled(memory: &Memory, steps: &[Step], now: Timestamp) -> Memory {
+    let mut troubled = memory.clone();
+    for step in steps {
+        for _ in 0..SATURATED {
+            fail(&mut troubled, *step, now);
+        }
+    }
+    troubled
+}
+
+/// Whether two plans report another phase of the machine.
+fn is_reported_otherwise(sm: &ScheduledMachine, one: &Plan, other: &Plan) -> bool {
+    let phase = |plan: &Plan| {
+        let status = plan.status.as_ref().or(sm.status.as_ref());
+        status.and_then(|status| status.phase)
+    };
+    let is_final = |plan: &Plan| !plan.confirm && plan.precondition.is_none();
+    is_final(one) && is_final(other) && phase(one) != phase(other)
 }
 
 fn after(now: Timestamp, seconds: i64) -> Timestamp {

@@ -37,6 +37,7 @@ impl Override {
             },
             start: None,
             end: instant(of.end),
+            created: None,
         });
         ScheduleInputs {
             overrides: overrides.collect(),
@@ -85,7 +86,7 @@ impl At<'_> {
     /// for its shutdown before the end.
     pub(crate) fn is_needed(self) -> bool {
         let lead = minutes(&self.sm.spec.provisioning.lead_time);
-        let is_closing = !self.later(self.early_end()).is_open();
+        let is_closing = self.closes_within(self.early_end());
         self.is_open() && !is_closing || self.later(lead).is_open() && !self.is_open()
     }
 
@@ -107,6 +108,19 @@ impl At<'_> {
         } else {
             SignedDuration::ZERO
         }
+    }
+
+    /// Whether the window closes within this time: it may be open again at the end of it.
+    fn closes_within(self, time: SignedDuration) -> bool {
+        let step = SignedDuration::from_mins(15);
+        let mut passed = step.min(time);
+        while self.later(passed).is_open() {
+            if passed == time {
+                return false;
+            }
+            passed = (passed + step).min(time);
+        }
+        true
     }
 
     fn later(self, by: SignedDuration) -> Self {

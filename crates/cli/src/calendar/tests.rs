@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 
-use super::import;
+use super::{import, object_name};
 
 fn calendar(events: &[&str]) -> String {
     let events: Vec<String> = events
@@ -64,4 +64,14 @@ fn what_a_calendar_cannot_hold_is_refused_with_its_line() {
     assert!(printed(&[]).contains("it has 0 events"));
     let text = import("notes.txt", "hello").unwrap_err().to_string();
     assert!(text.contains("BEGIN:VCALENDAR is missing"), "{text}");
+}
+
+#[test]
+fn a_name_that_no_object_can_have_is_refused() {
+    assert_eq!(object_name("zurich").as_deref(), Ok("zurich"));
+    let refused = object_name("Bad Name").unwrap_err();
+    assert!(
+        refused.contains("lowercase RFC 1123 subdomain"),
+        "{refused}"
+    );
 }

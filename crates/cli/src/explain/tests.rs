@@ -182,6 +182,7 @@ fn what_stands_above_the_windows_is_named_where_it_decides() {
             name: "inc-1".to_owned(),
             mode,
             start: None,
+            created: None,
             end: at("2026-03-06T23:30:00Z"),
         }];
         observed(&found)

@@ -57,8 +57,17 @@ fn row(it: &ScheduleOverride, now: Timestamp) -> [Cow<'_, str>; 8] {
 }
 
 fn state(it: &ScheduleOverride, now: Timestamp) -> &'static str {
+    let status = it.status.as_ref();
+    // Before the operator has seen it nothing is known of that.
+    let has_no_machine = status.is_some_and(|status| status.matched_machines == Some(0));
+    let is_ignored = status.is_some_and(|status| {
+        let mut conditions = status.conditions.iter();
+        conditions.any(|it| it.type_ == "Ignored" && it.status == "True")
+    });
     match (it.start(), it.end()) {
         (_, Some(end)) if end <= now => "ended",
+        (_, Some(_)) if has_no_machine => "no machine",
+        (_, Some(_)) if is_ignored => "ignored",
         (Some(start), _) if now < start => "waiting",
         (_, Some(_)) => "in force",
         (_, None) => "invalid",

@@ -2,9 +2,11 @@ use fivespot_api::{OverrideMode, ScheduleOverride, rules};
 use fivespot_schedule::Schedule;
 use insta::assert_snapshot;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Asked, created_message, next_window, table};
+use super::{
+    Asked, HoldArgs, created_message, effect, end_of, length, next_window, table,
+};
 
 fn instant(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -64,7 +66,26 @@ fn overrides_are_listed_by_their_ends_with_their_state() {
         serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
     };
     let target = json!({"name": "desk-042"});
+    let seen = |name: &str, status: serde_json::Value| {
+        let mut seen = object(
+            name,
+            json!({
+                "targetRef": target, "mode": "Run", "endTime": "2026-03-06T14:00:00Z",
+            }),
+        );
+        seen.status = Some(serde_json::from_value(status).unwrap());
+        seen
+    };
+    let disabled = json!([{
+        "type": "Ignored", "status": "True", "reason": "x", "message": "",
+        "lastTransitionTime": "2026-03-06T11:00:00Z",
+    }]);
     let all = [
+        seen("typo", json!({"matchedMachines": 0})),
+        seen(
+            "without-effect",
+            json!({"matchedMachines": 1, "conditions": disabled}),
+        ),
         object(
             "late",
             json!({
@@ -89,9 +110,125 @@ fn overrides_are_listed_by_their_ends_with_their_state() {
     let mut out = Vec::new();
     table::print(&mut out, &all, instant("2026-03-06T12:00:00Z")).unwrap();
     assert_snapshot!(String::from_utf8(out).unwrap(), @r"
-    NAMESPACE  NAME  MODE  TARGET      FROM                  UNTIL                 STATE     REASON
-    team-a     over  Hold  desk-042    -                     2026-03-06T11:00:00Z  ended     -
-    team-a     now   Run   (selector)  -                     2026-03-06T13:00:00Z  in force  -
-    team-a     late  Stop  desk-042    2026-03-06T18:00:00Z  2026-03-07T06:30:00Z  waiting   no batch\u{7}
+    NAMESPACE  NAME            MODE  TARGET      FROM                  UNTIL                 STATE       REASON
+    team-a     over            Hold  desk-042    -                     2026-03-06T11:00:00Z  ended       -
+    team-a     now             Run   (selector)  -                     2026-03-06T13:00:00Z  in force    -
+    team-a     typo            Run   desk-042    -                     2026-03-06T14:00:00Z  no machine  -
+    team-a     without-effect  Run   desk-042    -                     2026-03-06T14:00:00Z  ignored     -
+    team-a     late            Stop  desk-042    2026-03-06T18:00:00Z  2026-03-07T06:30:00Z  waiting     no batch\u{7}
+    ");
+}
+
+#[derive(Debug, clap::Parser)]
+struct Typed {
+    #[command(flatten)]
+    hold: HoldArgs,
+}
+
+/// When `5spot hold desk-042 ...` at noon ends, or why it is refused.
+fn typed(rest: &[&str]) -> String {
+    let now = instant("2026-03-06T12:00:00.5Z");
+    let machine = serde_json::from_value(machine(|_| ())).unwrap();
+    let words = ["hold", "desk-042"].iter().chain(rest);
+    match <Typed as clap::Parser>::try_parse_from(words) {
+        Err(refused) => refused.to_string().lines().next().unwrap().to_owned(),
+        Ok(typed) => match end_of(&typed.hold.span, &machine, now) {
+            Ok(end) => format!("until {end}"),
+            Err(refused) => format!("error: {refused}"),
+        },
+    }
+}
+
+fn machine(change: fn(&mut Value)) -> Value {
+    let mut machine = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
+        "metadata": {"name": "desk-042", "namespace": "team-a"},
+        "spec": {
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"],
+                         "timezone": "Europe/Zurich"},
+            "clusterName": "prod",
+            "bootstrapSpec": {"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2",
+                              "kind": "K0sWorkerConfig", "spec": {}},
+            "infrastructureSpec": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2",
+                                   "kind": "RemoteMachine", "spec": {}},
+        },
+    });
+    change(&mut machine["spec"]);
+    machine
+}
+
+#[test]
+fn an_end_that_has_passed_is_refused_and_a_length_is_explained() {
+    let rows = [
+        &["--for", "90m"][..],
+        &["--until", "2026-03-07"],
+        &["--for", "0s"],
+        &["--until", "2026-03-06"],
+        &["--until", "2026-03-06T12:00:00Z"],
+        &["--for", "20d"],
+        &["--for", "2"],
+        &["--for", "-2h"],
+    ];
+    let printed: Vec<String> = rows.map(typed).into();
+    assert_snapshot!(printed.join("\n"), @r"
+    until 2026-03-06T13:30:00.5Z
+    until 2026-03-06T23:00:00Z
+    error: --for: 2026-03-06T12:00:00Z is not later than now, 2026-03-06T12:00:00Z; give a later end
+    error: --until: 2026-03-05T23:00:00Z is not later than now, 2026-03-06T12:00:00Z; give a later end
+    error: --until: 2026-03-06T12:00:00Z is not later than now, 2026-03-06T12:00:00Z; give a later end
+    error: invalid value '20d' for '--for <DURATION>': must be digits and one of s, m, h, such as 90m or 2h: 20 days are 480h
+    error: invalid value '2' for '--for <DURATION>': must be digits and one of s, m, h, such as 90m or 2h
+    error: invalid value '-2h' for '--for <DURATION>': must be digits and one of s, m, h, such as 90m or 2h
+    ");
+    assert!(length("2h").is_ok());
+}
+
+#[test]
+fn an_override_without_effect_is_reported_with_what_is_stronger() {
+    let now = instant("2026-03-06T12:00:00Z");
+    let by = |name: &str, mode: &str, end: &str| -> ScheduleOverride {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": "team-a"},
+            "spec": {"targetRef": {"name": "desk-042"}, "mode": mode, "endTime": end},
+        }))
+        .unwrap()
+    };
+    let created = |name: &str| -> kube::api::DynamicObject {
+        serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
+    };
+    let run = by("run", "Run", "2026-03-06T14:00:00Z");
+    let stop = by("stop", "Stop", "2026-03-06T13:00:00Z");
+    let over = by("over", "Stop", "2026-03-06T11:00:00Z");
+    let all = [run, stop, over];
+    let noted = |change: fn(&mut Value), name: &str, others: &[ScheduleOverride]| {
+        let machine = serde_json::from_value(machine(change)).unwrap();
+        effect::note(&machine, &created(name), others.to_vec(), now)
+            .unwrap_or_else(|| "-".to_owned())
+    };
+    let printed = [
+        noted(|_| (), "run", &all),
+        noted(|_| (), "stop", &all),
+        noted(|_| (), "run", &all[..1]),
+        noted(|_| (), "run", &[]),
+        noted(|spec| spec["killSwitch"] = json!(true), "run", &all),
+        noted(
+            |spec| spec["schedule"]["enabled"] = json!(false),
+            "run",
+            &all,
+        ),
+        noted(
+            |spec| spec["schedule"]["hoursOfDay"] = json!(["25"]),
+            "run",
+            &all,
+        ),
+    ];
+    assert_snapshot!(printed.join("\n"), @r"
+    override stop counts until 2026-03-06T13:00:00Z: Stop is stronger than Hold, Hold than Run, and of one mode the one that ends last counts
+    -
+    -
+    -
+    it has no effect while spec.killSwitch is true
+    it has no effect while spec.schedule.enabled is false
+    it has no effect while the schedule is invalid
     ");
 }

@@ -91,7 +91,8 @@ impl Forecast {
             .spec
             .schedule(&calendars)
             .map_err(|error| fault(&field(&error), why(&error)))?
-            .with_overrides(place.context.overrides(&machine, namespace));
+            .with_overrides(place.context.overrides(&machine, namespace))
+            .looking_back();
         let violations = rules::check(&machine);
         let violation = violations
             .iter()

@@ -7,6 +7,8 @@ use fivespot_plan::{Request, Side, Target};
 use fivespot_runtime::Key;
 use fivespot_runtime::http::ApiClient;
 use kube::api::ApiResource;
+use kube::core::Status;
+use kube::core::response::StatusDetails;
 
 use crate::context::Context;
 use crate::kind::{
@@ -81,9 +83,19 @@ pub(super) async fn route(
 
 /// What is not there any more, as an API server would say it.
 fn missing(what: &str) -> kube::Error {
+    // That it is named tells this from an API that is not served.
+    let details = StatusDetails {
+        name: what.to_owned(),
+        group: String::new(),
+        kind: what.to_owned(),
+        uid: String::new(),
+        causes: Vec::new(),
+        retry_after_seconds: 0,
+    };
     kube::Error::Api(Box::new(
-        kube::core::Status::failure(&format!("{what} not found"), "NotFound")
-            .with_code(404),
+        Status::failure(&format!("{what} not found"), "NotFound")
+            .with_code(404)
+            .with_details(details),
     ))
 }
 

@@ -41,7 +41,15 @@ pub(super) async fn schedule_inputs(
     match all_overrides(source).await? {
         Ok(all) => {
             let about = all.iter().filter(|of| is_about(of, object));
-            inputs.overrides = about.filter_map(ScheduleOverride::in_schedule).collect();
+            let now = source.context.queue.now();
+            let ended = &source.context.ended_overrides;
+            // One that has ended by the clock says something about the time before.
+            let is_over = |of: &ScheduleOverride| {
+                ended.end_of(of, now).is_some_and(|end| end > now)
+            };
+            let counting = about.filter(|of| !is_over(of));
+            inputs.overrides =
+                counting.filter_map(ScheduleOverride::in_schedule).collect();
         }
         Err(Unknown::NotServed { .. }) => {}
         Err(unknown) => inputs.unknown = Some(unknown),

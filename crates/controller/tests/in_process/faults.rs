@@ -67,6 +67,28 @@ async fn a_pod_whose_eviction_fails_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn a_workload_cluster_without_evictions_is_named_until_the_deadline_ends_the_drain()
+{
+    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&world, &["a"]).await;
+    let answer = refusal(404, "the server could not find the requested resource");
+    let eviction = "POST /api/v1/namespaces/default/pods/a/eviction";
+    // One every five seconds; a fourteenth within the minute would succeed.
+    world.fail(13, eviction, (404, &answer));
+    world.until("2026-03-06T23:01:00Z").await;
+    let status = world.status("worker").await;
+    let reported = status["message"].as_str().unwrap();
+    let named = "default/a is held back: the workload cluster does not serve the Eviction \
+                 API: the server could not find the requested resource";
+    assert!(reported.ends_with(named), "{reported}");
+    world.fail(usize::MAX, eviction, (404, &answer));
+    world.until("2026-03-06T23:04:59Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    world.until("2026-03-06T23:05:00Z").await;
+    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
     for (code, reason) in [(503, "Unreachable"), (401, "Unauthorized")] {
         let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;

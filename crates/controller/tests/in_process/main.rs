@@ -114,6 +114,33 @@ async fn a_machine_that_a_lead_time_has_made_is_late_from_the_opening_on() {
 }
 
 #[tokio::test]
+async fn a_machine_that_could_not_be_created_at_the_opening_is_late_from_the_opening_on()
+{
+    let world = World::at("2026-03-06T13:00:00Z").await;
+    world.install_cluster_api().await;
+    world.wanted(&json!({"token": "abc"})).await;
+    let instruments = Arc::new(Mutex::new(None));
+    let kept = instruments.clone();
+    let _controller = world.run(|client, clock| {
+        let options = world.options(client, clock);
+        *kept.lock().unwrap() = Some(options.instruments.clone());
+        options
+    });
+    // The window opens at 14:00.
+    world.until("2026-03-06T14:20:00Z").await;
+    world.create_cluster().await;
+    world.clock.quiet().await;
+    world.join("worker").await;
+    world.until("2026-03-06T14:25:00Z").await;
+    world.ready("worker", true).await;
+    world.clock.quiet().await;
+    let instruments = instruments.lock().unwrap().clone().unwrap();
+    let metrics = instruments.metrics();
+    let sum = "fivespot_ready_lateness_seconds_sum 1500.0\n";
+    assert!(metrics.contains(sum), "{metrics}");
+}
+
+#[tokio::test]
 async fn a_kubeconfig_that_would_run_a_program_is_refused() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world

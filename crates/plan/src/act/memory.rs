@@ -35,6 +35,8 @@ pub struct Memory {
     failures: BTreeMap<Step, Failure>,
     /// Since when each of these steps has been failing.
     failing_since: BTreeMap<Step, Timestamp>,
+    /// Since when something may not be read.
+    forbidden_since: Option<Timestamp>,
     repeats: Repeats,
     /// The agent's configuration, and since when it has been there.
     projected: Option<(String, Timestamp)>,
@@ -111,6 +113,9 @@ impl Memory {
             self.fingerprint = fingerprint;
             self.changed_at = Some(now);
         }
+        self.forbidden_since = observed
+            .is_forbidden()
+            .then(|| self.forbidden_since.map_or(now, |since| since.min(now)));
         self.observe_agent(observed, now);
         self.observe_deletion(observed, now);
         if observed.freshness == Freshness::Live
@@ -266,6 +271,11 @@ impl Memory {
     /// How a step failed last, if it did and has not succeeded since.
     pub fn failure(&self, step: Step) -> Option<&Failure> {
         self.failures.get(&step)
+    }
+
+    /// Since when the operator may not read something that it needs; none if it may.
+    pub(crate) fn forbidden_since(&self) -> Option<Timestamp> {
+        self.forbidden_since
     }
 
     /// Since when a step has been failing, as far as this process saw; none if it is not.

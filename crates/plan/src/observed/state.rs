@@ -42,6 +42,24 @@ pub struct Observed {
     pub outdated_definition: Option<String>,
 }
 
+impl Observed {
+    /// Whether the operator may not read something of the management cluster that it needs.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        let lookups = self.bootstrap.iter().chain(&self.infrastructure);
+        let unknown = [
+            self.contract.unknown(),
+            self.cluster.unknown(),
+            self.machine.unknown(),
+            self.schedule.unknown.as_ref(),
+        ];
+        let mut unknown = unknown
+            .into_iter()
+            .chain(lookups.map(|lookup| lookup.found.unknown()))
+            .flatten();
+        unknown.any(|why| matches!(why, Unknown::Forbidden { .. }))
+    }
+}
+
 impl Default for Observed {
     /// Nothing was asked.
     fn default() -> Self {
@@ -124,6 +142,14 @@ impl<T> Fact<T> {
         match self {
             Self::Known(value) => Some(value),
             Self::Unknown(_) => None,
+        }
+    }
+
+    /// Why it is not known.
+    pub(crate) fn unknown(&self) -> Option<&Unknown> {
+        match self {
+            Self::Known(_) => None,
+            Self::Unknown(unknown) => Some(unknown),
         }
     }
 }

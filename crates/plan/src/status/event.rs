@@ -2,6 +2,7 @@
 
 use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
+use fivespot_capi::shortened;
 use jiff::{SignedDuration, Timestamp};
 
 /// One event about the ScheduledMachine, in the words of `events.k8s.io/v1`.
@@ -153,14 +154,21 @@ fn transition(
         },
         reason,
         action: format!("PhaseTransitionTo{phase}"),
-        note: cut(format!("{transition}: {message}")),
+        note: cut(&format!("{transition}: {message}")),
     })
 }
 
 /// A note as long as Kubernetes takes it.
-fn cut(mut note: String) -> String {
-    note.truncate(note.floor_char_boundary(LONGEST_NOTE));
-    note
+fn cut(note: &str) -> String {
+    let mut most = LONGEST_NOTE;
+    loop {
+        let cut = shortened(note, most);
+        if cut.len() <= LONGEST_NOTE {
+            return cut;
+        }
+        // The limit counts bytes.
+        most -= (cut.len() - LONGEST_NOTE).div_ceil(4);
+    }
 }
 
 impl Event {
@@ -170,7 +178,7 @@ impl Event {
             kind: EventType::Warning,
             reason: reason.to_owned(),
             action: action.to_owned(),
-            note: cut(note.to_owned()),
+            note: cut(note),
         }
     }
 }

@@ -1,6 +1,26 @@
 //! Why a schedule never needs a machine, and what to do about it.
 
+use fivespot_api::ScheduledMachineStatus;
+
+use crate::Event;
 use crate::decide::case::Case;
+
+/// A Warning, once, where the status begins to say that no machine is ever needed. That is no
+/// failure: what the schedule asks for is so. But nobody writes a schedule for it.
+pub(crate) fn event(
+    case: &Case<'_>,
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> Option<Event> {
+    let why = needed(case)?;
+    let says = |status: &ScheduledMachineStatus| {
+        let message = status.message.as_deref();
+        message.is_some_and(|message| message.contains(&why))
+    };
+    let note = format!("no machine is wanted: {why}");
+    (says(after) && !says(before))
+        .then(|| Event::warning("NeverNeeded", "EvaluateSchedule", &note))
+}
 
 /// Why no machine is needed within ten years, and what to do; none where one is, and where the
 /// schedule is disabled or invalid.

@@ -45,6 +45,34 @@ pub(crate) fn condition(
     }
 }
 
+/// What the condition is set to where something could not be read, so that nothing else is known: it
+/// stays what it is, unless the operator has not been allowed to read it for five minutes.
+pub(crate) fn unobserved_condition(
+    case: &Case<'_>,
+    outcome: &Outcome,
+) -> ConditionChange {
+    let State::NotObservable { reason, message } = &outcome.state else {
+        return ConditionChange::Keep;
+    };
+    let is_over = forbidden_until(case).is_some_and(|due| due <= case.now);
+    if *reason != Reason::Forbidden || !is_over {
+        return ConditionChange::Keep;
+    }
+    let kind = ConditionType::Stalled;
+    let message = long_refused(message);
+    ConditionChange::Set(ConditionUpdate::new(kind, true, reason.clone(), message))
+}
+
+/// Until when a read that is forbidden may yet be allowed.
+fn forbidden_until(case: &Case<'_>) -> Option<Timestamp> {
+    let since = case.memory.forbidden_since();
+    since.map(|since| after(since, REFUSALS))
+}
+
+fn long_refused(message: &str) -> String {
+    format!("refused for five minutes, and tried again: {message}")
+}
+
 /// When the condition may become true by the time that passes; none if it does not.
 pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
     let refusals = CREATES.into_iter().filter_map(|step| {
@@ -53,7 +81,8 @@ pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
     });
     let is_awaited = is_provisioning(case, outcome);
     let timeout = is_awaited.then(|| timeout_at(case)).flatten();
-    refusals.chain(timeout).filter(|due| *due > case.now).min()
+    let all = refusals.chain(timeout).chain(forbidden_until(case));
+    all.filter(|due| *due > case.now).min()
 }
 
 fn invalid_schedule(case: &Case<'_>) -> Option<Cure> {
@@ -99,7 +128,7 @@ fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
     };
     is_long.then(|| Cure {
         reason,
-        message: format!("refused for five minutes, and tried again: {message}"),
+        message: long_refused(&message),
     })
 }
 

@@ -2,7 +2,7 @@
 //! until the next activation.
 
 use fivespot_api::condition::{self, ConditionType};
-use fivespot_capi::Machine;
+use fivespot_capi::{Machine, shortened};
 
 use crate::decide::case::Case;
 use crate::decide::machine::is_node_of;
@@ -58,7 +58,7 @@ fn note(mut outcome: Outcome, why: &str) -> Outcome {
 pub(crate) fn of(message: &str) -> Option<String> {
     let begin = message.rfind(NOTE)?;
     let note = message.get(begin..)?;
-    Some(note.chars().take(LONGEST).collect())
+    Some(shortened(note, LONGEST))
 }
 
 /// The note that is on record. Only the wording depends on what was said before.

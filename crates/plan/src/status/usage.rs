@@ -52,7 +52,8 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
 ///
 /// Whether the machine was wanted is as `inSchedule` says up to the first time at which the answer
 /// of the schedule changes, and as the schedule says after that, with the override that the status
-/// names: what was changed since, as an override that is deleted, is of no effect on the time before.
+/// names: what was changed since, as an override that is deleted or has been created, is of no effect
+/// on the time before.
 /// `schedule` is none where it is disabled or invalid.
 pub fn usage_until(
     status: &ScheduledMachineStatus,
@@ -88,10 +89,12 @@ fn wanted_spans(
         mode: it.mode.into(),
         start: None,
         end: it.end_time,
+        created: None,
     });
+    let schedule = schedule.cloned().map(Schedule::looking_back);
     let schedule = schedule.map(|schedule| match in_force {
-        Some(in_force) => schedule.clone().and_override(in_force),
-        None => schedule.clone(),
+        Some(in_force) => schedule.and_override(in_force),
+        None => schedule,
     });
     let parts = schedule
         .iter()

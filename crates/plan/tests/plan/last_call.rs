@@ -82,6 +82,7 @@ fn the_last_call_follows_the_end_and_stands_beside_the_taints_of_the_spec() {
         name: "longer".to_owned(),
         mode: OverrideMode::Run,
         start: None,
+        created: None,
         end: at("2026-03-06T18:10:00Z"),
     }];
     world.settle(&mut memory);
@@ -193,6 +194,7 @@ fn a_shutdown_that_is_cancelled_announces_the_last_call_again() {
         name: "longer".to_owned(),
         mode: OverrideMode::Run,
         start: None,
+        created: None,
         end: at("2026-03-06T18:20:00Z"),
     }];
     world.settle(&mut memory);

@@ -16,6 +16,7 @@ fn overriding(mode: OverrideMode, start: Option<&str>, end: &str) -> Override {
         mode: mode.into(),
         start: start.map(at),
         end: at(end),
+        created: None,
     }
 }
 
@@ -407,6 +408,26 @@ fn a_window_that_an_override_stopped_is_not_accounted_as_wanted_once_the_overrid
     let march = march(&world);
     assert_eq!(march.wanted_seconds, 3_600);
     assert_eq!(march.active_seconds + march.late_seconds, 3_600);
+}
+
+#[test]
+fn the_time_before_an_override_was_created_is_accounted_as_it_was() {
+    let (mut world, mut memory) =
+        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    world.run_until(&mut memory, "2026-03-06T08:20:00Z");
+    let created = at("2026-03-06T08:30:00Z");
+    // It had ended before anybody saw it.
+    let mut hold = overriding(OverrideMode::Hold, None, "2026-03-06T08:25:00Z");
+    hold.created = Some(at("2026-03-06T08:24:00Z"));
+    let mut run = overriding(OverrideMode::Run, None, "2026-03-06T12:00:00Z");
+    run.name = "now".to_owned();
+    run.created = Some(created);
+    world.schedule.overrides = vec![hold];
+    world.now = created;
+    world.schedule.overrides.push(run);
+    world.run_until(&mut memory, "2026-03-06T10:00:00Z");
+    let usage = usage_until(&world.status(), None, world.now);
+    assert_eq!(usage.months[0].wanted_seconds, 90 * 60);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{EndPolicy, Phase};
 use fivespot_capi::Contract;
-use fivespot_plan::{Cause, EventType, Memory, Specs, Step};
+use fivespot_plan::{Cause, EventType, Memory, Specs, Step, Unknown};
 use serde_json::json;
 
 use crate::world::{
@@ -77,6 +77,25 @@ fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_wanted() {
     assert_eq!(warnings(&world, "ClusterNotFound"), 1);
     world.objects.insert(key, cluster);
     world.run_until(&mut memory, "2026-03-06T13:00:00Z");
+    assert_eq!(stalled(&world), None);
+}
+
+#[test]
+fn what_may_not_be_read_is_stalled_after_five_minutes() {
+    let (mut world, mut memory) = new_world();
+    world.schedule.unknown = Some(Unknown::Forbidden {
+        message: "User \"operator\" cannot list resource \"scheduleoverrides\""
+            .to_owned(),
+    });
+    world.run_until(&mut memory, "2026-03-06T08:04:59Z");
+    assert_eq!(stalled(&world), None);
+    world.run_until(&mut memory, "2026-03-06T08:05:00Z");
+    assert_eq!(stalled(&world).as_deref(), Some("Forbidden"));
+    assert!(told(&world).contains("extend the ClusterRole"));
+    world.run_until(&mut memory, NOON);
+    assert_eq!(warnings(&world, "Forbidden"), 1);
+    world.schedule.unknown = None;
+    world.settle(&mut memory);
     assert_eq!(stalled(&world), None);
 }
 

@@ -8,7 +8,7 @@ use fivespot_api::{
 };
 use fivespot_capi::Contract;
 use fivespot_plan::{
-    Call, Cause, Fact, Freshness, Memory, Observed, Specs, Step, Unknown, plan,
+    Call, Cause, EventType, Fact, Freshness, Memory, Observed, Specs, Step, Unknown, plan,
 };
 use serde_json::{Value, json};
 
@@ -149,8 +149,21 @@ fn a_schedule_that_never_needs_a_machine_reports_why_and_what_to_do() {
             sm.spec.schedule.hours_of_day.clear();
             change(sm);
         });
-        world.settle(&mut Memory::default());
+        let mut memory = Memory::default();
+        world.settle(&mut memory);
         reported.push(ready(&world));
+        let warnings = |world: &World| -> Vec<String> {
+            let all = world.events.iter();
+            let all = all.filter(|event| event.kind == EventType::Warning);
+            all.map(|event| format!("{} {}", event.reason, event.note))
+                .collect()
+        };
+        let message = world.status().message.clone().unwrap();
+        let expected = [format!("NeverNeeded {message}")];
+        assert_eq!(warnings(&world), expected, "a Warning says the same");
+        world.run_until(&mut memory, MONDAY);
+        world.settle(&mut Memory::default());
+        assert_eq!(warnings(&world), expected, "once");
     }
     insta::assert_snapshot!(reported.join("\n"), @r"
     Inactive True Inactive no machine is wanted: the cron expression '0 0 30 2 *' never fires: that day does not exist in the months that it names; correct spec.schedule.cron

@@ -128,6 +128,7 @@ fn schedule(plan: &Plan, zone: &str) -> Schedule {
         },
         start: it.start.map(timestamp),
         end: timestamp(it.end),
+        created: None,
     };
     base(&plan.base, zone)
         .with_exceptions(plan.exceptions.iter().map(exception).collect())

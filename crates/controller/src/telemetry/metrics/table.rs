@@ -78,8 +78,8 @@ pub const METRICS: &[Row] = &[
         "fivespot_ready_lateness_seconds",
         "histogram",
         &[],
-        "Time from the opening of a window, or from the creation of a Machine inside it, to phase \
-         Active; 0 if a lead time was long enough",
+        "Time to phase Active from the opening of the window, or from when Ready became False within \
+         it; 0 if a lead time was long enough",
     ),
     row(
         "fivespot_machine_seconds_total",
