@@ -13,8 +13,8 @@ use serde_json::Value;
 
 /// An object whose parts are read later: one that cannot be read does not spoil a list of thousands.
 ///
-/// Of the metadata only what the pages need is kept. The rest, of which `managedFields` is larger
-/// than the object, is skipped in the text, which is a third of the time that a long list takes.
+/// Of the metadata only what the pages need is kept. The rest, `managedFields` above all, is skipped
+/// while the text is read.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Listed {
     #[serde(deserialize_with = "needed")]
