@@ -23,6 +23,14 @@
 //! There `--no-simulator`, with `--no-cluster-api --opening-alone` here, leaves Cluster API out:
 //! what it does about each Machine costs a server several times as much as making it.
 //!
+//! With `--burst` it measures pairs instead: the floor, and right after it a burst of so many machines
+//! that are created, that are enabled, or whose windows open. Only the two of a pair are compared: at
+//! another time the same server takes half as long or twice.
+//!
+//! ```console
+//! $ cargo run --release -p benches --bin scale -- --machines 300 --burst created
+//! ```
+//!
 //! Another operator than the one that was built is described by `--controller FILE`, JSON:
 //!
 //! ```json
@@ -34,6 +42,7 @@
 //! its own. An operator that knows no `cron` has `"edge": "switch"`: its schedules span the
 //! whole week, and are switched on and off.
 
+mod burst;
 mod floor;
 mod operator;
 mod report;
@@ -86,6 +95,16 @@ struct Args {
     /// No Cluster API runs, so that nothing but the operator and the API server is measured
     #[arg(long, requires = "opening_alone")]
     no_cluster_api: bool,
+    /// Measures bursts of that kind instead, each right after the floor
+    #[arg(long, value_enum)]
+    burst: Option<burst::Burst>,
+    /// How many bursts
+    #[arg(long, default_value_t = 3, requires = "burst")]
+    pairs: usize,
+    /// A program that is run with `begin` before each pair and with `end` after it, for instance to
+    /// suspend what else runs on this computer
+    #[arg(long, requires = "burst")]
+    around: Option<PathBuf>,
     /// Keeps the numbers in this file as well, as JSON, part by part while they are measured
     #[arg(long)]
     record: Option<PathBuf>,
@@ -111,24 +130,27 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let result = match runtime {
-        Ok(runtime) => {
-            runtime.block_on(unless_broken_off(watcher::beside(run::run(&args))))
-        }
+    let measured = match runtime {
+        Ok(runtime) => runtime.block_on(unless_broken_off(watcher::beside(measure(&args)))),
         Err(error) => Err(error.into()),
     };
-    let report = match result {
-        Ok(report) => report,
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
-            return ExitCode::from(2);
+            ExitCode::from(2)
         }
-    };
-    if let Err(error) = print(&args, &report) {
-        eprintln!("error: {error}");
-        return ExitCode::from(2);
     }
-    ExitCode::SUCCESS
+}
+
+/// Measures what is asked for, and prints it.
+async fn measure(args: &Args) -> Result<(), world::Failure> {
+    let Some(burst) = args.burst else {
+        return print(args, &run::run(args).await?);
+    };
+    let bursts = burst::measure(args, burst).await?;
+    println!("{}", serde_json::to_string_pretty(&bursts)?);
+    Ok(())
 }
 
 /// Lets go of all that runs, the operator above all, when somebody breaks it off.
@@ -158,7 +180,7 @@ fn print(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
 
 /// Keeps the report as it is so far, where that is asked for: what takes an hour may be broken
 /// off.
-fn keep(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
+fn keep(args: &Args, report: &impl serde::Serialize) -> Result<(), world::Failure> {
     let Some(file) = &args.record else {
         return Ok(());
     };

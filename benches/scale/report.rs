@@ -118,7 +118,7 @@ impl Report {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of requests, for people")]
-fn ratio(count: usize, of: usize) -> f64 {
+pub(crate) fn ratio(count: usize, of: usize) -> f64 {
     count as f64 / of.max(1) as f64
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use benches::Log;
+use benches::{Entry, Log};
 use jiff::{SignedDuration, Timestamp, Unit};
 
 use crate::Args;
@@ -10,7 +10,7 @@ use crate::operator::{Description, Edge, Operator};
 use crate::report::{Report, Restart};
 use crate::span::{Span, latenesses, quantiles};
 use crate::watcher::Watcher;
-use crate::world::{Failure, Window, World, now};
+use crate::world::{Failure, Schedule, Window, World, now};
 
 /// How long creating a machine and looking at it for the first time may take.
 const A_MACHINE: SignedDuration = SignedDuration::from_millis(25);
@@ -44,12 +44,12 @@ pub(crate) async fn run(args: &Args) -> Result<Report, Failure> {
         report: Report::new(args, floor),
     };
     run.operator.start()?;
-    let window = window(args)?;
+    let window = window(args, 1)?;
     eprintln!(
         "{} machines whose windows open at {}",
         args.machines, window.opens
     );
-    run.world.populate(edge, window).await?;
+    run.world.populate(&Schedule::of(edge, window)).await?;
     run.settled(window).await?;
     run.report.settled = Some(run.operator.taken()?);
     let opening = run.open(window).await?;
@@ -116,20 +116,12 @@ impl Run<'_> {
 
     /// Waits for the edge, and until all objects are there.
     async fn open(&self, window: Window) -> Result<Opening, Failure> {
-        let mut at = self.log.length()?;
+        let from = self.log.length()?;
         self.watcher.take();
         let opened = self.world.turn(self.edge, window.opens, true).await?;
         eprintln!("open");
-        let mut entries = Vec::new();
-        let mut late = Vec::new();
-        for _ in 0..self.seconds() {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            entries.extend(self.log.follow(&mut at)?);
-            late = latenesses(&entries, opened);
-            if late.len() >= self.args.machines {
-                break;
-            }
-        }
+        let entries = until_created(&self.log, from, opened, self.args.machines).await?;
+        let late = latenesses(&entries, opened);
         let [_, _, all] = quantiles(&late);
         eprintln!("  {} made after {all:.1} s", late.len());
         let requests = Span::of(&entries);
@@ -170,7 +162,7 @@ impl Run<'_> {
     /// then than at the first edge, so the floor is measured once more as well.
     async fn another_edge(&mut self) -> Result<(), Failure> {
         self.report.floor_again_seconds = Some(floor(self.args).await?.as_secs_f64());
-        let window = window(self.args)?;
+        let window = window(self.args, 1)?;
         self.world.reschedule(self.edge, window).await?;
         self.settled(window).await?;
         let opening = self.open(window).await?;
@@ -203,19 +195,43 @@ impl Run<'_> {
 
     /// Waits until the operator has asked nothing for a while, renewals and watches aside.
     async fn quiet(&self) -> Result<(), Failure> {
-        for _ in 0..SILENCES {
-            let from = self.log.length()?;
-            tokio::time::sleep(SILENCE).await;
-            if Span::of(&self.log.since(from)?).beyond_idling() == 0 {
-                return Ok(());
-            }
-        }
-        Err("the operator does not come to rest".into())
+        quiet(&self.log).await
     }
 }
 
+/// Waits until the operator has asked nothing for a while, renewals and watches aside.
+pub(crate) async fn quiet(log: &Log) -> Result<(), Failure> {
+    for _ in 0..SILENCES {
+        let from = log.length()?;
+        tokio::time::sleep(SILENCE).await;
+        if Span::of(&log.since(from)?).beyond_idling() == 0 {
+            return Ok(());
+        }
+    }
+    Err("the operator does not come to rest".into())
+}
+
+/// What is asked from then on until the objects of all machines are there, or for as long as that may
+/// take.
+pub(crate) async fn until_created(
+    log: &Log,
+    mut from: u64,
+    begun: Timestamp,
+    machines: usize,
+) -> Result<Vec<Entry>, Failure> {
+    let mut entries = Vec::new();
+    for _ in 0..seconds_for(machines) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        entries.extend(log.follow(&mut from)?);
+        if latenesses(&entries, begun).len() >= machines {
+            break;
+        }
+    }
+    Ok(entries)
+}
+
 /// What a bare client takes now.
-async fn floor(args: &Args) -> Result<SignedDuration, Failure> {
+pub(crate) async fn floor(args: &Args) -> Result<SignedDuration, Failure> {
     eprintln!("the floor: {} bare machines", args.machines);
     let floor = crate::floor::measure(args).await?;
     eprintln!("  {:.1} s", floor.as_secs_f64());
@@ -240,12 +256,12 @@ fn seconds_for(machines: usize) -> u64 {
     120 + u64::try_from(machines).unwrap_or(u64::MAX / 2) / 2
 }
 
-/// A window that opens when all machines have been made, on a full minute.
-fn window(args: &Args) -> Result<Window, Failure> {
+/// A window that opens when all machines have been made so many times, on a full minute.
+pub(crate) fn window(args: &Args, times: i32) -> Result<Window, Failure> {
     let machines = i32::try_from(args.machines)?;
     let lead = args
         .lead_seconds
-        .map_or(A_MACHINE * machines + AT_LEAST, |seconds| {
+        .map_or((A_MACHINE * machines + AT_LEAST) * times, |seconds| {
             SignedDuration::from_secs(i64::from(seconds))
         });
     let soon = now() + lead;

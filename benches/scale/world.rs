@@ -83,12 +83,8 @@ impl World {
     }
 
     /// Makes the ScheduledMachines.
-    pub(crate) async fn populate(
-        &self,
-        edge: Edge,
-        window: Window,
-    ) -> Result<(), Failure> {
-        let schedule = schedule(edge, window);
+    pub(crate) async fn populate(&self, schedule: &Schedule) -> Result<(), Failure> {
+        let schedule = schedule.as_json();
         let created = stream::iter(0..self.machines).map(|number| {
             let mut machine = scheduled_machine(&self.name(number));
             let spec = &mut machine["spec"];
@@ -112,11 +108,11 @@ impl World {
         if edge == Edge::Switch {
             return Ok(());
         }
-        self.edit(&schedule(edge, window)).await
+        self.edit(&Schedule::of(edge, window).as_json()).await
     }
 
     /// Changes the schedule of all.
-    async fn edit(&self, schedule: &Value) -> Result<(), Failure> {
+    pub(crate) async fn edit(&self, schedule: &Value) -> Result<(), Failure> {
         let patch = json!({"spec": {"schedule": schedule}});
         let patched = stream::iter(0..self.machines).map(async |number| {
             let path = machine_path(&self.name(number));
@@ -199,18 +195,39 @@ impl World {
     }
 }
 
-/// What makes machines wanted in that window, and only then.
-fn schedule(edge: Edge, window: Window) -> Value {
-    match edge {
-        Edge::Cron => {
-            let minutes = window.closes.duration_since(window.opens).as_mins();
-            let at = window.opens.strftime("%-M %-H %-d %-m *");
-            json!({"cron": at.to_string(), "duration": format!("{minutes}m"), "timezone": "UTC"})
+/// When machines are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Schedule {
+    /// In that window, and only then.
+    Once(Window),
+    /// All the time, while it is enabled.
+    Always {
+        /// Whether it is.
+        enabled: bool,
+    },
+}
+
+impl Schedule {
+    /// That of an operator which can do so much; nothing is wanted yet.
+    pub(crate) fn of(edge: Edge, window: Window) -> Self {
+        match edge {
+            Edge::Cron => Self::Once(window),
+            Edge::Switch => Self::Always { enabled: false },
         }
-        Edge::Switch => json!({
-            "daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"], "timezone": "UTC",
-            "enabled": false,
-        }),
+    }
+
+    fn as_json(self) -> Value {
+        match self {
+            Self::Once(Window { opens, closes }) => {
+                let minutes = closes.duration_since(opens).as_mins();
+                let at = opens.strftime("%-M %-H %-d %-m *");
+                json!({"cron": at.to_string(), "duration": format!("{minutes}m"), "timezone": "UTC"})
+            }
+            Self::Always { enabled } => json!({
+                "daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"], "timezone": "UTC",
+                "enabled": enabled,
+            }),
+        }
     }
 }
 

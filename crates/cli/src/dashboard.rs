@@ -71,7 +71,8 @@ async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             async move { cluster::now(&client).await }.boxed()
         }),
         title,
-    })?;
+    })?
+    .following_at_once();
     writeln!(out, "dashboard at {}", dashboard.url())?;
     out.flush()?;
     tokio::select! {

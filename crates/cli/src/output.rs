@@ -51,6 +51,6 @@ pub(crate) fn screen() -> Screen {
 
 /// Whether a stream shows colours: a terminal that is not dumb, unless `NO_COLOR`, `CLICOLOR` or
 /// `CLICOLOR_FORCE` says otherwise.
-pub(crate) fn is_colored(stream: &dyn RawStream) -> bool {
+pub(crate) fn is_colored(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }

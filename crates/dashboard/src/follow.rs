@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
-use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
+use fivespot_api::{ScheduleCalendar, ScheduleOverride};
 use futures::StreamExt as _;
 use kube::runtime::watcher::{Error, Event};
 use serde_json::Value;
@@ -90,19 +90,19 @@ fn is_not_served(error: &Error) -> bool {
 }
 
 async fn machines(reader: &Reader, state: &State) {
-    let mut changes = pin!(reader.all::<ScheduledMachine>());
+    let mut changes = pin!(reader.machines());
     let mut listed = BTreeSet::new();
     while let Some(change) = changes.next().await {
         match change {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object)) => {
-                let machine = Machine::of(&object);
+                let machine = Machine::of(object);
                 listed.insert(machine.name.clone());
                 state.apply(machine);
             }
             Ok(Event::InitDone) => state.listed(&std::mem::take(&mut listed)),
-            Ok(Event::Apply(object)) => state.apply(Machine::of(&object)),
-            Ok(Event::Delete(object)) => state.delete(&Machine::of(&object).name),
+            Ok(Event::Apply(object)) => state.apply(Machine::of(object)),
+            Ok(Event::Delete(object)) => state.delete(&Name::of(&object.metadata)),
             Err(error) => {
                 tracing::debug!(%error, "a watch of ScheduledMachines ended");
                 state.trouble(error.to_string());

@@ -14,6 +14,7 @@ mod access;
 mod asset;
 mod filter;
 mod follow;
+mod listed;
 mod live;
 mod machine;
 mod page;

@@ -57,13 +57,11 @@
     } catch {
       say("Connection lost: what is shown is old");
     }
-    setTimeout(() => {
-      isBusy = false;
-      if (isStale) {
-        isStale = false;
-        refresh();
-      }
-    }, 500);
+    isBusy = false;
+    if (isStale) {
+      isStale = false;
+      refresh();
+    }
   };
 
   // The line of now moves even where nothing happens.

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::{
-    Phase, ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineStatus,
+    Phase, ScheduleOverride, ScheduleSpec, ScheduledMachineSpec, ScheduledMachineStatus,
 };
 use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::{Dates, Schedule};
 use jiff::{SignedDuration, Timestamp};
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::ObjectMeta;
+use serde_json::Value;
 
+use crate::listed::Listed;
 use crate::words;
 
 /// The most characters that are kept of a text.
@@ -23,7 +25,7 @@ const MOST_LABELS: usize = 32;
 const MOST_PHASES: usize = 64;
 
 /// Namespace and name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Name {
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -51,7 +53,7 @@ pub(crate) struct Others {
 }
 
 /// A ScheduledMachine as it was last seen.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     pub(crate) name: Name,
     pub(crate) labels: BTreeMap<String, String>,
@@ -77,8 +79,18 @@ pub(crate) struct Machine {
     started: Option<Timestamp>,
     /// When a condition last changed: about when the phase did.
     changed: Option<Timestamp>,
-    /// For which columns it is wanted, as they were last asked for.
-    columns: Mutex<Option<Columns>>,
+    columns: CachedColumns,
+}
+
+/// For which columns a machine is wanted, as they were last asked for. A copy of the machine, which
+/// may get another schedule, has none.
+#[derive(Debug, Default)]
+struct CachedColumns(Mutex<Option<Columns>>);
+
+impl Clone for CachedColumns {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// Which time is divided into how many columns.
@@ -117,27 +129,35 @@ impl Phases {
 }
 
 impl Machine {
-    /// Reads an object, whatever is in it.
-    pub(crate) fn of(object: &DynamicObject) -> Self {
-        let read = serde_json::to_value(object).and_then(serde_json::from_value);
-        let name = Name::of(&object.metadata);
-        let labels = object.metadata.labels.iter().flatten().take(MOST_LABELS);
-        let labels = labels
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        match read {
-            Ok(machine) => Self::read(name, labels, machine),
-            Err(error) => Self::unreadable(name, labels, &error.to_string()),
+    /// Reads an object, whatever is in it. Its schedule is that of [`Machine::with`].
+    pub(crate) fn of(listed: Listed) -> Self {
+        let Listed {
+            metadata,
+            spec,
+            status,
+        } = listed;
+        let named = Self {
+            name: Name::of(&metadata),
+            labels: metadata
+                .labels
+                .unwrap_or_default()
+                .into_iter()
+                .take(MOST_LABELS)
+                .collect(),
+            created: metadata.creation_timestamp.map(|at| at.0),
+            ..Self::default()
+        };
+        let read = || Ok((serde_json::from_value(spec)?, status_of(status)?));
+        match read() {
+            Ok((spec, status)) => named.read(spec, status),
+            Err::<_, serde_json::Error>(error) => Self {
+                message: cut(&format!("the object cannot be read: {error}")),
+                ..named
+            },
         }
     }
 
-    fn read(
-        name: Name,
-        labels: BTreeMap<String, String>,
-        object: ScheduledMachine,
-    ) -> Self {
-        let spec = &object.spec.schedule;
-        let status = object.status.unwrap_or_default();
+    fn read(self, spec: ScheduledMachineSpec, status: ScheduledMachineStatus) -> Self {
         let stalled = status
             .conditions
             .iter()
@@ -147,20 +167,16 @@ impl Machine {
             .map(|condition| condition.last_transition_time.0)
             .max();
         Self {
-            name,
-            labels,
-            cluster: object.spec.cluster_name.clone(),
+            cluster: spec.cluster_name,
             node: status.node_ref.map(|node| node.name).unwrap_or_default(),
             phase: status.phase,
             message: cut(status.message.as_deref().unwrap_or_default()),
             stalled: stalled.map(|condition| cut(&condition.message)),
-            rule: cut(&rule(spec)),
-            is_enabled: spec.enabled,
-            schedule: spec.schedule().ok(),
-            spec: Some(spec.clone()),
+            rule: cut(&rule(&spec.schedule)),
+            is_enabled: spec.schedule.enabled,
+            spec: Some(spec.schedule),
             next: status.next_transition,
-            infrastructure_kind: object.spec.infrastructure_spec.kind.clone(),
-            created: object.metadata.creation_timestamp.map(|at| at.0),
+            infrastructure_kind: spec.infrastructure_spec.kind,
             account: Arc::new(ScheduledMachineStatus {
                 in_schedule: status.in_schedule,
                 in_force: status.in_force,
@@ -169,41 +185,22 @@ impl Machine {
             }),
             started: status.machine_ref.and(status.last_scheduled_time),
             changed,
-            columns: Mutex::default(),
+            ..self
         }
     }
 
-    fn unreadable(name: Name, labels: BTreeMap<String, String>, why: &str) -> Self {
-        Self {
-            name,
-            labels,
-            cluster: String::new(),
-            node: String::new(),
-            phase: None,
-            message: cut(&format!("the object cannot be read: {why}")),
-            stalled: None,
-            rule: String::new(),
-            is_enabled: false,
-            schedule: None,
-            spec: None,
-            next: None,
-            infrastructure_kind: String::new(),
-            created: None,
-            account: Arc::default(),
-            started: None,
-            changed: None,
-            columns: Mutex::default(),
-        }
+    /// The same with the schedule that follows from the spec and from what else in its namespace
+    /// decides about it.
+    pub(crate) fn with(mut self, others: &Others) -> Self {
+        self.schedule = self.decided(others);
+        self
     }
 
-    /// The same with what else in its namespace decides about its schedule.
-    pub(crate) fn with(&self, others: &Others) -> Self {
+    fn decided(&self, others: &Others) -> Option<Schedule> {
+        let spec = self.spec.as_ref()?;
         let namespace = &self.name.namespace;
-        let of_namespace = |name: &&Name| name.namespace == *namespace;
-        let spec = self.spec.as_ref();
         let calendars: BTreeMap<String, Dates> = spec
-            .into_iter()
-            .flat_map(ScheduleSpec::calendars)
+            .calendars()
             .filter_map(|name| {
                 let calendar = Name {
                     namespace: namespace.clone(),
@@ -212,35 +209,12 @@ impl Machine {
                 Some((name.to_owned(), others.calendars.get(&calendar)?.clone()))
             })
             .collect();
-        let about = others.overrides.iter();
-        let overrides = about
-            .filter(|(name, it)| {
-                of_namespace(name) && it.is_about(&self.name.name, &self.labels)
-            })
-            .filter_map(|(_, it)| it.in_schedule())
-            .collect();
-        let schedule = spec.and_then(|spec| spec.schedule_with(&calendars).ok());
-        Self {
-            name: self.name.clone(),
-            labels: self.labels.clone(),
-            cluster: self.cluster.clone(),
-            node: self.node.clone(),
-            phase: self.phase,
-            message: self.message.clone(),
-            stalled: self.stalled.clone(),
-            rule: self.rule.clone(),
-            is_enabled: self.is_enabled,
-            schedule: schedule
-                .map(|schedule| schedule.with_overrides(overrides).looking_back()),
-            spec: self.spec.clone(),
-            next: self.next,
-            infrastructure_kind: self.infrastructure_kind.clone(),
-            created: self.created,
-            account: self.account.clone(),
-            started: self.started,
-            changed: self.changed,
-            columns: Mutex::default(),
-        }
+        let about = others.overrides.iter().filter(|(name, it)| {
+            name.namespace == *namespace && it.is_about(&self.name.name, &self.labels)
+        });
+        let overrides = about.filter_map(|(_, it)| it.in_schedule()).collect();
+        let schedule = spec.schedule_with(&calendars).ok()?;
+        Some(schedule.with_overrides(overrides).looking_back())
     }
 
     /// Whether an exception of the schedule refers to that calendar of its namespace.
@@ -278,7 +252,11 @@ impl Machine {
         let Some(schedule) = self.in_force() else {
             return;
         };
-        let mut cached = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self
+            .columns
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let columns = match cached.take() {
             Some(columns) if columns.of == of => columns,
             _ => Columns {
@@ -328,6 +306,12 @@ impl Machine {
         }
         spans
     }
+}
+
+/// An object without a status has not been reconciled yet.
+fn status_of(status: Value) -> Result<ScheduledMachineStatus, serde_json::Error> {
+    let status: Option<ScheduledMachineStatus> = serde_json::from_value(status)?;
+    Ok(status.unwrap_or_default())
 }
 
 /// How a phase is drawn; none where there is no machine.

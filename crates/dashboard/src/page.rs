@@ -130,7 +130,11 @@ pub(crate) fn notices(held: &Held) -> Markup {
             p.notice { (held.left_out.len()) " more machines are not shown: there are too many." }
         }
         @if !held.is_listed && held.trouble.is_none() {
-            p.soft { "Reading the cluster…" }
+            p.soft {
+                "Reading the cluster"
+                @if !held.machines.is_empty() { ": " (held.machines.len()) " machines so far" }
+                "…"
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ use kube::core::ApiResource;
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt as _, watcher::Config};
 
+use crate::listed::Listed;
+
 /// The Events that are about a ScheduledMachine.
 const ABOUT_MACHINES: &str = "involvedObject.kind=ScheduledMachine";
 
@@ -82,6 +84,18 @@ impl Reader {
     /// What the operator decides from, to look at one machine. Its clients only read.
     pub(crate) fn options(&self) -> Options {
         self.options.clone()
+    }
+
+    /// The ScheduledMachines and every change of them; errors are followed by another try.
+    pub(crate) fn machines(
+        &self,
+    ) -> impl Stream<Item = watcher::Result<watcher::Event<Listed>>> + use<> {
+        let client = self.options.client.clone();
+        let api: Api<Listed> = match &self.namespace {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::all(client),
+        };
+        watcher(api, Config::default()).default_backoff()
     }
 
     /// The objects of a kind and every change of them; errors are followed by another try.

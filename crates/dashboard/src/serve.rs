@@ -32,8 +32,9 @@ const MOST_BYTES: usize = 32 * 1024;
 /// How many machines are inspected in the cluster at a time.
 const MOST_INSPECTIONS: usize = 4;
 
-/// How long the first page waits for the first list; it is shown without it then.
-const FIRST_LIST: Duration = Duration::from_secs(2);
+/// How long a page waits for the first list. It is shown with what has come by then, and follows the
+/// rest live: a person sees something at once, however many machines there are.
+const FIRST_LIST: Duration = Duration::from_millis(100);
 
 /// Reads the present instant of the cluster.
 pub type Now = Arc<dyn Fn() -> BoxFuture<'static, Timestamp> + Send + Sync>;
@@ -75,6 +76,9 @@ pub(crate) struct Shared {
 impl Shared {
     /// Follows the cluster from now on, and waits for the first list for a moment.
     pub(crate) async fn ready(&self) {
+        if self.state.is_known() {
+            return;
+        }
         self.begun.notify_one();
         let mut changes = self.state.changes();
         let listed =
@@ -113,6 +117,14 @@ impl Dashboard {
         })
     }
 
+    /// Follows the cluster as soon as it is served, not from the first page on: that has all machines
+    /// then, where somebody has started the dashboard to look at it.
+    #[must_use]
+    pub fn following_at_once(self) -> Self {
+        self.shared.begun.notify_one();
+        self
+    }
+
     /// The address with the token, which works once.
     pub fn url(&self) -> &str {
         &self.url
@@ -124,7 +136,7 @@ impl Dashboard {
     }
 
     /// Answers until dropped. The cluster is followed from the first page on, so that a dashboard
-    /// that nobody opens sends no request.
+    /// that nobody opens sends no request; see [`following_at_once`](Self::following_at_once).
     pub async fn serve(self) -> Infallible {
         let following = self.shared.clone();
         let follow = async move {

@@ -46,7 +46,7 @@ impl Held {
         let machines = self.machines.iter_mut();
         for (name, machine) in machines {
             if name.namespace == changed.namespace && concerns(machine) {
-                *machine = Arc::new(machine.with(&self.others));
+                *machine = Arc::new(Machine::clone(machine).with(&self.others));
             }
         }
     }

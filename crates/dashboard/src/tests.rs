@@ -12,12 +12,13 @@ use http::{Method, Request, Response, StatusCode, header};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{Api, DynamicObject, PostParams};
+use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::filter::Filter;
-use crate::machine::{Machine, Name, Phases};
+use crate::listed::Listed;
+use crate::machine::{Machine, Name, Others, Phases};
 use crate::reader::{EventRecord, Reader, read_only};
 use crate::serve::{Dashboard, Options};
 use crate::state::State;
@@ -43,8 +44,8 @@ fn object(name: &str, status: Value) -> Value {
 }
 
 fn machine(name: &str, status: Value) -> Machine {
-    let object: DynamicObject = serde_json::from_value(object(name, status)).unwrap();
-    Machine::of(&object)
+    let machine = Machine::of(serde_json::from_value(object(name, status)).unwrap());
+    machine.with(&Others::default())
 }
 
 /// A client whose server counts what it is asked, and knows nothing.
@@ -208,8 +209,7 @@ fn filters_admit_what_they_name() {
 fn what_is_no_scheduled_machine_is_listed_with_the_reason() {
     let odd =
         json!({"metadata": {"name": "odd", "namespace": "a"}, "spec": {"schedule": 7}});
-    let odd: DynamicObject = serde_json::from_value(odd).unwrap();
-    let odd = Machine::of(&odd);
+    let odd = Machine::of(serde_json::from_value(odd).unwrap());
     assert!(
         odd.message.starts_with("the object cannot be read: "),
         "{}",
@@ -330,8 +330,7 @@ fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() 
     let mut object = object("desk-1", json!({}));
     object["spec"]["schedule"]["exceptions"] =
         json!([{"name": "holidays", "action": "Stop", "calendarRef": {"name": "site"}}]);
-    let object: DynamicObject = serde_json::from_value(object).unwrap();
-    state.apply(Machine::of(&object));
+    state.apply(Machine::of(serde_json::from_value(object).unwrap()));
     let (from, to) = (at("2026-03-05T00:00:00Z"), at("2026-03-07T00:00:00Z"));
     let planned = || {
         let held = state.view();
@@ -442,7 +441,7 @@ fn savings_are_those_of_the_machines_that_the_filter_admits_and_count_to_now() {
         });
         let mut object = object(name, status);
         object["metadata"]["labels"] = json!({"team": team});
-        state.apply(Machine::of(&serde_json::from_value(object).unwrap()));
+        state.apply(Machine::of(serde_json::from_value(object).unwrap()));
     }
     let now = at("2026-03-06T12:00:00Z");
     let held = state.view();
@@ -470,4 +469,58 @@ fn savings_are_those_of_the_machines_that_the_filter_admits_and_count_to_now() {
         ..Filter::default()
     });
     assert_eq!(later.month.to_string(), "2026-03");
+}
+
+#[test]
+fn a_page_shows_what_has_come_of_a_long_list_and_says_that_more_will() {
+    let state = State::new();
+    state.apply(machine("desk-1", json!({})));
+    let shown = || {
+        let now = at("2026-03-06T12:00:00Z");
+        let body = page::list::body(&state.view(), &Filter::default(), now);
+        body.live.into_string()
+    };
+    let notice = "Reading the cluster: 1 machines so far…";
+    assert!(shown().contains(notice), "{}", shown());
+    assert!(shown().contains("/machines/team-a/desk-1\""), "{}", shown());
+    state.listed(&state.view().machines.into_keys().collect());
+    assert!(!shown().contains("Reading the cluster"), "{}", shown());
+}
+
+#[test]
+fn what_the_pages_do_not_need_of_an_object_is_not_kept() {
+    let mut object = object("desk-1", json!({}));
+    object["metadata"]["managedFields"] = json!([{"manager": "kubectl"}]);
+    object["metadata"]["resourceVersion"] = json!("7");
+    let listed: Listed = serde_json::from_value(object).unwrap();
+    assert_eq!(listed.metadata.managed_fields, None);
+    assert_eq!(listed.metadata.resource_version.as_deref(), Some("7"));
+    assert_eq!(listed.metadata.name.as_deref(), Some("desk-1"));
+}
+
+#[test]
+fn the_use_of_a_machine_is_shown_by_month_the_last_first() {
+    let now = at("2026-03-06T12:00:00Z");
+    let status = json!({
+        "usage": {
+            "startTime": "2026-02-01T00:00:00Z",
+            "months": [
+                {"month": "2026-02", "activeSeconds": 7_200, "wantedSeconds": 7_200},
+                {"month": "2026-03", "activeSeconds": 3_600, "wantedSeconds": 3_600},
+            ],
+            "accountedTime": "2026-03-06T09:00:00Z",
+            "accountedState": "None",
+        },
+    });
+    let shown = page::machine::usage(&machine("desk-1", status), None, now).into_string();
+    let place = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{shown}"));
+    assert!(place("March 2026") < place("February 2026"));
+    // February has 28 days.
+    assert!(place("February 2026") < place("672.00"));
+    let shown = page::machine::usage(&machine("desk-2", json!({})), None, now);
+    assert!(
+        shown
+            .into_string()
+            .contains("has not accounted for any use yet")
+    );
 }

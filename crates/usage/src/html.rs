@@ -58,6 +58,15 @@ pub fn part(report: &Report) -> Markup {
     }
 }
 
+/// The totals of reports about several months as one table, a row for each.
+pub fn by_month(reports: &[Report]) -> Markup {
+    let rows = reports.iter().map(|of| (of.month.in_words(), of.total));
+    let with_costs = reports.iter().find(|of| of.total.costs.is_some());
+    html! {
+        @if let Some(first) = with_costs.or(reports.first()) { (table(first, "Month", rows)) }
+    }
+}
+
 fn count(machines: usize) -> String {
     match machines {
         1 => "1 machine".to_owned(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fivespot_controller::{Inspection, Key, Namespaces, inspect};
 use fivespot_drawing::{html as drawing, timeline};
 use fivespot_plan::{Memory, explain};
+use fivespot_usage::{Query, Rates, Report, html as figures};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use maud::{Markup, PreEscaped, html};
@@ -66,6 +67,7 @@ pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option
             None => p.empty { "No shutdown is recorded. Events are kept for an hour by most clusters." },
         }
         @if let Ok(found) = &found { (conditions(found, now)) }
+        (usage(machine, shared.rates.as_ref(), now))
         (happened(&events, now))
     };
     Some(Body {
@@ -196,6 +198,33 @@ fn conditions(found: &Inspection, now: Timestamp) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+/// What it was used for in each month that is accounted for, the last first.
+pub(crate) fn usage(machine: &Machine, rates: Option<&Rates>, now: Timestamp) -> Markup {
+    let used = machine.usage(now);
+    let months = used.usage.months.iter().rev();
+    let months = months.filter_map(|of| of.month.parse().ok());
+    let reports: Vec<Report> = months
+        .map(|month| {
+            let query = Query {
+                month,
+                now,
+                label: None,
+                rates,
+            };
+            Report::of([used.clone()], &query)
+        })
+        .collect();
+    html! {
+        h2 { "Usage" }
+        @if reports.is_empty() {
+            p.empty { "The operator has not accounted for any use yet." }
+        } @else {
+            (figures::by_month(&reports))
+            p.soft { "Hours of each month, of UTC, up to now." }
         }
     }
 }

@@ -1,0 +1,77 @@
+//! A ScheduledMachine as a list or a watch brings it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use fivespot_api::ScheduledMachine;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Resource;
+use kube::api::ObjectMeta;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// An object whose parts are read later: one that cannot be read does not spoil a list of thousands.
+///
+/// Of the metadata only what the pages need is kept. The rest, `managedFields` above all, is skipped
+/// while the text is read.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Listed {
+    #[serde(deserialize_with = "needed")]
+    pub(crate) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(crate) spec: Value,
+    #[serde(default)]
+    pub(crate) status: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Needed {
+    name: Option<String>,
+    namespace: Option<String>,
+    resource_version: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    creation_timestamp: Option<Time>,
+}
+
+fn needed<'de, D: Deserializer<'de>>(metadata: D) -> Result<ObjectMeta, D::Error> {
+    let needed = Needed::deserialize(metadata)?;
+    Ok(ObjectMeta {
+        name: needed.name,
+        namespace: needed.namespace,
+        resource_version: needed.resource_version,
+        labels: needed.labels,
+        creation_timestamp: needed.creation_timestamp,
+        ..ObjectMeta::default()
+    })
+}
+
+impl Resource for Listed {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        ScheduledMachine::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        ScheduledMachine::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        ScheduledMachine::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        ScheduledMachine::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
