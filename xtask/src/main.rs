@@ -11,6 +11,7 @@ mod generate;
 mod go;
 mod how_we_test;
 mod kept;
+mod pod_security;
 mod promises;
 mod protobuf;
 mod public;
@@ -57,6 +58,8 @@ usage: cargo xtask <task>
   gostd [--seed S]
                  put 20,000 generated texts for each function to Go's standard library and to
                  crates/gostd, and compare (needs Go)
+  pod-security   take the fixtures of Kubernetes' Pod Security Standards over as test data of
+                 ours (needs Go)
   cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8] [--providers real]
                  run a real Kubernetes and a real Cluster API in the background (needs Go);
                  one with a name runs beside the others; with real providers, those of kubeadm
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
         ["record"] => record::record(&root(), record::MINOR).map(none),
         ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
         ["record", "--agreement"] => record::measure(&root()).map(none),
+        ["pod-security"] => pod_security::write(&root()).map(none),
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),

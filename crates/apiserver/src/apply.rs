@@ -232,6 +232,11 @@ fn update(
 
 /// Fields that a write through `subresource` cannot change, and so nobody owns by it.
 fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
+    let kind = resource.builtin.as_ref();
+    if let Some(own) = kind.and_then(|it| it.reset_fields(subresource)) {
+        let own: Vec<&[&str]> = own.iter().map(Vec::as_slice).collect();
+        return FieldSet::of(&own);
+    }
     match subresource {
         "status" if resource.custom => FieldSet::of(&[&["metadata"], &["spec"]]),
         "status" => FieldSet::of(&[&["spec"]]),

@@ -3,9 +3,11 @@
 mod bootstrap;
 pub(crate) mod certificate;
 pub(crate) mod claim;
+mod der;
 mod key;
 mod request;
 mod review;
+pub(crate) mod signing_request;
 
 pub use key::{KeyError, TokenKey};
 pub(crate) use request::issue;

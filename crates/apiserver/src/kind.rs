@@ -5,6 +5,7 @@
 //! and validation ask that list alone, and `cargo xtask gen` makes the schemas and the protobuf
 //! table of it. How to add one: docs/contributing/built-in-kind.md.
 
+mod certificate_signing_request;
 mod cluster_role;
 mod cluster_role_binding;
 pub(crate) mod column;
@@ -81,6 +82,7 @@ use crate::meta;
 use crate::openapi;
 use crate::openapi::definitions;
 use crate::resource::Resource;
+use crate::user::User;
 
 /// A kind that is served without a CustomResourceDefinition, as its strategy in Kubernetes
 /// (pkg/registry/*/strategy.go) and its printer have it.
@@ -118,9 +120,34 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         let _ = object;
     }
 
+    /// Notes in a new object who asks for it, where the kind has fields for that.
+    fn note_requester(&self, object: &mut Value, user: &User) {
+        let _ = (object, user);
+    }
+
     /// Restores what an update cannot change. A status that is a subresource is restored already.
     fn prepare_update(&self, object: &mut Value, old: &Value) {
         let _ = (object, old);
+    }
+
+    /// Restores what a write to `status` or `approval` cannot change beside spec and metadata, and
+    /// notes when it was made.
+    fn prepare_subresource(
+        &self,
+        subresource: &str,
+        object: &mut Value,
+        old: &Value,
+        now: &str,
+    ) {
+        let _ = (subresource, object, old, now);
+    }
+
+    /// The paths that a write through a subresource, or to the object itself where that is empty,
+    /// cannot change, so that its manager does not own them (`GetResetFields`); none for those of
+    /// most kinds, which are status or spec.
+    fn reset_fields(&self, subresource: &str) -> Option<Vec<Vec<&'static str>>> {
+        let _ = subresource;
+        None
     }
 
     /// The rules that a write breaks, beyond those of every object's metadata.
@@ -180,6 +207,8 @@ pub struct Write<'a> {
     pub object: &'a Value,
     /// The object before; `None` for a new one.
     pub old: Option<&'a Value>,
+    /// The subresource that is written; empty for the object itself.
+    pub subresource: &'a str,
     /// The release whose rules hold.
     pub kube: KubeVersion,
 }
@@ -298,8 +327,10 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(replica_set::ReplicaSet),
         Arc::new(stateful_set::StatefulSet),
         Arc::new(horizontal_pod_autoscaler::HorizontalPodAutoscaler),
+        Arc::new(horizontal_pod_autoscaler::V1),
         Arc::new(cron_job::CronJob),
         Arc::new(job::Job),
+        Arc::new(certificate_signing_request::CertificateSigningRequest),
         Arc::new(self_subject_review::SelfSubjectReview),
         Arc::new(token_review::TokenReview),
         Arc::new(local_subject_access_review::LocalSubjectAccessReview),

@@ -9,6 +9,9 @@ mod always_admit;
 mod always_deny;
 mod always_pull_images;
 mod attributes;
+mod certificate_approval;
+mod certificate_signing;
+mod certificate_subject_restriction;
 mod chain;
 mod default_class;
 mod default_toleration_seconds;
@@ -17,6 +20,7 @@ mod deny_exec_on_privileged;
 mod deny_service_external_ips;
 mod event_rate_limit;
 mod extended_resource_toleration;
+mod idle;
 mod image_policy_webhook;
 mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
@@ -42,6 +46,7 @@ pub(crate) mod resource_quota;
 mod runtime_class;
 mod security_context_deny;
 mod service_account;
+mod signer;
 pub(crate) mod storage_object_in_use_protection;
 pub(crate) mod taint_nodes_by_condition;
 mod toleration;
@@ -202,14 +207,23 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(persistent_volume_label::PersistentVolumeLabel),
         Arc::new(default_class::STORAGE),
         Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection),
+        Arc::new(idle::POD_GROUP_PROTECTION),
         Arc::new(
             owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement,
         ),
         Arc::new(persistent_volume_claim_resize::PersistentVolumeClaimResize),
         Arc::new(runtime_class::RuntimeClass),
+        Arc::new(certificate_approval::CertificateApproval),
+        Arc::new(certificate_signing::CertificateSigning),
+        Arc::new(idle::CLUSTER_TRUST_BUNDLE_ATTEST),
+        Arc::new(certificate_subject_restriction::CertificateSubjectRestriction),
         Arc::new(default_class::INGRESS),
         Arc::new(deny_service_external_ips::DenyServiceExternalIps),
         Arc::new(pod_topology_labels::PodTopologyLabels),
+        Arc::new(idle::POD_GROUP_WORKLOAD_EXISTS),
+        Arc::new(idle::NODE_DECLARED_FEATURE_VALIDATOR),
+        Arc::new(idle::JOB_VALIDATION),
+        Arc::new(idle::POD_RESIZE_VALIDATOR),
         Arc::new(mutating_admission_policy::MutatingAdmissionPolicy),
         Arc::new(mutating_admission_webhook::MutatingAdmissionWebhook),
         Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),

@@ -338,6 +338,8 @@ impl Verb {
 pub enum Subresource {
     /// `status`: get, update and patch of the observed state alone.
     Status,
+    /// `approval` of a request for a certificate: get, update and patch of its conditions.
+    Approval,
     /// `scale`: the object's replica count as an `autoscaling/v1` Scale.
     Scale(Scale),
     /// `eviction` of a pod: create only, a `policy/v1` Eviction.
@@ -362,6 +364,7 @@ impl Subresource {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Status => "status",
+            Self::Approval => "approval",
             Self::Scale(_) => "scale",
             Self::Eviction => "eviction",
             Self::Binding => "binding",
@@ -389,14 +392,16 @@ impl Subresource {
             Self::Attach => Some(("", "v1", "PodAttachOptions")),
             Self::Exec => Some(("", "v1", "PodExecOptions")),
             Self::PortForward => Some(("", "v1", "PodPortForwardOptions")),
-            Self::Status | Self::Finalize => None,
+            Self::Status | Self::Approval | Self::Finalize => None,
         }
     }
 
     /// What may be done to it.
     pub fn verbs(&self) -> &'static [Verb] {
         match self {
-            Self::Status | Self::Scale(_) => &[Verb::Get, Verb::Patch, Verb::Update],
+            Self::Status | Self::Approval | Self::Scale(_) => {
+                &[Verb::Get, Verb::Patch, Verb::Update]
+            }
             Self::Eviction | Self::Binding | Self::Token => &[Verb::Create],
             Self::Finalize => &[Verb::Update],
             Self::Attach | Self::Exec | Self::PortForward => &[Verb::Create, Verb::Get],

@@ -14,10 +14,21 @@
 /// assert_eq!(decode_url("/+8="), Err(error.to_owned()));
 /// ```
 pub fn decode_url(text: &str) -> Result<Vec<u8>, String> {
-    let mut rest = text
-        .bytes()
-        .enumerate()
-        .filter(|(_, byte)| !is_line_end(*byte));
+    decode(text.as_bytes(), [b'-', b'_'])
+}
+
+/// What `base64.StdEncoding.Decode` writes: the same, with `+` and `/` for the last two digits.
+///
+/// # Errors
+/// In Go's words, with the index of the first byte that is wrong.
+pub fn decode_std(text: &[u8]) -> Result<Vec<u8>, String> {
+    decode(text, [b'+', b'/'])
+}
+
+/// Decodes digits of which the last two are written so.
+fn decode(text: &[u8], last: [u8; 2]) -> Result<Vec<u8>, String> {
+    let bytes = text.iter().copied().enumerate();
+    let mut rest = bytes.filter(|(_, byte)| !is_line_end(*byte));
     let mut decoded = Vec::with_capacity(text.len() / 4 * 3);
     loop {
         let mut digits = Vec::with_capacity(4);
@@ -26,7 +37,7 @@ pub fn decode_url(text: &str) -> Result<Vec<u8>, String> {
                 None if digits.is_empty() => return Ok(decoded),
                 // Go counts back over as many bytes as digits, whatever stands between them.
                 None => return Err(illegal(text.len() - digits.len())),
-                Some((at, byte)) => match digit(byte) {
+                Some((at, byte)) => match digit(byte, last) {
                     Some(digit) => digits.push(digit),
                     None if byte == b'=' => {
                         check_padding(text.len(), digits.len(), at, &mut rest)?;
@@ -76,13 +87,13 @@ const fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
-const fn digit(byte: u8) -> Option<u8> {
+const fn digit(byte: u8, last: [u8; 2]) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),
         b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'-' => Some(62),
-        b'_' => Some(63),
+        _ if byte == last[0] => Some(62),
+        _ if byte == last[1] => Some(63),
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod base64;
 pub mod netip;
+pub mod pem;
 pub mod regexp;
 pub mod strconv;
 pub mod time;

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -33,6 +34,7 @@ var functions = map[string]func(text string) (any, error){
 	"url.ParseRequestURI":  parseRequestURI,
 	"url.QueryUnescape":    func(text string) (any, error) { return url.QueryUnescape(text) },
 	"base64.URLEncoding":   decodeBase64,
+	"pem.Decode":           decodePEM,
 	"netip.ParseAddr":      parseAddr,
 	"strconv.Quote":        func(text string) (any, error) { return strconv.Quote(text), nil },
 	"strconv.ParseFloat":   parseFloat,
@@ -112,6 +114,15 @@ func decodeBase64(text string) (any, error) {
 		return nil, err
 	}
 	return hex.EncodeToString(decoded), nil
+}
+
+func decodePEM(text string) (any, error) {
+	block, rest := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, nil
+	}
+	label := strings.ToValidUTF8(block.Type, "\uFFFD")
+	return []any{label, len(block.Headers) > 0, hex.EncodeToString(block.Bytes), strings.ToValidUTF8(string(rest), "\uFFFD")}, nil
 }
 
 func parseAddr(text string) (any, error) {

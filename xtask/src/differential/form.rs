@@ -191,6 +191,16 @@ pub(super) const FORMS: &[Form] = &[
     ),
     ("byte", &["YWJj", "AA==", "w6k=", "_-8=", ""]),
     (
+        "pem",
+        &[
+            "-----BEGIN A-----\nAQI=\n-----END A-----\n",
+            "-----BEGIN A-----\r\nAQI=\r\n-----END A-----\r\nmore",
+            "-----BEGIN A-----\nK: v\n\nAQI=\n-----END A-----",
+            "-----BEGIN A-----\n-----BEGIN A-----\nA+/=\n-----END A-----",
+            "x\n-----BEGIN A-----\n-----END A-----",
+        ],
+    ),
+    (
         "serial",
         &[
             "978-3-16-148410-0",

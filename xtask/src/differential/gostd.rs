@@ -10,7 +10,7 @@ use fivespot_gostd::regexp::Pattern;
 use fivespot_gostd::strconv::{Quoted, format_float, parse_float, parse_uint};
 use fivespot_gostd::time::{self, Duration, Layout};
 use fivespot_gostd::url::{self, Mode, Url};
-use fivespot_gostd::{base64, netip, unicode};
+use fivespot_gostd::{base64, netip, pem, unicode};
 use serde_json::{Value, json};
 
 use super::oracle::{self, Oracle};
@@ -54,6 +54,24 @@ const FUNCTIONS: &[Function] = &[
             let decoded = base64::decode_url(text)?;
             let digits = decoded.iter().map(|byte| format!("{byte:02x}"));
             Ok(json!(digits.collect::<String>()))
+        },
+    },
+    Function {
+        name: "pem.Decode",
+        form: "pem",
+        ours: |text| {
+            let Some((block, rest)) = pem::decode(text.as_bytes()) else {
+                return Ok(Value::Null);
+            };
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let digits = block.bytes.iter().map(|byte| format!("{byte:02x}"));
+            let digits: String = digits.collect();
+            Ok(json!([
+                text(&block.label),
+                block.has_headers,
+                digits,
+                text(rest)
+            ]))
         },
     },
     Function {

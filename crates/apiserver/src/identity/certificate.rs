@@ -3,14 +3,9 @@
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
+use super::der::{IA5, OBJECT_ID, PRINTABLE, SEQUENCE, SET, UTF8, read};
 use crate::user::{AUTHENTICATED, User};
 
-const SET: u8 = 0x31;
-const SEQUENCE: u8 = 0x30;
-const OBJECT_ID: u8 = 0x06;
-const UTF8: u8 = 0x0c;
-const PRINTABLE: u8 = 0x13;
-const IA5: u8 = 0x16;
 /// `id-at-commonName` (RFC 5280).
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 /// `id-at-organizationName`.
@@ -35,7 +30,7 @@ pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
 
 /// The common name, of several the last as in Go, and the organizations of a subject, which is
 /// a sequence of sets of pairs in DER.
-fn names(mut subject: &[u8]) -> (Option<String>, Vec<String>) {
+pub(super) fn names(mut subject: &[u8]) -> (Option<String>, Vec<String>) {
     let (mut common, mut organizations) = (None, Vec::new());
     while let Some((SET, mut set, rest)) = read(subject) {
         subject = rest;
@@ -58,27 +53,6 @@ fn names(mut subject: &[u8]) -> (Option<String>, Vec<String>) {
         }
     }
     (common, organizations)
-}
-
-/// The tag and the contents of the first value, and what follows it. None where that is cut
-/// off, or longer than a subject can be.
-fn read(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&tag, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81 => {
-            let (&length, rest) = rest.split_first()?;
-            (usize::from(length), rest)
-        }
-        0x82 => {
-            let (length, rest) = rest.split_first_chunk::<2>()?;
-            (usize::from(u16::from_be_bytes(*length)), rest)
-        }
-        _ => return None,
-    };
-    let (value, rest) = rest.split_at_checked(length)?;
-    Some((tag, value, rest))
 }
 
 #[cfg(test)]

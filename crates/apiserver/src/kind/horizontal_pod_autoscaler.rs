@@ -1,6 +1,7 @@
 //! HorizontalPodAutoscalers: validated and stored, with nobody who scales.
 
 mod metric;
+mod v1;
 
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
@@ -11,6 +12,8 @@ use super::pod_spec::default::{Fields, fill, part};
 use super::{BuiltinKind, Write, column, resource_name, rule, text, workload};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
+
+pub(super) use v1::V1;
 
 /// `horizontalpodautoscalers` of `autoscaling/v2`.
 #[derive(Debug)]
@@ -67,6 +70,10 @@ impl BuiltinKind for HorizontalPodAutoscaler {
             spec(&Field::of(write.object, "spec"), &mut errors);
         }
         errors
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        v1::convert(object, api_version)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

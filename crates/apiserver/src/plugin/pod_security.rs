@@ -343,3 +343,49 @@ fn is_significant(pod: &Value, old: &Value) -> bool {
             before.is_none_or(|had| had["image"] != it["image"])
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use standard::Level;
+
+    /// Whether `2-4 7` names a number.
+    fn is_in(ranges: &str, minor: u32) -> bool {
+        let mut ranges = ranges.split(' ');
+        ranges.any(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let bounds: [u32; 2] = [first.parse().unwrap(), last.parse().unwrap()];
+            (bounds[0]..=bounds[1]).contains(&minor)
+        })
+    }
+
+    /// `cargo xtask pod-security` makes the data of Kubernetes' own.
+    #[test]
+    fn the_fixtures_of_kubernetes_pass_and_fail_as_there_in_every_release() {
+        let lines = include_str!("pod_security/fixtures.jsonl").lines().skip(1);
+        let mut count = 0;
+        for line in lines {
+            let fixture: Value = serde_json::from_str(line).unwrap();
+            let name = &fixture["fixture"];
+            for (of, ranges) in fixture["verdicts"].as_object().unwrap() {
+                let (level, verdict) = of.split_once(' ').unwrap();
+                let level = match level {
+                    "baseline" => Level::Baseline,
+                    _ => Level::Restricted,
+                };
+                let ranges = ranges.as_str().unwrap();
+                for minor in (0..=99).filter(|it| is_in(ranges, *it)) {
+                    let minor = Some(minor);
+                    let standard = Standard { level, minor };
+                    let pod = &fixture["pod"];
+                    let found = violations(standard, pod, KubeVersion::default());
+                    let expected = verdict == "pass";
+                    let shown = standard.shown();
+                    assert_eq!(found.is_none(), expected, "{name} {shown}: {found:?}");
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 4_000, "{count}");
+    }
+}

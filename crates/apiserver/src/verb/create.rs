@@ -77,6 +77,9 @@ pub(super) fn finish(
     }
     // Nobody manages what the server itself puts into a new object.
     begin(resource, &mut draft.object);
+    if let Some(kind) = &resource.builtin {
+        kind.note_requester(&mut draft.object, &call.user);
+    }
     draft.mutate(state, call, &target)?;
     draft.confirm(state, call, &target)?;
     draft.validate(state, call, &target)?;

@@ -98,10 +98,15 @@ pub(super) fn finish(
         apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }
     // Nobody manages what the server itself changes with the rest.
-    if let Some(kind) = &resource.builtin
-        && !matches!(target.subresource.as_str(), "status" | "finalize")
-    {
-        kind.prepare_update(&mut draft.object, &old);
+    if let Some(kind) = &resource.builtin {
+        match target.subresource.as_str() {
+            "finalize" => {}
+            written @ ("status" | "approval") => {
+                let now = state.now();
+                kind.prepare_subresource(written, &mut draft.object, &old, &now);
+            }
+            _ => kind.prepare_update(&mut draft.object, &old),
+        }
     }
     draft.mutate(state, call, target)?;
     count_generation(resource, &mut draft.object, &old);
@@ -215,7 +220,7 @@ fn prepare(target: &Target, object: &mut Value, old: &Value) {
         meta::copy(old, object, "deletionGracePeriodSeconds");
     }
     match target.subresource.as_str() {
-        "status" => keep_all_but_status(resource, object, old),
+        "status" | "approval" => keep_all_but_status(resource, object, old),
         "finalize" => keep_all_but_finalizers(object, old),
         _ => {
             if resource.has_status() {

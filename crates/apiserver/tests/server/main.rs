@@ -5,6 +5,7 @@
 mod aliases;
 mod budgets;
 mod built_in;
+mod certificates;
 mod clock;
 mod collection;
 mod controllers;

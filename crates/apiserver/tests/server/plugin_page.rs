@@ -56,11 +56,76 @@ struct Example {
     configuration: Option<Value>,
     user: Option<User>,
     objects: Vec<Value>,
-    /// The pod that a command is run in after that.
-    connects_to: Option<String>,
+    /// The command after that.
+    command: Option<Command>,
     /// The fields that are shown where the last object is accepted.
     shown: Vec<String>,
     expected: String,
+}
+
+/// What kubectl is asked to do.
+#[derive(Debug)]
+enum Command {
+    /// `kubectl exec POD -- COMMAND`.
+    Exec(String),
+    /// `kubectl patch PLURAL.VERSION.GROUP NAME --subresource=SUBRESOURCE -p PATCH`, perhaps by
+    /// somebody else.
+    Patch {
+        path: String,
+        patch: Value,
+        user: Option<User>,
+    },
+}
+
+impl Command {
+    fn read(text: &str) -> Self {
+        if let Some(command) = text.strip_prefix("kubectl exec ") {
+            let (pod, _) = command.split_once(" -- ").unwrap();
+            return Self::Exec(pod.to_owned());
+        }
+        let (user, text) = match text.strip_prefix("# as ") {
+            None => (None, text),
+            Some(rest) => {
+                let (user, text) = rest.split_once('\n').unwrap();
+                (Some(read_user(user)), text)
+            }
+        };
+        let command = text.strip_prefix("kubectl patch ").unwrap();
+        let (place, patch) = command.split_once(" -p ").unwrap();
+        let words: Vec<&str> = place.split(' ').collect();
+        let [what, name, subresource] = words[..] else {
+            panic!("{place} is not understood")
+        };
+        let subresource = subresource.strip_prefix("--subresource=").unwrap();
+        let root = match what {
+            "pod" => "/api/v1/namespaces/default/pods",
+            "csr" => "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            other => panic!("{other} is not understood"),
+        };
+        Self::Patch {
+            path: format!("{root}/{name}/{subresource}"),
+            patch: serde_json::from_str(patch.trim().trim_matches('\'')).unwrap(),
+            user,
+        }
+    }
+
+    /// Runs it; what it prints where it is refused.
+    async fn run(&self, server: &Server, client: &Client) -> String {
+        let refused = match self {
+            Self::Exec(pod) => {
+                let path = format!("/api/v1/namespaces/default/pods/{pod}/exec");
+                client.create(&path, Value::Null).await
+            }
+            Self::Patch { path, patch, user } => {
+                let client = match user {
+                    Some(user) => server.client_as(user.clone()),
+                    None => client.clone(),
+                };
+                client.patch(path, Patch::Merge(patch.clone())).await
+            }
+        };
+        format!("{}\n", refused.unwrap_err().message)
+    }
 }
 
 /// The examples by plugin.
@@ -86,9 +151,7 @@ fn examples() -> BTreeMap<String, Example> {
                         .collect();
                 }
                 ("sh", _) => {
-                    let command = text.strip_prefix("kubectl exec ").unwrap();
-                    let (pod, _) = command.split_once(" -- ").unwrap();
-                    example.connects_to = Some(pod.to_owned());
+                    example.command = Some(Command::read(text));
                 }
                 (_, pointers) => {
                     let pointers = pointers.split_whitespace();
@@ -120,7 +183,12 @@ async fn apply(server: &Server, client: &Client, object: Value) -> Result<Value,
     let (version, kind) = (text("/apiVersion"), text("/kind"));
     let (group, number) = version.rsplit_once('/').unwrap_or(("", &version));
     let registry = server.registry();
-    let resource = registry.of_kind(group, number, &kind).unwrap();
+    let Some(resource) = registry.of_kind(group, number, &kind) else {
+        // In the words of kubectl, which asks what is served.
+        return Err(format!(
+            "no matches for kind {kind:?} in version {version:?}"
+        ));
+    };
     let root = if group.is_empty() { "/api" } else { "/apis" };
     let namespace = match text("/metadata/namespace").as_str() {
         _ if !resource.namespaced => String::new(),
@@ -166,10 +234,8 @@ async fn run(name: &str, example: &Example) -> String {
         }
         result = apply(&server, &client, object.clone()).await;
     }
-    if let Some(pod) = &example.connects_to {
-        let path = format!("/api/v1/namespaces/default/pods/{pod}/exec");
-        let refused = client.create(&path, Value::Null).await.unwrap_err();
-        return format!("{}\n", refused.message);
+    if let (Some(command), Ok(_)) = (&example.command, &result) {
+        return command.run(&server, &client).await;
     }
     match result {
         Err(why) => format!("{why}\n"),

@@ -4,6 +4,13 @@ use serde_json::{Value, json};
 
 use crate::resource::Resource;
 
+/// A certificate request of a key that nobody has, in PEM in base64.
+const REQUEST: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHZE1GRUNBUUF3SGpFTk1Bc0dBMV\
+    VFQ2d3RWRHVmhiVEVOTUFzR0ExVUVBd3dFYW1GdVpUQXFNQVVHQXl0bApjQU1oQUxxcG4wTjFoT09r\
+    NlFCbUhzaHZ6TGkvaE5kQWI4WGh0SWo5eU5URDVjM1lvQUF3QlFZREsyVndBMEVBCkFkeFhRNVlQOW\
+    xiK0dlQzc2ZlVuZXpSWmJZYUhYcDI0WGFjamxGYUUrRktyZU5xejFLSzFCZWd6SmZnSE0xdGwKbDVP\
+    SzlPTzUzaFI5c2dRazU5eGpCQT09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=";
+
 /// One kind.
 pub(super) struct Sample {
     /// A small object that is accepted.
@@ -159,10 +166,15 @@ fn workload(resource: &Resource) -> Option<Sample> {
         ("autoscaling", "HorizontalPodAutoscaler") => {
             let target =
                 json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
-            Sample::of(json!({"spec": {"scaleTargetRef": target, "maxReplicas": 3}}))
-                .fills("/spec/minReplicas", json!(1))
-                .fills("/spec/metrics/0/resource/name", json!("cpu"))
-                .refuses(json!({"spec": {"minReplicas": 5}}), "spec.maxReplicas")
+            let made =
+                Sample::of(json!({"spec": {"scaleTargetRef": target, "maxReplicas": 3}}))
+                    .fills("/spec/minReplicas", json!(1));
+            let made = if resource.version == "v1" {
+                made.fills("/spec/targetCPUUtilizationPercentage", json!(80))
+            } else {
+                made.fills("/spec/metrics/0/resource/name", json!("cpu"))
+            };
+            made.refuses(json!({"spec": {"minReplicas": 5}}), "spec.maxReplicas")
         }
         _ => return None,
     })
@@ -249,6 +261,10 @@ fn access(resource: &Resource) -> Option<Sample> {
     let pods = json!({"verb": "get", "resource": "pods", "namespace": "default"});
     let group = "rbac.authorization.k8s.io";
     Some(match resource.kind.as_str() {
+        "CertificateSigningRequest" => Sample::of(json!({"spec": {"request": REQUEST,
+            "signerName": "example.com/own", "usages": ["client auth"]}}))
+        .fills("/spec/username", json!("kubernetes-admin"))
+        .refuses(json!({"spec": {"usages": []}}), "spec.usages"),
         "Role" | "ClusterRole" => Sample::of(json!({"rules": rules}))
             .refuses(json!({"rules": [{"verbs": []}]}), "rules[0].verbs"),
         "RoleBinding" => {

@@ -1,0 +1,38 @@
+//! CertificateApproval: requests for certificates are approved by who may approve for their signer.
+
+use fivespot_admission::policy::Operation;
+use serde_json::Value;
+
+use super::{Attributes, Plugin, signer};
+use crate::state::State;
+use crate::status::Status;
+
+/// The plugin.
+#[derive(Debug)]
+pub(super) struct CertificateApproval;
+
+impl Plugin for CertificateApproval {
+    fn name(&self) -> &'static str {
+        "CertificateApproval"
+    }
+
+    fn description(&self) -> &'static str {
+        "Refuses that a CertificateSigningRequest is approved or denied by who may not `approve` for \
+         its signer."
+    }
+
+    fn validate(
+        &self,
+        cluster: &State,
+        attributes: &Attributes<'_>,
+        _object: Option<&Value>,
+    ) -> Result<(), Status> {
+        let old = attributes.old_object();
+        let asked = attributes.operation() == Operation::Update
+            && signer::is_asked(attributes, "approval");
+        match old {
+            Some(old) if asked => signer::demand(cluster, attributes, "approve", old),
+            _ => Ok(()),
+        }
+    }
+}

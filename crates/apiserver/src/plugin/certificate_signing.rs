@@ -1,0 +1,43 @@
+//! CertificateSigning: certificates are given by who may sign for their signer.
+
+use fivespot_admission::policy::Operation;
+use serde_json::Value;
+
+use super::{Attributes, Plugin, signer};
+use crate::state::State;
+use crate::status::Status;
+
+/// The plugin.
+#[derive(Debug)]
+pub(super) struct CertificateSigning;
+
+impl Plugin for CertificateSigning {
+    fn name(&self) -> &'static str {
+        "CertificateSigning"
+    }
+
+    fn description(&self) -> &'static str {
+        "Refuses that a certificate or a condition is written into the status of a \
+         CertificateSigningRequest by who may not `sign` for its signer."
+    }
+
+    fn validate(
+        &self,
+        cluster: &State,
+        attributes: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), Status> {
+        let asked = attributes.operation() == Operation::Update
+            && signer::is_asked(attributes, "status");
+        let (Some(old), Some(object), true) = (attributes.old_object(), object, asked)
+        else {
+            return Ok(());
+        };
+        let (old_status, status) = (&old["status"], &object["status"]);
+        let mut written = ["certificate", "conditions"].iter();
+        if written.all(|it| status[it] == old_status[it]) {
+            return Ok(());
+        }
+        signer::demand(cluster, attributes, "sign", old)
+    }
+}
