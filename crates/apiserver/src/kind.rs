@@ -123,6 +123,11 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         let _ = (object, old);
     }
 
+    /// What the server itself sets when the status is written at the time `now`.
+    fn prepare_status_update(&self, object: &mut Value, old: &Value, now: &str) {
+        let _ = (object, old, now);
+    }
+
     /// The rules that a write breaks, beyond those of every object's metadata.
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let _ = write;
@@ -182,6 +187,9 @@ pub struct Write<'a> {
     pub old: Option<&'a Value>,
     /// The release whose rules hold.
     pub kube: KubeVersion,
+    /// What of the object is written: empty for the object itself, else `status` or another of its
+    /// subresources.
+    pub subresource: &'a str,
 }
 
 impl Write<'_> {

@@ -64,6 +64,10 @@ impl BuiltinKind for Deployment {
         workload::begin(object, json!({}));
     }
 
+    fn prepare_status_update(&self, object: &mut Value, old: &Value, _now: &str) {
+        meta::copy(old, object, "labels");
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         if write.keeps_spec() {

@@ -98,10 +98,14 @@ pub(super) fn finish(
         apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }
     // Nobody manages what the server itself changes with the rest.
-    if let Some(kind) = &resource.builtin
-        && !matches!(target.subresource.as_str(), "status" | "finalize")
-    {
-        kind.prepare_update(&mut draft.object, &old);
+    if let Some(kind) = &resource.builtin {
+        match target.subresource.as_str() {
+            "status" => {
+                kind.prepare_status_update(&mut draft.object, &old, &state.now());
+            }
+            "finalize" => {}
+            _ => kind.prepare_update(&mut draft.object, &old),
+        }
     }
     draft.mutate(state, call, target)?;
     count_generation(resource, &mut draft.object, &old);
@@ -233,8 +237,8 @@ fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
     spec.insert("finalizers".to_owned(), finalizers);
 }
 
-/// A status write changes the status alone; of built-in kinds, as in Kubernetes, also
-/// labels and annotations.
+/// A status write changes the status alone; of built-in kinds, as in Kubernetes, also the
+/// metadata.
 fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
     let status = object.get("status").cloned();
     let metadata = object["metadata"].clone();
@@ -248,11 +252,11 @@ fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
             fields.shift_remove("status");
         }
     }
-    let said = serde_json::json!({ "metadata": metadata });
-    meta::copy(&said, object, "managedFields");
-    if !resource.custom {
-        meta::copy(&said, object, "labels");
-        meta::copy(&said, object, "annotations");
+    if resource.custom {
+        let said = serde_json::json!({ "metadata": metadata });
+        meta::copy(&said, object, "managedFields");
+    } else {
+        fields.insert("metadata".to_owned(), metadata);
     }
 }
 

@@ -51,11 +51,12 @@ impl Draft {
     }
 
     /// The write as its kind validates it.
-    fn write(&self, state: &State) -> Write<'_> {
+    fn write<'a>(&'a self, state: &State, target: &'a Target) -> Write<'a> {
         Write {
             object: &self.object,
             old: self.old.as_deref(),
             kube: state.kube,
+            subresource: &target.subresource,
         }
     }
 
@@ -77,7 +78,7 @@ impl Draft {
         call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
-        authorization::confirm(state, &call.user, target, &self.write(state))
+        authorization::confirm(state, &call.user, target, &self.write(state, target))
     }
 
     /// Checks the object against the rules of its kind.
@@ -110,14 +111,14 @@ impl Draft {
             errors = verdict.errors;
         } else {
             let found = self.metadata_errors(resource);
-            let write = self.write(state);
+            let write = self.write(state, target);
             let kind = resource.builtin.as_ref();
             let of_kind = kind.map(|it| it.validate(&write)).unwrap_or_default();
             let further = of_kind.into_iter().filter(|it| !found.contains(it));
             errors = found.iter().cloned().chain(further).collect();
         }
         if errors.is_empty() {
-            let write = self.write(state);
+            let write = self.write(state, target);
             let found = parameters::errors(state, &call.user, target, &write);
             errors.extend(found);
         }
@@ -126,7 +127,7 @@ impl Draft {
         }
         if errors.is_empty() {
             if let Some(kind) = &resource.builtin {
-                let found = kind.warnings(&self.write(state));
+                let found = kind.warnings(&self.write(state, target));
                 self.warnings.extend(found);
             }
             return Ok(());
