@@ -50,7 +50,7 @@ type kubernetes struct {
 
 // startKubernetes returns when the API server is ready and the namespace default has what
 // the controllers put into every namespace.
-func startKubernetes(ctx context.Context, family *family, state, programs string) (*kubernetes, error) {
+func startKubernetes(ctx context.Context, family *family, state string, from binaries) (*kubernetes, error) {
 	ports, err := freePorts(4)
 	if err != nil {
 		return nil, err
@@ -71,11 +71,11 @@ func startKubernetes(ctx context.Context, family *family, state, programs string
 	if k.etcd, err = startEtcd(ctx, state, ports[0], ports[1], authority.path(), serving); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	if err := k.startServer(ctx, family, programs, serving, ports[2]); err != nil {
+	if err := k.startServer(ctx, family, from, serving, ports[2]); err != nil {
 		k.etcd.Close()
 		return nil, err
 	}
-	if err := k.startControllers(ctx, family, programs, serving, ports[3]); err != nil {
+	if err := k.startControllers(ctx, family, from.kubernetes, serving, ports[3]); err != nil {
 		family.stop()
 		k.etcd.Close()
 		return nil, err
@@ -118,7 +118,7 @@ func startEtcd(ctx context.Context, state string, clients, peers int, authority 
 	return nil, err
 }
 
-func (k *kubernetes) startServer(ctx context.Context, family *family, programs string, serving pair, at int) error {
+func (k *kubernetes) startServer(ctx context.Context, family *family, from binaries, serving pair, at int) error {
 	toEtcd, err := k.authority.client("kube-apiserver-etcd-client")
 	if err != nil {
 		return err
@@ -131,30 +131,34 @@ func (k *kubernetes) startServer(ctx context.Context, family *family, programs s
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return err
 	}
-	server, err := family.start(filepath.Join(programs, "kube-apiserver"), nil,
+	flags := []string{
 		"--bind-address=127.0.0.1",
-		"--secure-port="+port(at),
+		"--secure-port=" + port(at),
 		// A machine without a default route has no other address to offer.
 		"--advertise-address=127.0.0.1",
 		// Nobody looks for the server behind a Service, and loopback is no valid endpoint.
 		"--endpoint-reconciler-type=none",
-		"--etcd-servers="+k.etcd.Config().ListenClientUrls[0].String(),
-		"--etcd-cafile="+k.authority.path(),
-		"--etcd-certfile="+toEtcd.certificate,
-		"--etcd-keyfile="+toEtcd.key,
-		"--tls-cert-file="+serving.certificate,
-		"--tls-private-key-file="+serving.key,
-		"--client-ca-file="+k.authority.path(),
+		"--etcd-servers=" + k.etcd.Config().ListenClientUrls[0].String(),
+		"--etcd-cafile=" + k.authority.path(),
+		"--etcd-certfile=" + toEtcd.certificate,
+		"--etcd-keyfile=" + toEtcd.key,
+		"--tls-cert-file=" + serving.certificate,
+		"--tls-private-key-file=" + serving.key,
+		"--client-ca-file=" + k.authority.path(),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+tokens,
-		"--service-account-signing-key-file="+tokens,
+		"--service-account-key-file=" + tokens,
+		"--service-account-signing-key-file=" + tokens,
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
-		"--audit-policy-file="+policy,
-		"--audit-log-path="+filepath.Join(k.state, "audit.log"),
+		"--audit-policy-file=" + policy,
+		"--audit-log-path=" + filepath.Join(k.state, "audit.log"),
 		// In megabytes: the whole of a run is in one file.
 		"--audit-log-maxsize=4096",
-	)
+	}
+	if from.plugins != "" {
+		flags = append(flags, "--enable-admission-plugins="+from.plugins)
+	}
+	server, err := family.start(filepath.Join(from.kubernetes, "kube-apiserver"), nil, flags...)
 	if err != nil {
 		return err
 	}

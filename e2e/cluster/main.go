@@ -21,7 +21,7 @@ import (
 	"syscall"
 )
 
-// binaries is where the children's programs are.
+// binaries is where the children's programs are, and how they are started.
 type binaries struct {
 	// kubernetes holds kube-apiserver and kube-controller-manager.
 	kubernetes string
@@ -30,6 +30,8 @@ type binaries struct {
 	// providers holds the managers of real providers, each in a folder of its own with its
 	// definitions and webhooks; empty where stand-ins take their place.
 	providers string
+	// plugins are admission plugins of kube-apiserver beside the default ones.
+	plugins string
 }
 
 // tell writes down what runs, by the folders that it comes from.
@@ -64,6 +66,7 @@ func main() {
 	var from binaries
 	flag.StringVar(&from.kubernetes, "kubernetes", "", "directory of kube-apiserver and kube-controller-manager")
 	flag.StringVar(&from.clusterAPI, "cluster-api", "", "directory of Cluster API's core manager and its crds; without it neither that nor the stand-ins run")
+	flag.StringVar(&from.plugins, "plugins", "", "admission plugins to switch on beside the default ones, separated by commas")
 	flag.StringVar(&from.providers, "providers", "", "directory of real providers; without it stand-ins take their place")
 	flag.Parse()
 	if *state == "" || from.kubernetes == "" || flag.NArg() > 0 {
@@ -96,7 +99,7 @@ func run(state string, from binaries) error {
 
 	family := newFamily(filepath.Join(state, "log"))
 	defer family.stop()
-	kubernetes, err := startKubernetes(ctx, family, state, from.kubernetes)
+	kubernetes, err := startKubernetes(ctx, family, state, from)
 	if err != nil {
 		return fmt.Errorf("starting Kubernetes: %w", err)
 	}

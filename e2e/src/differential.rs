@@ -6,11 +6,13 @@
 //! - `case`: the requests about one object;
 //! - `play`: puts a case to a server, any server;
 //! - `compare`: what differs in two answers;
+//! - `explanation`: differences that are known, in `e2e/differential/explained.yaml`;
 //! - `shrink`: a case with one part less;
 //! - `tally`: the counts of a run.
 
 mod case;
 mod compare;
+mod explanation;
 mod mutation;
 mod play;
 mod random;
@@ -20,6 +22,7 @@ mod tally;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use fivespot_apiserver::{Options, Server as Embedded};
 use fivespot_clock::Clock;
@@ -30,10 +33,18 @@ use crate::record::Trouble;
 use case::Case;
 use compare::Difference;
 use play::Server;
+use seed::Seed;
 use tally::Tally;
 
 /// How often a case is made smaller at most.
 const SHRINKS: usize = 60;
+
+/// Admission plugins that the embedded server has beside the default ones; `cargo xtask` starts
+/// the real one with the same.
+const PLUGINS: [&str; 1] = ["NodeRestriction"];
+
+/// How often a run says how far it has got.
+const PROGRESS: Duration = Duration::from_secs(5);
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +55,9 @@ pub struct Plan {
     pub first: u64,
     /// Other cases for another one.
     pub seed: u64,
-    /// How many causes are shown with a case.
+    /// The number of the only case, which is shown whole.
+    pub only: Option<u64>,
+    /// How many causes are shown with a case that is made as small as it can be.
     pub show: usize,
     /// Kinds alone about which there are to be cases; all if there is none.
     pub kinds: Vec<String>,
@@ -53,7 +66,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads `--cases`, `--from`, `--seed`, `--show`, `--kind` and `--record`.
+    /// Reads `--cases`, `--from`, `--seed`, `--case`, `--show`, `--kind` and `--record`.
     ///
     /// # Errors
     /// A flag is not known or has no number.
@@ -61,6 +74,7 @@ impl Plan {
         let mut plan = Self {
             cases: 200,
             first: 0,
+            only: None,
             seed: 1,
             show: 10,
             kinds: Vec::new(),
@@ -82,6 +96,7 @@ impl Plan {
             match flag.as_str() {
                 "--kind" => plan.kinds.push(value.clone()),
                 "--cases" => plan.cases = number()?,
+                "--case" => plan.only = Some(number()?),
                 "--from" => plan.first = number()?,
                 "--seed" => plan.seed = number()?,
                 "--show" => plan.show = usize::try_from(number()?)?,
@@ -109,9 +124,24 @@ impl Pair {
         &self,
         case: &Case<'_>,
     ) -> Result<(usize, Option<Difference>), Trouble> {
+        // The real server waits for its store while the other computes.
+        let (theirs, ours) =
+            futures::future::try_join(self.theirs.play(case), self.ours.play(case))
+                .await?;
+        Ok(compare::first(case, (&theirs, &ours)))
+    }
+
+    /// Prints every request of a case with both answers.
+    async fn print(&self, case: &Case<'_>) -> Result<(), Trouble> {
         let theirs = self.theirs.play(case).await?;
         let ours = self.ours.play(case).await?;
-        Ok(compare::first(case, (&theirs, &ours)))
+        for (step, (theirs, ours)) in case.steps.iter().zip(theirs.iter().zip(&ours)) {
+            let request = case.request(step, "(version)");
+            let body = request.body.unwrap_or_default();
+            println!("{} {} {body}", request.method, request.path);
+            println!("  kubernetes  {theirs}\n  ours        {ours}");
+        }
+        Ok(())
     }
 
     /// A case that differs in the same way, as small as it can be made.
@@ -148,8 +178,10 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
     if !plan.kinds.is_empty() {
         seeds.retain(|it| plan.kinds.iter().any(|kind| kind == it.kind()));
     }
-    let setup = setup()?;
-    let embedded = Embedded::new(Options::new(Clock::system()))?;
+    let setup = seed::setup()?;
+    let mut options = Options::new(Clock::system());
+    options.enable_plugins = PLUGINS.map(str::to_owned).to_vec();
+    let embedded = Embedded::new(options)?;
     let pair = Pair {
         theirs: Server::new(client),
         ours: Server::new(Client::new(embedded.in_process(), "default")),
@@ -157,25 +189,32 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
     for server in [&pair.theirs, &pair.ours] {
         server.prepare(&seeds, &setup).await?;
     }
-    let mut tally = Tally::default();
+    if let Some(number) = plan.only {
+        let case = made(&seeds, plan, number)?;
+        return show(&pair, case, true).await.map(|()| 0);
+    }
+    let mut tally = Tally::new(explanation::read()?);
+    let start = Instant::now();
+    let mut told = start;
     for number in plan.first..plan.first.saturating_add(plan.cases) {
-        let Some(case) = Case::of(&seeds, plan.seed, number) else {
-            return Err("there is no seed of these kinds".into());
-        };
+        let case = made(&seeds, plan, number)?;
         let (requests, found) = pair.judge(&case).await?;
         tally.add(&case, requests, found.as_ref());
-        if number % 100 == 99 {
-            eprintln!("{} cases, {} verdicts differ", number + 1, tally.verdicts());
+        if told.elapsed() > PROGRESS {
+            told = Instant::now();
+            eprintln!("{}", progress(&tally, number - plan.first + 1, plan, start));
         }
     }
-    println!("{tally}");
-    for (text, group) in tally.groups().into_iter().take(plan.show) {
+    println!("{}", progress(&tally, plan.cases, plan, start));
+    println!("\n{tally}");
+    let groups = tally.groups();
+    for (index, (text, group)) in groups.iter().enumerate() {
         println!(
             "{} times, first in case {}: {text}",
             group.count, group.case
         );
-        if let Some(case) = Case::of(&seeds, plan.seed, group.case) {
-            show(&pair, case).await?;
+        if index < plan.show {
+            show(&pair, made(&seeds, plan, group.case)?, false).await?;
         }
     }
     if plan.record {
@@ -185,10 +224,31 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
     Ok(tally.verdicts())
 }
 
-/// Prints a case that differs, as small as it can be made.
-async fn show(pair: &Pair, case: Case<'_>) -> Result<(), Trouble> {
+/// The case of a number.
+fn made<'a>(seeds: &'a [Seed], plan: &Plan, number: u64) -> Result<Case<'a>, Trouble> {
+    Case::of(seeds, plan.seed, number)
+        .ok_or_else(|| "there is no seed of these kinds".into())
+}
+
+/// How far a run has got.
+fn progress(tally: &Tally, done: u64, plan: &Plan, start: Instant) -> String {
+    format!(
+        "{done} of {} cases, {} requests, {} verdicts differ, {} s",
+        plan.cases,
+        tally.requests(),
+        tally.verdicts(),
+        start.elapsed().as_secs()
+    )
+}
+
+/// Prints a case that differs, as small as it can be made; `whole` prints what is sent and what
+/// is answered to every request of one that does not differ too.
+async fn show(pair: &Pair, case: Case<'_>, whole: bool) -> Result<(), Trouble> {
+    if whole {
+        pair.print(&case).await?;
+    }
     let (_, Some(found)) = pair.judge(&case).await? else {
-        println!("    (not again)");
+        println!("    (no difference)");
         return Ok(());
     };
     let (case, found) = pair.shrunk(case, found).await?;
@@ -210,13 +270,6 @@ async fn show(pair: &Pair, case: Case<'_>) -> Result<(), Trouble> {
     println!("      kubernetes  {}", found.theirs);
     println!("      ours        {}", found.ours);
     Ok(())
-}
-
-/// The definitions that both servers get first.
-fn setup() -> Result<Vec<Value>, Trouble> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("differential/definitions.yaml"))?;
-    Ok(serde_saphyr::from_str(&text)?)
 }
 
 #[cfg(test)]

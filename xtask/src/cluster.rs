@@ -113,7 +113,7 @@ pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
         eprintln!("a cluster is running already");
     } else {
         let pinned = cluster.programs.build(&choice.versions)?;
-        cluster.start(&pinned.kubernetes, Some(&pinned))?;
+        cluster.start(&pinned.kubernetes, Some(&pinned), &[])?;
     }
     if let Some(kubectl) = cluster.own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
@@ -146,19 +146,20 @@ pub(crate) fn down(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
 }
 
 /// Runs a Kubernetes of its own, without Cluster API and stand-ins, as long as `work` takes,
-/// which is found its kubeconfig.
+/// which is given its kubeconfig. `plugins` are switched on beside the default admission plugins.
 ///
 /// # Errors
 /// As for [`up`], or what `work` ends with.
 pub(crate) fn with_kubernetes(
     root: &Path,
     minor: &str,
+    plugins: &[&str],
     work: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let mut cluster = Cluster::new(root, &Choice::default());
     cluster.state.set_file_name("alone");
     let kubernetes = cluster.programs.build_alone(minor)?;
-    cluster.start(&kubernetes, None)?;
+    cluster.start(&kubernetes, None, plugins)?;
     let done = work(&cluster.kubeconfig());
     cluster.stop()?;
     done
@@ -226,6 +227,7 @@ impl Cluster {
         &self,
         kubernetes: &Path,
         more: Option<&Pinned>,
+        plugins: &[&str],
     ) -> Result<(), Box<dyn Error>> {
         let log = self.state.with_extension("log");
         let mut program = Command::new(self.programs.launcher());
@@ -239,6 +241,9 @@ impl Cluster {
             if let Some(providers) = &more.providers {
                 program.arg("-providers").arg(providers);
             }
+        }
+        if !plugins.is_empty() {
+            program.arg("-plugins").arg(plugins.join(","));
         }
         let mut running = program
             .stdin(Stdio::null())

@@ -50,8 +50,8 @@ usage: cargo xtask <task>
                  put the questions of a file to both, one a line: {\"id\": .., \"question\": ..},
                  print each difference and count them; needs no Go where each line holds the
                  answer of Kubernetes' libraries under \"kubernetes\"
-  differential --server [--kubeconfig FILE] [--cases N] [--from I] [--seed S] [--show K]
-               [--kind KIND] [--record]
+  differential --server [--kubeconfig FILE] [--cases N] [--from I] [--seed S] [--case I]
+               [--show K] [--kind KIND] [--record]
                  put generated requests about every built-in kind to a real API server and to
                  the embedded one, and compare (needs Go unless FILE leads to a server),
                  printing K of the causes that differ

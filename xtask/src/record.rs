@@ -19,7 +19,7 @@ pub(crate) const MINOR: &str = "1.36";
 /// # Errors
 /// The cluster does not come up, or a case cannot be put to it.
 pub(crate) fn record(root: &Path, minor: &str) -> Result<(), Box<dyn Error>> {
-    cluster::with_kubernetes(root, minor, |kubeconfig| {
+    cluster::with_kubernetes(root, minor, &[], |kubeconfig| {
         recorder(root, &[minor.as_ref(), kubeconfig.as_ref()])
     })?;
     measure(root)

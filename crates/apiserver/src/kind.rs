@@ -207,10 +207,11 @@ pub struct Write<'a> {
     pub object: &'a Value,
     /// The object before; `None` for a new one.
     pub old: Option<&'a Value>,
-    /// The subresource that is written; empty for the object itself.
-    pub subresource: &'a str,
     /// The release whose rules hold.
     pub kube: KubeVersion,
+    /// What of the object is written: empty for the object itself, else `status` or another of its
+    /// subresources.
+    pub subresource: &'a str,
 }
 
 impl Write<'_> {

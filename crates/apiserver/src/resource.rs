@@ -217,7 +217,11 @@ impl Resource {
         &self,
         name: &'a str,
     ) -> Option<(&'a str, &'static str)> {
-        if name == "metadata.name" || (name == "metadata.namespace" && self.namespaced) {
+        // Kinds without a list of their own share one, whether they have namespaces or not.
+        let kind = self.builtin.as_ref();
+        let shares = kind.is_some_and(|it| it.field_selectors().is_empty());
+        let by_namespace = name == "metadata.namespace" && (self.namespaced || shares);
+        if name == "metadata.name" || by_namespace {
             return Some((name, ""));
         }
         if let Some(kind) = &self.builtin {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::query::percent;
 use crate::registry::Registry;
 use crate::resource::{Resource, Verb};
+use crate::review;
 
 /// What a path stands for.
 #[derive(Clone, Debug)]
@@ -108,6 +109,10 @@ fn target(
         _ => return None,
     };
     let resource = registry.find(group, version, plural)?.clone();
+    // Nothing is served below a question that is answered and not stored.
+    if review::is_review(&resource) && !name.is_empty() {
+        return None;
+    }
     let scoped = !namespace.is_empty();
     let fits = if resource.namespaced {
         scoped || name.is_empty()

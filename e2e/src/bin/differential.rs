@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 const USAGE: &str = "usage: differential KUBECONFIG [--cases N] [--from I] [--seed S] \
-    [--show K] [--kind KIND]... [--record]";
+    [--case I] [--show K] [--kind KIND]... [--record]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

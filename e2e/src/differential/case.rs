@@ -16,6 +16,7 @@ pub(super) enum Form {
     Json,
     Apply,
     Read,
+    List,
     Delete,
 }
 
@@ -30,6 +31,7 @@ impl Form {
             Self::Json => "json patch",
             Self::Apply => "apply",
             Self::Read => "get",
+            Self::List => "list",
             Self::Delete => "delete",
         }
     }
@@ -58,7 +60,11 @@ pub(super) struct Step {
     /// Whether it is about an object that nobody made.
     pub(super) of_missing: bool,
     /// Query of the request.
-    pub(super) query: &'static str,
+    pub(super) query: Vec<String>,
+    /// Who makes it; empty for the administrator.
+    pub(super) user: String,
+    /// The options in the body of a deletion.
+    pub(super) options: Option<Value>,
 }
 
 /// A request as it goes to a server.
@@ -68,13 +74,40 @@ pub(super) struct Request {
     pub(super) path: String,
     pub(super) media: &'static str,
     pub(super) body: Option<Value>,
+    /// Who makes it; empty for the administrator.
+    pub(super) user: String,
 }
+
+/// Namespaces in which not everything is allowed; `e2e/differential/setup.yaml` makes them, but
+/// for the one that is missing.
+const PLACES: [&str; 8] = [
+    "differential-limited",
+    "differential-quota",
+    "differential-scoped",
+    "differential-baseline",
+    "differential-restricted",
+    "differential-policy",
+    "differential-missing",
+    "differential-ending",
+];
+
+/// Users who may not do everything. `$name` is the name of the object.
+const USERS: [&str; 6] = [
+    "nobody",
+    "reader",
+    "editor",
+    "owner",
+    "system:node:$name",
+    "system:node:other",
+];
 
 /// Requests about one object.
 #[derive(Clone, Debug)]
 pub(super) struct Case<'a> {
     pub(super) number: u64,
     pub(super) seed: &'a Seed,
+    /// Where the object is; empty for kinds of the cluster.
+    pub(super) namespace: String,
     pub(super) steps: Vec<Step>,
 }
 
@@ -83,9 +116,13 @@ impl<'a> Case<'a> {
     pub(super) fn of(seeds: &'a [Seed], run: u64, number: u64) -> Option<Self> {
         let mut random = Random::of(run, number);
         let seed = random.pick(seeds)?;
+        let own = seed.namespace().unwrap_or_default();
+        let elsewhere = !own.is_empty() && random.chance(20);
+        let place = random.pick(&PLACES).filter(|_| elsewhere);
         let mut case = Self {
             number,
             seed,
+            namespace: place.map_or(own, |it| (*it).to_owned()),
             steps: Vec::new(),
         };
         let first = if random.chance(15) {
@@ -99,14 +136,19 @@ impl<'a> Case<'a> {
         if !is_wrong {
             for _ in 0..=random.below(3) {
                 let step = case.later(&mut random);
+                // What controllers make of a deletion comes when it comes.
+                let is_last = step.leaves_work();
                 case.steps.push(step);
+                if is_last {
+                    break;
+                }
             }
         }
         Some(case)
     }
 
     fn later(&self, random: &mut Random) -> Step {
-        const FORMS: [Form; 14] = [
+        const FORMS: [Form; 16] = [
             Form::Update,
             Form::Update,
             Form::Update,
@@ -120,10 +162,13 @@ impl<'a> Case<'a> {
             Form::Apply,
             Form::Apply,
             Form::Read,
+            Form::List,
+            Form::Delete,
             Form::Delete,
         ];
         let form = random.pick(&FORMS).copied().unwrap_or(Form::Update);
-        let subresource = if form == Form::Delete || random.chance(60) {
+        let is_whole = matches!(form, Form::Delete | Form::List);
+        let subresource = if is_whole || random.chance(60) {
             String::new()
         } else {
             let of_seed = random.pick(&self.seed.subresources);
@@ -154,14 +199,19 @@ impl<'a> Case<'a> {
         } else {
             Vec::new()
         };
-        let queries = ["", "", "", "fieldValidation=Strict", "dryRun=All"];
+        let user = random.pick(&USERS).filter(|_| random.clone().chance(8));
+        let user = user.map_or(String::new(), |it| it.replace("$name", &self.name()));
+        let of_missing = !matches!(form, Form::Create | Form::List) && random.chance(6);
+        let has_options = form == Form::Delete && random.chance(60);
         Step {
             form,
             subresource: subresource.to_owned(),
             mutations: all,
             operations,
-            of_missing: form != Form::Create && random.chance(6),
-            query: random.pick(&queries).copied().unwrap_or_default(),
+            of_missing,
+            query: query(form, &self.name(), random),
+            user,
+            options: has_options.then(|| options(random)),
         }
     }
 
@@ -180,9 +230,11 @@ impl<'a> Case<'a> {
         if !metadata.is_object() {
             *metadata = json!({});
         }
-        metadata["name"] = name.into();
-        if let Some(namespace) = self.seed.namespace() {
-            metadata["namespace"] = namespace.into();
+        if !self.seed.nameless {
+            metadata["name"] = name.into();
+        }
+        if !self.namespace.is_empty() {
+            metadata["namespace"] = self.namespace.as_str().into();
         }
         match subresource {
             "scale" => json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
@@ -206,20 +258,15 @@ impl<'a> Case<'a> {
         for mutation in &step.mutations {
             mutation.apply(&mut object);
         }
-        let mut path = self.seed.collection();
-        if step.form != Form::Create {
+        let mut path = self.collection();
+        if !matches!(step.form, Form::Create | Form::List) {
             path = format!("{path}/{name}");
         }
         if !step.subresource.is_empty() {
             path = format!("{path}/{}", step.subresource);
         }
-        let mut query = vec![step.query];
-        if step.form == Form::Apply {
-            query.push("fieldManager=differential");
-        }
-        query.retain(|it| !it.is_empty());
-        if !query.is_empty() {
-            path = format!("{path}?{}", query.join("&"));
+        if !step.query.is_empty() {
+            path = format!("{path}?{}", step.query.join("&"));
         }
         let (method, body) = match step.form {
             Form::Create => ("POST", Some(object)),
@@ -236,16 +283,113 @@ impl<'a> Case<'a> {
             Form::Merge | Form::Strategic => ("PATCH", Some(part(step, &object))),
             Form::Json => ("PATCH", Some(operations(step))),
             Form::Apply => ("PATCH", Some(object)),
-            Form::Read => ("GET", None),
-            Form::Delete => ("DELETE", None),
+            Form::Read | Form::List => ("GET", None),
+            Form::Delete => ("DELETE", step.options.clone()),
         };
         Request {
             method,
             path,
             media: step.form.media(),
             body,
+            user: step.user.clone(),
         }
     }
+
+    /// The path of the collection in the namespace of the case.
+    pub(super) fn collection(&self) -> String {
+        self.seed.path.replace("$ns", &self.namespace)
+    }
+}
+
+impl Step {
+    /// Whether it changes what is stored.
+    pub(super) fn writes(&self) -> bool {
+        let is_read = matches!(self.form, Form::Read | Form::List | Form::Delete);
+        !is_read && !self.query.iter().any(|it| it.starts_with("dryRun"))
+    }
+
+    /// Whether controllers go on with it after it was answered.
+    fn leaves_work(&self) -> bool {
+        self.form == Form::Delete
+    }
+}
+
+/// What is asked for beside the object itself.
+fn query(form: Form, name: &str, random: &mut Random) -> Vec<String> {
+    let mut query = Vec::new();
+    let several: &[&str] = match form {
+        Form::List => &LISTS,
+        Form::Read => &["", "", "", "resourceVersion=0", "resourceVersion=x"],
+        Form::Delete => &["", "", "", "", "dryRun=All", "gracePeriodSeconds=0"],
+        _ => &["", "", "", "fieldValidation=Strict", "dryRun=All"],
+    };
+    let picked = random.pick(several).copied().unwrap_or_default();
+    if !picked.is_empty() {
+        query.push(picked.replace("$name", name));
+    }
+    if form == Form::Apply {
+        let manager = if random.chance(70) {
+            "differential"
+        } else {
+            "other"
+        };
+        query.push(format!("fieldManager={manager}"));
+        if random.chance(25) {
+            query.push("force=true".to_owned());
+        }
+    }
+    query
+}
+
+/// Queries of lists. They find the one object or nothing, because the servers hold different
+/// objects of others.
+const LISTS: [&str; 18] = [
+    "fieldSelector=metadata.name%3D$name",
+    "fieldSelector=metadata.name%3D$name&limit=1",
+    "fieldSelector=metadata.name%3D%3D$name,metadata.namespace!%3Dother",
+    "fieldSelector=metadata.name%3D$name&labelSelector=app%3Da",
+    "fieldSelector=metadata.name%3D$name&labelSelector=app%20in%20(a,b),!c",
+    "fieldSelector=metadata.name%3D$name&labelSelector=app%20notin%20(a)",
+    "fieldSelector=metadata.name%3D$name&labelSelector=a%3Eb",
+    "fieldSelector=metadata.name%3D$name&labelSelector=-a",
+    "fieldSelector=metadata.name%3D$name&labelSelector=a%20in%20()",
+    "fieldSelector=metadata.name%3D$name,status.phase%3DPending",
+    "fieldSelector=metadata.name%3D$name,spec.nodeName%3D",
+    "fieldSelector=metadata.name%3D$name,type!%3DOpaque",
+    "fieldSelector=spec.nothing%3D1",
+    "fieldSelector=metadata.name",
+    "fieldSelector=metadata.name%3D$name&resourceVersion=x",
+    "fieldSelector=metadata.name%3D$name&resourceVersionMatch=Exact",
+    "fieldSelector=metadata.name%3D$name&limit=1&continue=x",
+    "fieldSelector=metadata.name%3D$name&limit=x",
+];
+
+/// The options of a deletion.
+fn options(random: &mut Random) -> Value {
+    let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
+    let several = [
+        ("propagationPolicy", json!("Foreground")),
+        ("propagationPolicy", json!("Orphan")),
+        ("propagationPolicy", json!("Background")),
+        ("propagationPolicy", json!("Odd")),
+        ("orphanDependents", json!(true)),
+        ("gracePeriodSeconds", json!(0)),
+        ("gracePeriodSeconds", json!(5)),
+        ("gracePeriodSeconds", json!(-1)),
+        ("preconditions", json!({"uid": "other"})),
+        ("preconditions", json!({"resourceVersion": "1"})),
+        ("preconditions", json!({})),
+        ("dryRun", json!(["All"])),
+        ("dryRun", json!(["Some"])),
+        ("unknownField", json!("x")),
+        ("kind", json!("Pod")),
+    ];
+    for _ in 0..=random.below(2) {
+        if let Some((name, value)) = random.pick(&several) {
+            options[*name] = value.clone();
+        }
+    }
+    options
 }
 
 /// Puts the name of the object into the texts that ask for it.
@@ -347,7 +491,9 @@ mod tests {
             mutations,
             operations: Vec::new(),
             of_missing: false,
-            query: "",
+            query: Vec::new(),
+            user: String::new(),
+            options: None,
         }
     }
 
@@ -357,6 +503,7 @@ mod tests {
         let case = Case {
             number: 7,
             seed: &seed,
+            namespace: "differential-configmaps".to_owned(),
             steps: Vec::new(),
         };
         let mutation = Mutation {

@@ -1,5 +1,7 @@
 //! Two answers to one request, and what differs.
 
+use std::fmt;
+
 use serde_json::{Value, json};
 
 use super::case::{Case, Step};
@@ -30,6 +32,15 @@ impl Answer {
         self.code >= 400
     }
 
+    /// The causes and the object that a refusal names; null for anything else.
+    fn details(&self) -> &Value {
+        if self.is_refusal() {
+            &self.body["details"]
+        } else {
+            &Value::Null
+        }
+    }
+
     /// Code, reason and message of a refusal, the code alone of anything else.
     fn words(&self) -> String {
         if self.is_refusal() {
@@ -38,6 +49,12 @@ impl Answer {
         } else {
             self.code.to_string()
         }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?}", self.code, self.body, self.warnings)
     }
 }
 
@@ -84,12 +101,22 @@ impl Difference {
     /// What it has in common with others of its cause: the place, and the words without the
     /// values in them.
     pub(super) fn skeleton(&self) -> String {
+        // Of which kind the object is says nothing of the cause.
+        let (form, kind) = self.place.split_once(" of ").unwrap_or((&self.place, ""));
+        let kind = kind.split('/').next().unwrap_or_default();
+        let general = |text: &str| {
+            let text = skeleton(text);
+            if kind.is_empty() {
+                return text;
+            }
+            let plural = format!("{}s", kind.to_lowercase());
+            text.replace(kind, "(Kind)").replace(&plural, "(kinds)")
+        };
         format!(
-            "{} · {}\n    kubernetes  {}\n    ours        {}",
+            "{} · {form}\n    kubernetes  {}\n    ours        {}",
             self.aspect.name(),
-            self.place,
-            skeleton(&self.theirs),
-            skeleton(&self.ours)
+            general(&self.theirs),
+            general(&self.ours)
         )
     }
 }
@@ -135,19 +162,23 @@ fn compare(theirs: &Answer, ours: &Answer) -> Option<(Aspect, String, String)> {
         return Some((Aspect::Verdict, theirs.words(), ours.words()));
     }
     if theirs.is_refusal() {
-        return (!same_words).then(|| (Aspect::Message, theirs.words(), ours.words()));
+        if !same_words {
+            return Some((Aspect::Message, theirs.words(), ours.words()));
+        }
+        let (theirs, ours) = (theirs.details(), ours.details());
+        let is_same = difference::differ_in_order_alone(theirs, ours);
+        return (!is_same).then(|| {
+            let shown = |it: &Value| format!("details: {it}");
+            (Aspect::Message, shown(theirs), shown(ours))
+        });
     }
-    let gaps = difference::gaps(&theirs.body, &ours.body);
-    let is_same =
-        gaps.is_empty() || difference::differ_in_order_alone(&theirs.body, &ours.body);
-    if let Some(gap) = gaps.first().filter(|_| !is_same) {
+    if let Some(gap) = difference::gaps(&theirs.body, &ours.body).first() {
         let place = gap.place.join("/");
-        let at = |body: &Value| {
-            let found = body.pointer(&format!("/{place}"));
-            let found = found.map_or("nothing".to_owned(), Value::to_string);
-            format!("{place}: {found}")
+        let at = |said: &Option<Value>| {
+            let said = said.as_ref().map_or("nothing".to_owned(), Value::to_string);
+            format!("{place}: {said}")
         };
-        return Some((Aspect::Object, at(&theirs.body), at(&ours.body)));
+        return Some((Aspect::Object, at(&gap.real), at(&gap.ours)));
     }
     (theirs.warnings != ours.warnings).then(|| {
         let joined = |it: &Answer| it.warnings.join("; ");

@@ -65,6 +65,9 @@ const TEXTS: [&str; 26] = [
 impl Mutation {
     /// A change somewhere in an object, which has to have a field.
     pub(super) fn of(object: &Value, random: &mut Random) -> Option<Self> {
+        if random.chance(6) {
+            return random.pick(&metadata()).cloned();
+        }
         let mut places = Vec::new();
         collect(object, "", &mut places);
         let pointer = random.pick(&places)?.clone();
@@ -115,6 +118,69 @@ impl Mutation {
             _ => {}
         }
     }
+}
+
+/// Fields of the metadata that objects seldom say.
+fn metadata() -> Vec<Mutation> {
+    let owner = |fields: Value| {
+        let mut owner =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"});
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            owner[name] = value.clone();
+        }
+        owner
+    };
+    let several = [
+        ("generateName", json!("made-")),
+        ("generateName", json!("Made ")),
+        ("namespace", json!("other")),
+        ("uid", json!("other")),
+        ("resourceVersion", json!("1")),
+        ("resourceVersion", json!("x")),
+        ("creationTimestamp", json!("2020-01-01T00:00:00Z")),
+        ("creationTimestamp", json!("yesterday")),
+        ("deletionTimestamp", json!("2020-01-01T00:00:00Z")),
+        ("deletionGracePeriodSeconds", json!(5)),
+        ("generation", json!(7)),
+        ("selfLink", json!("/odd")),
+        ("managedFields", json!([])),
+        (
+            "managedFields",
+            json!([{"manager": "m", "operation": "Odd"}]),
+        ),
+        (
+            "managedFields",
+            json!([{"manager": "m", "operation": "Update",
+            "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}}]),
+        ),
+        ("labels", json!({"a b": "c"})),
+        ("labels", json!({"a": "-"})),
+        ("labels", json!({"a": 1})),
+        ("annotations", json!({"A/B/c": "d"})),
+        ("annotations", json!({"Example.com/A": ""})),
+        ("finalizers", json!(["nodomain"])),
+        ("finalizers", json!(["orphan", "foregroundDeletion"])),
+        ("ownerReferences", json!([{}])),
+        ("ownerReferences", json!([owner(json!({"uid": ""}))])),
+        (
+            "ownerReferences",
+            json!([owner(json!({"apiVersion": "a/b/c"}))]),
+        ),
+        ("ownerReferences", json!([owner(json!({"kind": "Event"}))])),
+        ("ownerReferences", json!([owner(json!({"name": ""}))])),
+        (
+            "ownerReferences",
+            json!([
+                owner(json!({"controller": true, "uid": ""})),
+                owner(json!({"controller": true, "name": "p", "uid": ""})),
+            ]),
+        ),
+    ];
+    let each = several.into_iter().map(|(name, value)| Mutation {
+        pointer: format!("/metadata/{name}"),
+        value: Some(value),
+    });
+    each.collect()
 }
 
 /// A field that no kind has, beside what an object has.

@@ -10,15 +10,18 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::case::{Case, Request};
+use super::case::{Case, Request, Step};
 use super::compare::Answer;
-use super::seed::Seed;
+use super::seed::{Method, Seed, Setup};
 use crate::record::Trouble;
 use crate::record::mask::Mask;
 
 /// How often a server is asked for what its controllers make.
 const TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often a controller is waited for that writes a status.
+const SETTLES: usize = 50;
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// A server.
 pub(super) struct Server {
@@ -54,45 +57,57 @@ impl Server {
     pub(super) async fn prepare(
         &self,
         seeds: &[Seed],
-        setup: &[Value],
+        setup: &[Setup],
     ) -> Result<(), Trouble> {
         for namespace in seeds.iter().filter_map(Seed::namespace) {
             let body = json!({"apiVersion": "v1", "kind": "Namespace",
                 "metadata": {"name": namespace}});
-            self.made("/api/v1/namespaces", body).await?;
+            self.done(&plain("POST", "/api/v1/namespaces", Some(body)))
+                .await?;
             let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/default");
-            self.until_there(&path).await?;
+            self.until(&plain("GET", &path, None), 200).await?;
         }
-        for definition in setup {
-            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            self.made(path, definition.clone()).await?;
-            let spec = &definition["spec"];
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let group = text(&spec["group"]);
-            let version = text(&spec["versions"][0]["name"]);
-            let plural = text(&spec["names"]["plural"]);
-            let path = format!("/apis/{group}/{version}/{plural}");
-            self.until_there(&path).await?;
+        for part in setup {
+            let method = part.method.unwrap_or(Method::Post).name();
+            let is_new = self
+                .done(&plain(method, &part.path, part.object.clone()))
+                .await?;
+            if !is_new {
+                continue;
+            }
+            if let Some(until) = &part.until {
+                let object = until.object.clone();
+                let method = if object.is_some() { "POST" } else { "GET" };
+                self.until(&plain(method, &until.path, object), until.code)
+                    .await?;
+            }
         }
         Ok(())
     }
 
-    async fn made(&self, path: &str, body: Value) -> Result<(), Trouble> {
-        let raw = self.send(&plain("POST", path, Some(body))).await?;
-        if raw.code == 201 || raw.code == 409 {
-            return Ok(());
+    /// Makes something, unless it is there or is being removed by an earlier run. Whether it did.
+    async fn done(&self, request: &Request) -> Result<bool, Trouble> {
+        let raw = self.send(request).await?;
+        let is_ending = raw.body["message"]
+            .as_str()
+            .is_some_and(|it| it.contains("is being terminated"));
+        match raw.code {
+            200..300 => return Ok(true),
+            409 => return Ok(false),
+            403 if is_ending => return Ok(false),
+            _ => {}
         }
-        Err(format!("{path}: {} {}", raw.code, raw.body).into())
+        Err(format!("{}: {} {}", request.path, raw.code, raw.body).into())
     }
 
-    async fn until_there(&self, path: &str) -> Result<(), Trouble> {
+    async fn until(&self, request: &Request, code: u16) -> Result<(), Trouble> {
         for _ in 0..TRIES {
-            if self.send(&plain("GET", path, None)).await?.code == 200 {
+            if self.send(request).await?.code == code {
                 return Ok(());
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Err(format!("{path} does not come").into())
+        Err(format!("{} is not answered with {code}", request.path).into())
     }
 
     /// The answers to the requests of a case. The object is gone afterwards.
@@ -105,17 +120,68 @@ impl Server {
         let mut answers = Vec::new();
         let mut names = BTreeSet::from([case.name()]);
         for step in &case.steps {
-            let mut raw = self.send(&case.request(step, &version)).await?;
+            let mut raw = self.answered(case, step, &mut version).await?;
             let told = raw.body["metadata"]["resourceVersion"].as_str();
             if let Some(told) = told.filter(|it| !it.is_empty()) {
                 told.clone_into(&mut version);
             }
             names.extend(raw.name());
+            let is_written = raw.name().is_some() && step.writes();
             mask.apply(&mut raw.body);
+            mask_token_volumes(&mut raw.body);
             answers.push(Answer::new(raw.code, raw.body, raw.warnings));
+            if is_written && case.seed.observed {
+                self.settle(case, &mut version).await?;
+            }
         }
         self.clear(case, &names).await?;
         Ok(answers)
+    }
+
+    /// The answer to a step. Where a controller has written since, the step is sent again with the
+    /// version of now, as clients do.
+    async fn answered(
+        &self,
+        case: &Case<'_>,
+        step: &Step,
+        version: &mut String,
+    ) -> Result<Raw, Trouble> {
+        for _ in 0..TRIES {
+            let request = case.request(step, version);
+            let raw = self.send(&request).await?;
+            let said = request.body.as_ref().map(|it| &it["metadata"]);
+            let is_ours = said.is_some_and(|it| it["resourceVersion"] == *version);
+            let message = raw.body["message"].as_str().unwrap_or_default();
+            let is_stale = raw.code == 409 && message.contains("has been modified");
+            if !is_stale || !is_ours || version.is_empty() {
+                return Ok(raw);
+            }
+            let path = request.path.split('?').next().unwrap_or_default();
+            let now = self.send(&plain("GET", path, None)).await?;
+            let Some(told) = now.body["metadata"]["resourceVersion"].as_str() else {
+                return Ok(raw);
+            };
+            told.clone_into(version);
+        }
+        Err("an object changes all the time".into())
+    }
+
+    /// Waits until a controller has observed the object.
+    async fn settle(&self, case: &Case<'_>, version: &mut String) -> Result<(), Trouble> {
+        let path = format!("{}/{}", case.collection(), escaped(&case.name()));
+        for _ in 0..SETTLES {
+            let now = self.send(&plain("GET", &path, None)).await?;
+            let generation = &now.body["metadata"]["generation"];
+            if now.code != 200 || now.body["status"]["observedGeneration"] == *generation
+            {
+                if let Some(told) = now.body["metadata"]["resourceVersion"].as_str() {
+                    told.clone_into(version);
+                }
+                break;
+            }
+            tokio::time::sleep(MOMENT).await;
+        }
+        Ok(())
     }
 
     async fn clear(
@@ -124,7 +190,7 @@ impl Server {
         names: &BTreeSet<String>,
     ) -> Result<(), Trouble> {
         for name in names {
-            let path = format!("{}/{}", case.seed.collection(), escaped(name));
+            let path = format!("{}/{}", case.collection(), escaped(name));
             let now = format!("{path}?gracePeriodSeconds=0");
             let raw = self.send(&plain("DELETE", &now, None)).await?;
             let finalizers = &raw.body["metadata"]["finalizers"];
@@ -160,6 +226,16 @@ impl Server {
             .method(request.method)
             .uri(&request.path)
             .header("user-agent", "differential");
+        // The administrator has the same name on both servers.
+        let (user, group) = match request.user.as_str() {
+            "" => ("admin", Some("system:masters")),
+            node if node.starts_with("system:node:") => (node, Some("system:nodes")),
+            user => (user, None),
+        };
+        built = built.header("impersonate-user", user);
+        if let Some(group) = group {
+            built = built.header("impersonate-group", group);
+        }
         if request.body.is_some() {
             built = built.header("content-type", request.media);
         }
@@ -184,6 +260,19 @@ impl Server {
     }
 }
 
+/// The random end of the name of the volume with a pod's token.
+fn mask_token_volumes(value: &mut Value) {
+    const PREFIX: &str = "kube-api-access-";
+    match value {
+        Value::String(text) if text.starts_with(PREFIX) => {
+            *text = format!("{PREFIX}?????");
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask_token_volumes),
+        Value::Object(fields) => fields.values_mut().for_each(mask_token_volumes),
+        _ => {}
+    }
+}
+
 /// A name as it is a step of a path.
 fn escaped(name: &str) -> String {
     let step = |byte: u8| match byte {
@@ -200,6 +289,7 @@ fn plain(method: &'static str, path: &str, body: Option<Value>) -> Request {
         path: path.to_owned(),
         media: "application/json",
         body,
+        user: String::new(),
     }
 }
 

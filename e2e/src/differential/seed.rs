@@ -20,6 +20,13 @@ pub struct Seed {
     /// Whether a PUT has to name the version that it replaces.
     #[serde(default)]
     pub versioned: bool,
+    /// Whether its objects have no name, because they are not stored.
+    #[serde(default)]
+    pub nameless: bool,
+    /// Whether a controller writes the status soon after each write, with the generation that it
+    /// has observed.
+    #[serde(default)]
+    pub observed: bool,
     /// The object without name and namespace. `$name` in its texts is the name of the object.
     pub object: Value,
     /// What is sent to `status`.
@@ -40,14 +47,69 @@ impl Seed {
             .contains("$ns")
             .then(|| format!("differential-{plural}"))
     }
+}
 
-    /// The path of the collection in its namespace.
-    pub fn collection(&self) -> String {
-        match self.namespace() {
-            Some(namespace) => self.path.replace("$ns", &namespace),
-            None => self.path.clone(),
+/// Something that both servers get before the cases.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// What is asked for, a POST unless it is said.
+    #[serde(default)]
+    pub method: Option<Method>,
+    /// Where.
+    pub path: String,
+    /// What is sent.
+    #[serde(default)]
+    pub object: Option<Value>,
+    /// What has to be answered before the next is sent.
+    #[serde(default)]
+    pub until: Option<Until>,
+}
+
+/// How a server is asked.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    /// Makes an object.
+    Post,
+    /// Writes one.
+    Put,
+    /// Removes one.
+    Delete,
+}
+
+impl Method {
+    /// As it is said in a request.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
         }
     }
+}
+
+/// A request, and the code that is to be answered.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// Where.
+    pub path: String,
+    /// What is sent with POST; it is read if there is nothing.
+    #[serde(default)]
+    pub object: Option<Value>,
+    /// The code.
+    pub code: u16,
+}
+
+/// What both servers get, in this order.
+///
+/// # Errors
+/// The file cannot be read as a list of such.
+pub fn setup() -> Result<Vec<Setup>, Trouble> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("differential/setup.yaml"))?;
+    Ok(serde_saphyr::from_str(&text)?)
 }
 
 /// Every seed of the list.

@@ -1,6 +1,6 @@
 //! Makes a case that differs smaller, as long as it differs in the same way.
 
-use super::case::Case;
+use super::case::{Case, Step};
 
 /// Every case with one part less: a request, a change, or an operation.
 pub(super) fn smaller<'a>(case: &Case<'a>) -> Vec<Case<'a>> {
@@ -22,10 +22,21 @@ pub(super) fn smaller<'a>(case: &Case<'a>) -> Vec<Case<'a>> {
             less.steps[index].operations.remove(at);
             all.push(less);
         }
-        if !step.query.is_empty() {
+        let mut without = |change: fn(&mut Step)| {
             let mut less = case.clone();
-            less.steps[index].query = "";
+            change(&mut less.steps[index]);
             all.push(less);
+        };
+        if !step.query.is_empty() {
+            without(|it| {
+                it.query.pop();
+            });
+        }
+        if !step.user.is_empty() {
+            without(|it| it.user.clear());
+        }
+        if step.options.is_some() {
+            without(|it| it.options = None);
         }
     }
     all
@@ -49,7 +60,9 @@ mod tests {
             let parts = case.steps.iter().map(|it| {
                 1 + it.mutations.len()
                     + it.operations.len()
-                    + usize::from(!it.query.is_empty())
+                    + it.query.len()
+                    + usize::from(!it.user.is_empty())
+                    + usize::from(it.options.is_some())
             });
             parts.sum::<usize>()
         };

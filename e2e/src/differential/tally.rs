@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::case::Case;
 use super::compare::{Aspect, Difference};
+use super::explanation::Explanation;
 
 /// The counts of one kind.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub(super) struct Group {
     /// The first case that shows it.
     pub(super) case: u64,
     pub(super) aspect: Aspect,
+    /// The number of the explanation that covers it.
+    pub(super) explained: Option<usize>,
 }
 
 /// The counts of a run.
@@ -30,9 +33,18 @@ pub(super) struct Group {
 pub(super) struct Tally {
     rows: BTreeMap<String, Row>,
     groups: BTreeMap<String, Group>,
+    explanations: Vec<Explanation>,
 }
 
 impl Tally {
+    /// No counts yet, of differences that may have these causes.
+    pub(super) fn new(explanations: Vec<Explanation>) -> Self {
+        Self {
+            explanations,
+            ..Self::default()
+        }
+    }
+
     /// Counts a case, of which so many answers were compared.
     pub(super) fn add(
         &mut self,
@@ -47,19 +59,32 @@ impl Tally {
             return;
         };
         *row.differing.entry(found.aspect).or_default() += 1;
-        let group = self.groups.entry(found.skeleton()).or_insert(Group {
-            count: 0,
-            case: case.number,
-            aspect: found.aspect,
-        });
+        let kind = case.seed.kind();
+        let causes = &self.explanations;
+        let group = self
+            .groups
+            .entry(found.skeleton())
+            .or_insert_with(|| Group {
+                count: 0,
+                case: case.number,
+                aspect: found.aspect,
+                explained: causes.iter().position(|it| it.covers(kind, found)),
+            });
         group.count += 1;
     }
 
-    /// The causes, verdicts before others, those that are found most often first.
+    /// The causes that nothing explains, verdicts before others, those that are found most often
+    /// first.
     pub(super) fn groups(&self) -> Vec<(&String, &Group)> {
-        let mut groups: Vec<_> = self.groups.iter().collect();
+        let unexplained = |it: &(&String, &Group)| it.1.explained.is_none();
+        let mut groups: Vec<_> = self.groups.iter().filter(unexplained).collect();
         groups.sort_by_key(|(_, it)| (it.aspect, std::cmp::Reverse(it.count), it.case));
         groups
+    }
+
+    /// How many requests were compared.
+    pub(super) fn requests(&self) -> u64 {
+        self.rows.values().map(|it| it.requests).sum()
     }
 
     /// How many cases differ in their verdict.
@@ -79,7 +104,20 @@ impl Tally {
             }
             counts
         });
-        json!({"seed": seed, "first": first, "kinds": rows.collect::<Vec<_>>()})
+        let explained = self.explanations.iter().enumerate().map(|(number, it)| {
+            let covered = self.groups.values();
+            let covered = covered.filter(|group| group.explained == Some(number));
+            let cases: u64 = covered.map(|group| group.count).sum();
+            json!({"what": it.what, "why": it.why, "cases": cases})
+        });
+        let explained = explained.filter(|it| it["cases"] != 0);
+        let unexplained = self.groups().into_iter().map(|(words, group)| {
+            json!({"aspect": group.aspect.name(), "cases": group.count,
+                "first": group.case, "words": words})
+        });
+        json!({"seed": seed, "first": first, "kinds": rows.collect::<Vec<_>>(),
+            "explained": explained.collect::<Vec<_>>(),
+            "unexplained": unexplained.collect::<Vec<_>>()})
     }
 }
 

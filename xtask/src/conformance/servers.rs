@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Written by `cargo xtask differential --server --record`.
 const RESULT: &str = "e2e/differential/agreement.json";
 
+/// Most letters that are printed of an answer.
+const MOST: usize = 300;
+
 /// What is counted of each kind, in the order of the columns.
 const COUNTS: [&str; 6] = [
     "cases", "requests", "verdict", "message", "object", "warnings",
@@ -21,37 +24,75 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 }
 
 fn render(result: &Value) -> String {
+    let sum = |name: &str| -> u64 {
+        let kinds = result["kinds"].as_array().into_iter().flatten();
+        kinds.filter_map(|it| it[name].as_u64()).sum()
+    };
     let mut text = format!(
         "\
-`cargo xtask differential --server --cases N --seed S` makes requests (create, update, the four
-forms of patches, apply, status, scale, delete) from a valid object of each kind, with one or two
-faults in it: a field that is removed, of another type, empty, too long, out of bounds, unknown
-or said twice. A case is the requests about one object. They go to a real `kube-apiserver` 1.36
-and to the embedded server, and a case counts as different in the first answer that is: in its
-verdict (code or reason), in the message of a refusal, in the object or in the warnings.
+`cargo xtask differential --server --cases N --seed S` makes requests from a valid object of each
+kind (create, update, the four forms of patches, status, scale, get, list, delete with options),
+with one or two faults in them: a field that is removed, of another type, empty, too long, out of
+bounds, unknown or said twice. Some are made by users who may not do everything, and some in
+namespaces with limits, quotas, pod security standards or policies, or that are missing or being
+removed. A case is the requests about one object. They go to a real `kube-apiserver` 1.36 and to the
+embedded server, and a case counts as different in the first answer that is: in its verdict (code or
+reason), in the message or the details of a refusal, in the object or in the warnings.
 
-The last recorded run (seed {}, from case {}):
+The last recorded run (seed {}, from case {}) compared **{} requests**; **{} verdicts** differ.
 
 | kind | cases | requests compared | verdict | message | object | warnings |
 |---|---:|---:|---:|---:|---:|---:|
 ",
-        result["seed"], result["first"]
+        result["seed"],
+        result["first"],
+        sum("requests"),
+        sum("verdict")
     );
-    let mut sums = [0; COUNTS.len()];
     for kind in result["kinds"].as_array().into_iter().flatten() {
-        let row = COUNTS.map(|it| kind[it].as_u64().unwrap_or(0));
-        for (sum, count) in sums.iter_mut().zip(row) {
-            *sum += count;
-        }
+        let row = COUNTS.map(|it| kind[it].as_u64().unwrap_or(0).to_string());
         let name = kind["kind"].as_str().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "| {name} | {} |",
-            row.map(|it| it.to_string()).join(" | ")
-        );
+        let _ = writeln!(text, "| {name} | {} |", row.join(" | "));
     }
-    let sums = sums.map(|it| format!("**{it}**")).join(" | ");
+    let sums = COUNTS.map(|it| format!("**{}**", sum(it))).join(" | ");
     let _ = writeln!(text, "| **all** | {sums} |");
+    text.push_str(&explained(&result["explained"]));
+    text.push_str(&unexplained(&result["unexplained"]));
+    text
+}
+
+/// The differences whose cause is known.
+fn explained(list: &Value) -> String {
+    let mut text = String::new();
+    for (index, it) in list.as_array().into_iter().flatten().enumerate() {
+        if index == 0 {
+            text.push_str("\nWhat differs for a known cause:\n\n");
+            text.push_str("| cases | what | why |\n|---:|---|---|\n");
+        }
+        let word = |name: &str| it[name].as_str().unwrap_or_default();
+        let (what, why) = (word("what"), word("why"));
+        let _ = writeln!(text, "| {} | {what} | {why} |", it["cases"]);
+    }
+    text
+}
+
+/// The others, each with its words.
+fn unexplained(list: &Value) -> String {
+    let mut text = String::new();
+    for (index, it) in list.as_array().into_iter().flatten().enumerate() {
+        if index == 0 {
+            text.push_str("\nWhat else differs, by its words without the values:\n\n");
+            text.push_str("| cases | first | words |\n|---:|---:|---|\n");
+        }
+        let words = it["words"].as_str().unwrap_or_default();
+        let lines = words.lines().map(|line| {
+            let plain = line.trim().replace('|', "\\|").replace('`', "'");
+            let short: String = plain.chars().take(MOST).collect();
+            format!("`{short}`")
+        });
+        let lines = lines.collect::<Vec<_>>().join("<br>");
+        let _ = writeln!(text, "| {} | {} | {lines} |", it["cases"], it["first"]);
+    }
     text
 }
 
@@ -65,12 +106,17 @@ mod tests {
     fn the_counts_of_the_kinds_are_added_up() {
         let kind =
             |name: &str| json!({"kind": name, "cases": 2, "requests": 5, "verdict": 1});
-        let text = render(
-            &json!({"seed": 7, "first": 0, "kinds": [kind("Lease"), kind("Pod")]}),
-        );
-        assert!(text.contains("(seed 7, from case 0):"), "{text}");
+        let text = render(&json!({"seed": 7, "first": 0,
+            "kinds": [kind("Lease"), kind("Pod")],
+            "explained": [{"what": "w", "why": "y", "cases": 3}],
+            "unexplained": [{"aspect": "object", "cases": 1, "first": 9,
+                "words": "object · get\n    kubernetes  a|b"}]}));
+        assert!(text.contains("(seed 7, from case 0) compared **10 requests**"));
         assert!(text.contains("| Lease | 2 | 5 | 1 | 0 | 0 | 0 |"), "{text}");
         let all = "| **all** | **4** | **10** | **2** | **0** | **0** | **0** |";
         assert!(text.contains(all), "{text}");
+        assert!(text.contains("| 3 | w | y |"), "{text}");
+        let words = "| 1 | 9 | `object · get`<br>`kubernetes  a\\|b` |";
+        assert!(text.contains(words), "{text}");
     }
 }

@@ -11,6 +11,9 @@ use std::process::Command;
 
 use crate::{Faults, cluster, record};
 
+/// Admission plugins that both servers have beside the default ones.
+const PLUGINS: [&str; 1] = ["NodeRestriction"];
+
 /// Runs the cases beside a Kubernetes that is started for it, or beside the one behind
 /// `--kubeconfig FILE`. Verdicts that differ are faults.
 ///
@@ -22,7 +25,7 @@ pub(super) fn run(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>>
         ["--kubeconfig", kubeconfig, words @ ..] => {
             faults.extend(compare(root, Path::new(kubeconfig), words)?);
         }
-        _ => cluster::with_kubernetes(root, record::MINOR, |kubeconfig| {
+        _ => cluster::with_kubernetes(root, record::MINOR, &PLUGINS, |kubeconfig| {
             faults.extend(compare(root, kubeconfig, words)?);
             Ok(())
         })?,

@@ -64,6 +64,16 @@ impl BuiltinKind for Deployment {
         workload::begin(object, json!({}));
     }
 
+    fn prepare_subresource(
+        &self,
+        _subresource: &str,
+        object: &mut Value,
+        old: &Value,
+        _now: &str,
+    ) {
+        meta::copy(old, object, "labels");
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         if write.keeps_spec() {

@@ -5,7 +5,7 @@ use fivespot_admission::policy::MutatingPolicy;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltinKind, Write, column, match_rules};
+use super::{BuiltinKind, FinalizerRule, Write, column, match_rules};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -25,6 +25,10 @@ impl BuiltinKind for MutatingAdmissionPolicy {
                 Column::new("ParamKind", "string", ""),
                 Column::age(),
             ])
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Any
     }
 
     fn default(&self, object: &mut Value) {

@@ -77,8 +77,18 @@ impl BuiltinKind for Namespace {
     /// The finalizers of the spec. The paths of errors do not say which one it is, as in
     /// Kubernetes.
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        let list = Field::of(write.object, "spec").child("finalizers");
         let mut errors = Errors::new();
+        match write.subresource {
+            "status" => {
+                phase(write.object, &mut errors);
+                return errors;
+            }
+            "finalize" => {}
+            // They are restored by an update.
+            _ if write.old.is_some() => return errors,
+            _ => {}
+        }
+        let list = Field::of(write.object, "spec").child("finalizers");
         for finalizer in list.items() {
             let finalizer = finalizer.at(list.path.clone());
             rule::qualified_name(&finalizer, &mut errors);
@@ -95,5 +105,26 @@ impl BuiltinKind for Namespace {
             column::string(&object["status"]["phase"]),
             column::age(object, now),
         ]
+    }
+}
+
+/// Whether a namespace is being removed is said by its deletion alone.
+fn phase(object: &Value, errors: &mut Errors) {
+    let said = Field::of(object, "status")
+        .child("phase")
+        .at("status.Phase");
+    let (phase, why) = if meta::is_deleting(object) {
+        (
+            "Terminating",
+            "may only be 'Terminating' if `deletionTimestamp` is not empty",
+        )
+    } else {
+        (
+            "Active",
+            "may only be 'Active' if `deletionTimestamp` is empty",
+        )
+    };
+    if said.text() != phase {
+        errors.push(said.invalid_text(why));
     }
 }

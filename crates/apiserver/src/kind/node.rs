@@ -1,13 +1,16 @@
 //! Nodes.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, FieldSelector, Write, column, items, text};
+use super::field::{Errors, Field};
+use super::{
+    BuiltinKind, FieldSelector, Write, column, go_struct, items, resource_name, rule,
+    text,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -62,8 +65,32 @@ impl BuiltinKind for Node {
         default(object);
     }
 
+    fn prepare_create(&self, object: &mut Value) {
+        without_configuration(object);
+    }
+
+    fn prepare_update(&self, object: &mut Value, old: &Value) {
+        if old["spec"]["configSource"].is_null() {
+            meta::field(meta::fields(object), "spec").shift_remove("configSource");
+        }
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        errors(write.object, write.old)
+        let mut errors = Errors::new();
+        if write.subresource != "status" {
+            new_errors(write.object, &mut errors);
+        }
+        if let Some(old) = write.old {
+            change_errors(write.object, old, &mut errors);
+        }
+        errors
+    }
+
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        if write.subresource == "status" {
+            return Vec::new();
+        }
+        warnings(write.object)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -145,22 +172,78 @@ fn default(object: &mut Value) {
     }
 }
 
-/// What is wrong with a node (pkg/apis/core/validation).
-fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = taint_errors(&object["spec"]);
-    for (index, network) in items(&object["spec"], "podCIDRs") {
-        let said = network.as_str().unwrap_or_default();
-        if !is_network(said) {
-            let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-            let path = format!("spec.podCIDRs[{index}]");
-            errors.push(FieldError::invalid(path, said.into(), why));
+/// Dynamic configuration of kubelets is gone.
+fn without_configuration(object: &mut Value) {
+    for (part, field) in [("spec", "configSource"), ("status", "config")] {
+        if let Some(Value::Object(part)) = meta::fields(object).get_mut(part) {
+            part.shift_remove(field);
         }
     }
-    let Some(old) = old else {
-        return errors;
+}
+
+/// What is wrong with a node (`ValidateNode`).
+fn new_errors(object: &Value, errors: &mut Errors) {
+    errors.extend(taint_errors(&object["spec"]));
+    resources(object, errors);
+    let list = Field::of(object, "spec").child("podCIDRs");
+    let mut networks = Vec::new();
+    for network in list.items() {
+        networks.push(rule::network(&network, errors));
+    }
+    if list.len() < 2 {
+        return;
+    }
+    if let Some((_, broken)) = networks.iter().zip(list.items()).find(|it| it.0.is_none())
+    {
+        let why = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR \
+             address: {}",
+            broken.text()
+        );
+        errors.push(FieldError::internal(list.path.clone(), why));
+    }
+    let is_there = |four: bool| {
+        let mut all = networks.iter().flatten();
+        all.any(|it| it.address.is_ipv4() == four)
     };
+    let all_read = networks.iter().all(Option::is_some);
+    if !all_read || !is_there(true) || !is_there(false) || list.len() > 2 {
+        let why = "may specify no more than one CIDR for each IP family";
+        errors.push(list.invalid(why));
+    }
+}
+
+fn resources(object: &Value, errors: &mut Errors) {
+    for list in ["capacity", "allocatable"] {
+        for (resource, amount) in resource_name::amounts(&object["status"][list]) {
+            let path = format!("status.{list}.{resource}");
+            errors.extend(resource_name::amount_errors(resource, &amount, &path));
+        }
+    }
+}
+
+/// What is wrong with a change of a node or of its status (`ValidateNodeUpdate`).
+fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
+    const ADDRESS: go_struct::Names = &["Type", "Address"];
+    resources(object, errors);
+    let addresses = Field::of(object, "status").child("addresses");
+    for (index, address) in addresses.items().enumerate() {
+        let mut earlier = addresses.items().take(index);
+        if earlier.any(|it| it.value == address.value) {
+            let shown = go_struct::text(address.value, ADDRESS);
+            let twice = FieldError::duplicate(address.path, Value::Null);
+            errors.push(twice.without_value().because(shown));
+        }
+    }
     let (spec, had) = (&object["spec"], &old["spec"]);
-    if had["podCIDRs"].is_array() && had["podCIDRs"] != spec["podCIDRs"] {
+    let (networks, before) = (list_of(spec, "podCIDRs"), list_of(had, "podCIDRs"));
+    let changes = if networks.len() == before.len() {
+        let both = networks.iter().zip(&before);
+        both.filter(|(one, other)| one != other).count()
+    } else {
+        usize::from(!before.is_empty())
+    };
+    for _ in 0..changes {
         let why = "node updates may not change podCIDR except from \"\" to valid";
         errors.push(FieldError::forbidden("spec.podCIDRs", why));
     }
@@ -169,19 +252,31 @@ fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let why = "node updates may not change providerID except from \"\" to valid";
         errors.push(FieldError::forbidden("spec.providerID", why));
     }
-    errors
+    errors.extend(taint_errors(spec));
+    if text(spec, "externalID") != text(had, "externalID") {
+        let why = "may not be updated";
+        errors.push(FieldError::forbidden("spec.externalID", why));
+    }
 }
 
-fn is_network(text: &str) -> bool {
-    let Some((address, bits)) = text.split_once('/') else {
-        return false;
-    };
-    let most = match address.parse() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return false,
-    };
-    bits.parse::<u8>().is_ok_and(|it| it <= most)
+fn list_of<'a>(object: &'a Value, name: &str) -> Vec<&'a Value> {
+    items(object, name).map(|(_, it)| it).collect()
+}
+
+/// What the writer of a node is warned of (pkg/registry/core/node).
+fn warnings(object: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let spec = Field::of(object, "spec");
+    if spec.child("configSource").is_set() {
+        found.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !spec.child("externalID").text().is_empty() {
+        found.push(
+            "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+                .to_owned(),
+        );
+    }
+    found
 }
 
 fn taint_errors(spec: &Value) -> Vec<FieldError> {
@@ -199,9 +294,10 @@ fn taint_errors(spec: &Value) -> Vec<FieldError> {
             let at = format!("{path}.key");
             errors.push(FieldError::invalid(at, key.into(), wrong));
         }
-        for wrong in name::label_value(value) {
-            let at = format!("{path}.value");
-            errors.push(FieldError::invalid(at, value.into(), wrong));
+        let wrong = name::label_value(value);
+        if !wrong.is_empty() {
+            let (at, why) = (format!("{path}.value"), wrong.join(";"));
+            errors.push(FieldError::invalid(at, value.into(), why));
         }
         let at = format!("{path}.effect");
         if effect.is_empty() {
@@ -222,22 +318,4 @@ fn taint_errors(spec: &Value) -> Vec<FieldError> {
         }
     }
     errors
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_network_is_an_address_with_a_number_of_bits() {
-        for (text, expected) in [
-            ("10.0.0.0/8", true),
-            ("2001:db8::/64", true),
-            ("10.0.0.0", false),
-            ("10.0.0.0/33", false),
-            ("nonsense", false),
-        ] {
-            assert_eq!(is_network(text), expected, "{text}");
-        }
-    }
 }

@@ -2,11 +2,14 @@
 
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::field::{Errors, Field};
+use super::pod_spec::default::fill;
 use super::pod_spec::volume_source;
-use super::{BuiltinKind, Write, column, pod_spec, resource_name, rule, text, volume};
+use super::{
+    BuiltinKind, Write, column, go_struct, pod_spec, resource_name, rule, text, volume,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -66,30 +69,56 @@ impl BuiltinKind for PersistentVolume {
         if let Some(capacity) = spec.get_mut("capacity").and_then(Value::as_object_mut) {
             resource_name::canonical(capacity);
         }
+        default_source(spec);
+        let status = meta::field(meta::fields(object), "status");
+        fill(status, "phase", "Pending");
     }
 
     fn prepare_create(&self, object: &mut Value) {
-        let status = json!({"phase": "Pending"});
+        let now = object["metadata"]["creationTimestamp"].clone();
+        let status = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
         meta::fields(object).insert("status".to_owned(), status);
     }
 
+    fn prepare_subresource(
+        &self,
+        _subresource: &str,
+        object: &mut Value,
+        old: &Value,
+        now: &str,
+    ) {
+        const TIME: &str = "lastPhaseTransitionTime";
+        let same_phase = object["status"]["phase"] == old["status"]["phase"];
+        let (said, had) = (&object["status"][TIME], &old["status"][TIME]);
+        let since = match (same_phase, said.is_null()) {
+            (true, true) => had.clone(),
+            (false, true) => now.into(),
+            (false, false) if said == had => now.into(),
+            _ => return,
+        };
+        if !since.is_null() {
+            let status = meta::field(meta::fields(object), "status");
+            status.insert(TIME.to_owned(), since);
+        }
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        let spec = &write.object["spec"];
-        let mut errors = spec_errors(spec);
+        if write.subresource == "status" {
+            return Vec::new();
+        }
+        let mut errors = spec_errors(&write.object["spec"]);
+        mount_options(write.object, &mut errors);
         if let Some(old) = write.old {
-            let old = &old["spec"];
-            if SOURCES.iter().any(|it| spec[*it] != old[*it]) {
-                let why = "spec.persistentvolumesource is immutable after creation";
-                let path = "spec.persistentvolumesource";
-                errors.push(FieldError::forbidden(path, why));
-            }
-            if spec["volumeMode"] != old["volumeMode"] {
-                let said = spec["volumeMode"].clone();
-                let why = "field is immutable";
-                errors.push(FieldError::invalid("volumeMode", said, why));
-            }
+            changes(&write.object["spec"], &old["spec"], &mut errors);
         }
         errors
+    }
+
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        if write.subresource == "status" {
+            return Vec::new();
+        }
+        warnings(write.object)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -175,6 +204,186 @@ fn columns() -> Vec<Column> {
             ]
 }
 
+/// What a source leaves out (pkg/apis/core/v1/defaults.go).
+fn default_source(spec: &mut Map<String, Value>) {
+    let mut fill_in = |source: &str, fields: &[(&str, Value)]| {
+        if let Some(Value::Object(source)) = spec.get_mut(source) {
+            for (name, value) in fields {
+                fill(source, name, value.clone());
+            }
+        }
+    };
+    fill_in("hostPath", &[("type", json!(""))]);
+    fill_in("iscsi", &[("iscsiInterface", json!("default"))]);
+    let rados = [
+        ("pool", json!("rbd")),
+        ("user", json!("admin")),
+        ("keyring", json!("/etc/ceph/keyring")),
+    ];
+    fill_in("rbd", &rados);
+    let scale = [
+        ("storageMode", json!("ThinProvisioned")),
+        ("fsType", json!("xfs")),
+    ];
+    fill_in("scaleIO", &scale);
+    let azure = [
+        ("cachingMode", json!("ReadWrite")),
+        ("kind", json!("Shared")),
+        ("fsType", json!("ext4")),
+        ("readOnly", json!(false)),
+    ];
+    fill_in("azureDisk", &azure);
+}
+
+/// Sources that are mounted with options.
+const MOUNTED: [&str; 13] = [
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+];
+
+const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+
+/// The annotation with options, of a volume that is not mounted with any.
+fn mount_options(object: &Value, errors: &mut Errors) {
+    let spec = &object["spec"];
+    let is_said = object["metadata"]["annotations"]
+        .get(MOUNT_OPTIONS)
+        .is_some();
+    if is_said && MOUNTED.iter().all(|it| spec[*it].is_null()) {
+        let path = format!("metadata.annotations.{MOUNT_OPTIONS}");
+        let why = "may not specify mount options for this volume type";
+        errors.push(FieldError::forbidden(path, why));
+    }
+}
+
+/// What an update may not change (`ValidatePersistentVolumeUpdate`). Kubernetes shows the
+/// difference behind the first sentence.
+fn changes(spec: &Value, old: &Value, errors: &mut Errors) {
+    const SECRET: &str = "controllerExpandSecretRef";
+    let source = |name: &str| {
+        let mut source = spec[name].clone();
+        // It may be added.
+        if name == "csi" && old["csi"].is_object() && old["csi"][SECRET].is_null() {
+            let fields = source.as_object_mut();
+            fields.map(|it| it.shift_remove(SECRET));
+        }
+        source
+    };
+    if SOURCES.iter().any(|it| source(it) != old[*it]) {
+        let why = "spec.persistentvolumesource is immutable after creation";
+        errors.push(FieldError::forbidden("spec.persistentvolumesource", why));
+    }
+    let [mode, affinity, class] =
+        ["volumeMode", "nodeAffinity", "volumeAttributesClassName"];
+    if spec[mode] != old[mode] {
+        let said = spec[mode].clone();
+        errors.push(FieldError::invalid(mode, said, "field is immutable"));
+    }
+    if !old[affinity].is_null() && spec[affinity] != old[affinity] {
+        let why = "field is immutable, except for updating from beta label to GA";
+        let shown = affinity_text(&spec[affinity]);
+        let at = Field::of(spec, affinity);
+        errors.push(go_struct::invalid(&at, &shown, why));
+    }
+    if !old[class].is_null() && spec[class].is_null() {
+        let why = "update from non-nil value to nil is forbidden";
+        errors.push(FieldError::forbidden(format!("spec.{class}"), why));
+    }
+}
+
+/// An affinity as the Go struct that it is.
+fn affinity_text(affinity: &Value) -> String {
+    const EXPRESSION: go_struct::Names = &["Key", "Operator", "Values"];
+    let expressions = |value: &Value| match value {
+        Value::Array(all) => {
+            let all = all.iter().map(|it| go_struct::shape(it, EXPRESSION));
+            Value::Array(all.collect())
+        }
+        _ => Value::Null,
+    };
+    if affinity.is_null() {
+        return "null".to_owned();
+    }
+    let required = &affinity["required"];
+    if required.is_null() {
+        return json!({"Required": null}).to_string();
+    }
+    let terms = required["nodeSelectorTerms"].as_array();
+    let terms = terms.map(|all| {
+        let all = all.iter().map(|term| {
+            json!({"MatchExpressions": expressions(&term["matchExpressions"]),
+                "MatchFields": expressions(&term["matchFields"])})
+        });
+        all.collect::<Vec<_>>()
+    });
+    json!({"Required": {"NodeSelectorTerms": terms}}).to_string()
+}
+
+/// What the writer of a volume is warned of (pkg/api/persistentvolume).
+fn warnings(object: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let deprecated = [
+        (
+            "volume.beta.kubernetes.io/storage-class",
+            "deprecated since v1.8; use \"storageClassName\" attribute instead",
+        ),
+        (
+            MOUNT_OPTIONS,
+            "deprecated since v1.31; use \"mountOptions\" attribute instead",
+        ),
+    ];
+    for (key, why) in deprecated {
+        if object["metadata"]["annotations"].get(key).is_some() {
+            found.push(format!("metadata.annotations[{key}]: {why}"));
+        }
+    }
+    let spec = &object["spec"];
+    if spec["persistentVolumeReclaimPolicy"] == "Recycle" {
+        found.push(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. \
+             Instead, the recommended approach is to use dynamic provisioning."
+                .to_owned(),
+        );
+    }
+    let terms =
+        Field::of(object, "spec").child("nodeAffinity.required.nodeSelectorTerms");
+    for term in terms.items() {
+        pod_spec::warning::node::term(&term, false, &mut found);
+    }
+    let gone = [
+        ("cephfs", "cephfs", "v1.28", "v1.31"),
+        (
+            "photonPersistentDisk",
+            "photonPersistentDisk",
+            "v1.11",
+            "v1.16",
+        ),
+        ("scaleIO", "scaleIO", "v1.16", "v1.22"),
+        ("storageos", "storageOS", "v1.22", "v1.25"),
+        ("glusterfs", "glusterfs", "v1.25", "v1.26"),
+        ("rbd", "rbd", "v1.28", "v1.31"),
+    ];
+    for (name, shown, deprecated, gone) in gone {
+        if !spec[name].is_null() {
+            found.push(format!(
+                "spec.{shown}: deprecated in {deprecated}, non-functional in {gone}+"
+            ));
+        }
+    }
+    found
+}
+
 fn spec_errors(spec: &Value) -> Vec<FieldError> {
     let mut errors = volume::mode_errors(spec);
     let (path, capacity) = ("spec.capacity", &spec["capacity"]);
@@ -186,8 +395,12 @@ fn spec_errors(spec: &Value) -> Vec<FieldError> {
         errors.push(FieldError::not_supported(path, said, ["storage"]));
     }
     for (resource, amount) in resource_name::amounts(capacity) {
+        let at = format!("{path}[{resource}]");
+        if amount.value() < 0 {
+            let why = "must be a valid resource quantity";
+            errors.push(FieldError::invalid(&*at, amount.value().into(), why));
+        }
         if amount.signum() <= 0 {
-            let at = format!("{path}[{resource}]");
             let why = "must be greater than zero";
             errors.push(FieldError::invalid(at, amount.to_string().into(), why));
         }

@@ -1,10 +1,10 @@
 //! PersistentVolumeClaims: stored and validated, with nobody who binds them.
 
-use fivespot_admission::{FieldError, Quantity};
+use fivespot_admission::{FieldError, Quantity, name};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::field::Field;
+use super::field::{Errors, Field};
 use super::{BuiltinKind, Write, column, pod_spec, resource_name, text, volume};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
@@ -76,15 +76,45 @@ impl BuiltinKind for PersistentVolumeClaim {
     fn prepare_create(&self, object: &mut Value) {
         let status = json!({"phase": "Pending"});
         meta::fields(object).insert("status".to_owned(), status);
+        fill_sources(object, None);
+    }
+
+    fn prepare_update(&self, object: &mut Value, old: &Value) {
+        fill_sources(object, Some(old));
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        pod_spec::claim_errors(&Field::of(write.object, "spec"), &mut errors);
+        if write.subresource == "status" {
+            status_errors(write.object, &mut errors);
+            return errors;
+        }
+        let spec = Field::of(write.object, "spec");
+        let had_group = write.old.is_some_and(|old| {
+            let has = |name: &str| !old["spec"][name]["apiGroup"].is_null();
+            has("dataSource") || has("dataSourceRef")
+        });
+        pod_spec::claim_errors(&spec, had_group, &mut errors);
         if let Some(old) = write.old {
             errors.extend(update_errors(write.object, old));
         }
         errors
+    }
+
+    fn warnings(&self, write: &Write<'_>) -> Vec<String> {
+        if write.subresource == "status" {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let key = CLASS;
+        if write.object["metadata"]["annotations"].get(key).is_some() {
+            found.push(format!(
+                "metadata.annotations[{key}]: deprecated since v1.8; use \"storageClassName\" \
+                 attribute instead"
+            ));
+        }
+        found.extend(fractions(&write.object["spec"]["resources"]));
+        found
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -116,6 +146,117 @@ impl BuiltinKind for PersistentVolumeClaim {
     }
 }
 
+/// Warnings of amounts that are no whole number of bytes.
+fn fractions(resources: &Value) -> impl Iterator<Item = String> {
+    ["requests", "limits"].into_iter().filter_map(|list| {
+        let amount = resource_name::quantity(&resources[list]["storage"])?;
+        (amount.milli_value() % 1000 != 0).then(|| {
+            format!(
+                "spec.resources.{list}[storage]: fractional byte value \"{amount}\" is invalid, \
+                 must be an integer"
+            )
+        })
+    })
+}
+
+/// The annotation that was once the field `storageClassName`.
+const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// Both fields that name what the volume is filled from say the same
+/// (`EnforceDataSourceBackwardsCompatibility` and `NormalizeDataSources`).
+fn fill_sources(object: &mut Value, old: Option<&Value>) {
+    const LOCAL: &str = "dataSource";
+    const ANY: &str = "dataSourceRef";
+    let spec = meta::field(meta::fields(object), "spec");
+    let field = |spec: &Map<String, Value>, name: &str| spec.get(name).cloned();
+    let other_namespace = |it: &Value| !text(it, "namespace").is_empty();
+    let had = |name: &str| old.is_some_and(|old| !old["spec"][name].is_null());
+    // Sources of other namespaces are behind a feature gate that is off.
+    if field(spec, ANY).is_some_and(|it| other_namespace(&it)) && !had(ANY) {
+        spec.shift_remove(ANY);
+    }
+    let in_use = had(LOCAL) || had(ANY);
+    if !in_use && field(spec, ANY).is_none_or(|it| it.is_null()) {
+        let is_known = field(spec, LOCAL).is_some_and(|it| {
+            let of = (text(&it, "apiGroup"), text(&it, "kind"));
+            of == ("", "PersistentVolumeClaim")
+                || of == ("snapshot.storage.k8s.io", "VolumeSnapshot")
+        });
+        if !is_known {
+            spec.shift_remove(LOCAL);
+        }
+    }
+    match (field(spec, LOCAL), field(spec, ANY)) {
+        (Some(local), None) => {
+            spec.insert(ANY.to_owned(), local);
+        }
+        (None, Some(mut any)) if !other_namespace(&any) => {
+            any.as_object_mut().map(|it| it.shift_remove("namespace"));
+            spec.insert(LOCAL.to_owned(), any);
+        }
+        _ => {}
+    }
+}
+
+/// What is wrong with the status of a claim (`ValidatePersistentVolumeClaimStatusUpdate`).
+fn status_errors(object: &Value, errors: &mut Errors) {
+    const STATES: &[&str] = &[
+        "ControllerResizeInProgress",
+        "ControllerResizeInfeasible",
+        "NodeResizeInProgress",
+        "NodeResizeInfeasible",
+        "NodeResizePending",
+    ];
+    let status = Field::of(object, "status");
+    for (_, amount) in status.child("capacity").entries() {
+        basic_amount(&amount, errors);
+    }
+    let states = status.child("allocatedResourceStatuses");
+    for (resource, state) in states.entries() {
+        resource_key(resource, &states, errors);
+        if !STATES.contains(&state.text()) {
+            let mut known = STATES.to_vec();
+            known.sort_unstable();
+            let path = states.path.clone();
+            errors.push(FieldError::not_supported(path, resource.into(), known));
+        }
+    }
+    let amounts = status.child("allocatedResources");
+    for (resource, amount) in amounts.entries() {
+        let before = errors.len();
+        resource_key(resource, &amounts, errors);
+        if errors.len() == before {
+            basic_amount(&amount, errors);
+        }
+    }
+}
+
+fn basic_amount(field: &Field<'_>, errors: &mut Errors) {
+    if let Some(amount) = resource_name::quantity(field.value)
+        && amount.value() < 0
+    {
+        let why = "must be a valid resource quantity";
+        let path = field.path.clone();
+        errors.push(FieldError::invalid(path, amount.value().into(), why));
+    }
+}
+
+/// The name of a resource of a claim: `storage`, or one of somebody else.
+fn resource_key(resource: &str, list: &Field<'_>, errors: &mut Errors) {
+    let path = || list.path.clone();
+    let wrong = name::label_key(resource);
+    if !wrong.is_empty() {
+        let each = |it| FieldError::invalid(path(), resource.into(), it);
+        errors.extend(wrong.into_iter().map(each));
+    } else if resource_name::is_native(resource) && resource != "storage" {
+        errors.push(FieldError::not_supported(
+            path(),
+            resource.into(),
+            ["storage"],
+        ));
+    }
+}
+
 fn requested(object: &Value) -> Option<Quantity> {
     resource_name::quantity(&object["spec"]["resources"]["requests"]["storage"])
 }
@@ -126,13 +267,27 @@ fn update_errors(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let is_bound = text(&object["status"], "phase") == "Bound";
     let has_volume = !text(&old["spec"], "volumeName").is_empty();
+    let class_was = &old["metadata"]["annotations"][CLASS];
+    let class_is = &object["spec"]["storageClassName"];
+    // A class may be set once where there was none.
+    let class_is_set = old["spec"]["storageClassName"].is_null()
+        && !class_is.is_null()
+        && (class_was.is_null() || class_was == class_is);
+    let keeps_annotation = object["metadata"]["annotations"][CLASS] == *class_was;
+    let moves_to_field = class_is_set && !class_was.is_null();
+    let may_drop = moves_to_field && object["metadata"]["annotations"][CLASS].is_null();
+    if !keeps_annotation && !may_drop {
+        let path = format!("metadata.annotations[{CLASS}]");
+        let said = object["metadata"]["annotations"][CLASS].clone();
+        let said = said.as_str().unwrap_or_default().into();
+        errors.push(FieldError::invalid(path, said, "field is immutable"));
+    }
     let fixed = |object: &Value| -> Map<String, Value> {
         let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
         if !has_volume {
             spec.shift_remove("volumeName");
         }
-        // A class may be set once where there was none.
-        if old["spec"]["storageClassName"].is_null() {
+        if class_is_set {
             spec.shift_remove("storageClassName");
         }
         if is_bound {
@@ -163,6 +318,21 @@ fn update_errors(object: &Value, old: &Value) -> Vec<FieldError> {
     if object["spec"][field] != old["spec"][field] {
         let said = object["spec"][field].clone();
         errors.push(FieldError::invalid(field, said, "field is immutable"));
+    }
+    let field = "volumeAttributesClassName";
+    if !old["status"]["currentVolumeAttributesClassName"].is_null()
+        && object["spec"][field] != old["spec"][field]
+        && text(&object["spec"], field).is_empty()
+    {
+        let to = if object["spec"][field].is_null() {
+            "nil"
+        } else {
+            "empty string"
+        };
+        let why = format!(
+            "update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        );
+        errors.push(FieldError::forbidden(format!("spec.{field}"), why));
     }
     errors
 }

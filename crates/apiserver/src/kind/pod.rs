@@ -4,9 +4,10 @@ mod change;
 mod columns;
 mod default;
 mod quality_of_service;
+mod status;
 mod validation;
 
-use fivespot_admission::FieldError;
+use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -71,18 +72,43 @@ impl BuiltinKind for Pod {
         meta::fields(object).insert("status".to_owned(), status);
     }
 
-    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        if write.keeps_spec() {
-            return validation::status_errors(write.object);
-        }
-        validation::errors(write.object, write.old)
+    fn prepare_subresource(
+        &self,
+        _subresource: &str,
+        object: &mut Value,
+        old: &Value,
+        _now: &str,
+    ) {
+        status::prepare(object, old);
     }
 
+    fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        match write.old {
+            Some(old) if write.subresource == "status" => {
+                status::errors(write.object, old)
+            }
+            old => validation::errors(write.object, old),
+        }
+    }
+
+    /// Updates are not warned about: it is not people who make them.
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        if write.keeps_spec() {
+        if write.old.is_some() {
             return Vec::new();
         }
-        warning::warnings(&Field::of(write.object, "spec"))
+        let mut found = Vec::new();
+        let wrong = name::dns_label(meta::name(write.object));
+        if !wrong.is_empty() {
+            let why = wrong.join(" ");
+            found.push(format!(
+                "metadata.name: this is used in the Pod's hostname, which can result in \
+                 surprising behavior; a DNS label is recommended: [{why}]"
+            ));
+        }
+        let annotations = Field::of(write.object, "metadata").child("annotations");
+        warning::annotations(&annotations, &mut found);
+        found.extend(warning::warnings(&Field::of(write.object, "spec")));
+        found
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

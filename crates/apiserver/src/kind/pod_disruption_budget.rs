@@ -72,6 +72,7 @@ impl BuiltinKind for PodDisruptionBudget {
             "expectedPods",
         ];
         let status = Field::of(write.object, "status");
+        rule::conditions(&status.child("conditions"), &mut errors);
         workload::counts(&status, &numbers, &mut errors);
         errors
     }
@@ -101,6 +102,7 @@ fn bound(value: &Value) -> Value {
 /// What is wrong with a budget (pkg/apis/policy/validation).
 fn errors(object: &Value) -> Vec<FieldError> {
     let spec = &object["spec"];
+    let mut errors = Errors::new();
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
         // In the order of the fields of Kubernetes' type.
@@ -112,9 +114,8 @@ fn errors(object: &Value) -> Vec<FieldError> {
              \"UnhealthyPodEvictionPolicy\":{policy}}}: minAvailable and maxUnavailable cannot \
              be both set"
         );
-        return vec![FieldError::invalid("spec", Value::Null, why).without_value()];
+        errors.push(FieldError::invalid("spec", Value::Null, why).without_value());
     }
-    let mut errors = Errors::new();
     let spec = Field::of(object, "spec");
     for field in ["minAvailable", "maxUnavailable"] {
         let field = spec.child(field);

@@ -2,6 +2,7 @@
 //! k8s.io/apimachinery/pkg/util/validation).
 
 mod address;
+mod condition;
 mod selector;
 
 use std::ops::RangeInclusive;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use super::field::{Errors, Field};
 
 pub(super) use address::{address, network, reachable};
+pub(super) use condition::conditions;
 pub(super) use selector::{is_readable, labels, matches_template, mismatch, selector};
 
 /// Not below zero. An absent number is zero.

@@ -143,7 +143,7 @@ fn spec(spec: &Field<'_>, is_new: bool, errors: &mut Errors) {
     }
     if is_new {
         for claim in spec.child("volumeClaimTemplates").items() {
-            pod_spec::claim_errors(&claim.child("spec"), errors);
+            pod_spec::claim_errors(&claim.child("spec"), false, errors);
         }
     }
     for number in ["replicas", "minReadySeconds", "ordinals.start"] {

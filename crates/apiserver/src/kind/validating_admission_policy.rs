@@ -5,7 +5,8 @@ use fivespot_admission::policy::Policy;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, FinalizerRule, Write, column, match_rules};
+use super::field::{Errors, Field};
+use super::{BuiltinKind, FinalizerRule, Write, column, match_rules, rule};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -44,7 +45,32 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
         meta::fields(object).insert("status".to_owned(), json!({}));
     }
 
+    fn prepare_subresource(
+        &self,
+        _subresource: &str,
+        object: &mut Value,
+        old: &Value,
+        _now: &str,
+    ) {
+        for key in ["labels", "annotations", "finalizers", "ownerReferences"] {
+            meta::copy(old, object, key);
+        }
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
+        if write.subresource == "status" {
+            let status = Field::of(write.object, "status");
+            let mut errors = Errors::new();
+            let warnings = status.child("typeChecking.expressionWarnings");
+            for warning in warnings.items() {
+                for name in ["fieldRef", "warning"] {
+                    let field = warning.child(name);
+                    errors.extend(field.text().is_empty().then(|| field.required("")));
+                }
+            }
+            rule::conditions(&status.child("conditions"), &mut errors);
+            return errors;
+        }
         if write.keeps_spec() {
             return Vec::new();
         }

@@ -122,6 +122,8 @@ pub(super) fn template_warnings(
         .then(|| warning::name_warning(write.object));
     let mut warnings: Vec<String> = of_name.flatten().into_iter().collect();
     let template = Field::of(write.object, "spec").child(path);
+    let annotations = template.child("metadata.annotations");
+    warning::annotations(&annotations, &mut warnings);
     warnings.extend(warning::warnings(&template.child("spec")));
     warnings
 }

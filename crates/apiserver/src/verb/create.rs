@@ -40,7 +40,11 @@ pub(super) fn create(
     let refuse = |why: String| decode::unhandled(resource, &why);
     let warnings = decode::judge(call.query.field_validation, found, refuse)?;
     place(target, &mut object)?;
-    if !matches!(meta::version(&object), "" | "0") {
+    // What is no number is not looked at, as in Kubernetes.
+    if meta::version(&object)
+        .parse::<u64>()
+        .is_ok_and(|it| it != 0)
+    {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Status::new(500, Reason::Unknown, message));
     }

@@ -334,6 +334,12 @@ fn options_body(call: &Call) -> Result<Value, Status> {
 /// Reads a `DeleteOptions` object; null has no options.
 pub(super) fn parse_options(body: &Value) -> Result<Options, Status> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
+    let rehearsals = body["dryRun"].as_array();
+    if rehearsals.is_some_and(|all| all.iter().any(|it| it != "All")) {
+        let said = body["dryRun"].clone();
+        let error = FieldError::not_supported("dryRun", said, ["All"]);
+        return Err(invalid("DeleteOptions", &[error]));
+    }
     let preconditions = &body["preconditions"];
     let orphan = body["orphanDependents"].as_bool();
     Ok(Options {

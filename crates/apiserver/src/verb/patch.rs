@@ -42,7 +42,6 @@ pub(super) fn patch(
         // Kubernetes takes it for one of its own types, none of whose fields is found then.
         return Err(update::nameless(target));
     }
-    update::check_place(target, &mut object)?;
     let mut repeated = body.repeated;
     if kind == Kind::Json {
         let prefixed = |it: &mut String| *it = format!("json patch {it}");
@@ -51,6 +50,7 @@ pub(super) fn patch(
     let found = decode::prune_and_default(state, resource, &mut object, repeated);
     let validation = call.query.field_validation;
     let warnings = decode::judge(validation, found, |why| refuse(&why))?;
+    update::check_place(target, &mut object)?;
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     update::finish(state, call, target, draft)

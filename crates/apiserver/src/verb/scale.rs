@@ -166,11 +166,16 @@ fn scale(object: &Value, paths: &Scale) -> Value {
             _ => status["selector"] = selector.clone(),
         }
     }
+    // Kubernetes leaves none out.
+    let spec = match count(&paths.spec_replicas_path) {
+        0 => json!({}),
+        replicas => json!({ "replicas": replicas }),
+    };
     json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": shown,
-        "spec": {"replicas": count(&paths.spec_replicas_path)},
+        "spec": spec,
         "status": status,
     })
 }

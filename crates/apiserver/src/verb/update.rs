@@ -238,8 +238,8 @@ fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
     spec.insert("finalizers".to_owned(), finalizers);
 }
 
-/// A status write changes the status alone; of built-in kinds, as in Kubernetes, also
-/// labels and annotations.
+/// A status write changes the status alone; of built-in kinds, as in Kubernetes, also the
+/// metadata.
 fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
     let status = object.get("status").cloned();
     let metadata = object["metadata"].clone();
@@ -253,11 +253,11 @@ fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
             fields.shift_remove("status");
         }
     }
-    let said = serde_json::json!({ "metadata": metadata });
-    meta::copy(&said, object, "managedFields");
-    if !resource.custom {
-        meta::copy(&said, object, "labels");
-        meta::copy(&said, object, "annotations");
+    if resource.custom {
+        let said = serde_json::json!({ "metadata": metadata });
+        meta::copy(&said, object, "managedFields");
+    } else {
+        fields.insert("metadata".to_owned(), metadata);
     }
 }
 

@@ -55,8 +55,8 @@ impl Draft {
         Write {
             object: &self.object,
             old: self.old.as_deref(),
-            subresource: &target.subresource,
             kube: state.kube,
+            subresource: &target.subresource,
         }
     }
 

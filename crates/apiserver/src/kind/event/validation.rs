@@ -19,6 +19,9 @@ pub(super) fn core_errors(object: &Value) -> Vec<FieldError> {
 /// What is wrong with an event of `events.k8s.io`, which is looked at more closely.
 pub(super) fn events_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = either(false, object);
+    if old.is_none_or(|old| old["series"] != object["series"]) {
+        series(object, &mut errors);
+    }
     match old {
         None => strict(object, &mut errors),
         Some(old) => unchanged(object, old, &mut errors),
@@ -89,6 +92,21 @@ fn timed(core: bool, event: &Value) -> Vec<FieldError> {
 fn too_long(said: &str, field: &str, most: usize) -> Option<FieldError> {
     let why = format!("can have at most {most} characters");
     (said.len() > most).then(|| FieldError::invalid(field, "".into(), why))
+}
+
+/// Several events of one kind.
+fn series(event: &Value, errors: &mut Vec<FieldError>) {
+    let series = &event["series"];
+    if series.is_null() {
+        return;
+    }
+    if series["count"].as_i64().unwrap_or_default() < 2 {
+        let why = "should be at least 2";
+        errors.push(FieldError::invalid("series.count", "".into(), why));
+    }
+    if series["lastObservedTime"].is_null() {
+        errors.push(FieldError::required("series.lastObservedTime", ""));
+    }
 }
 
 /// What the newer kind of event has to say, and what it has left behind.

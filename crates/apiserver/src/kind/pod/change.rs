@@ -3,17 +3,18 @@
 use fivespot_admission::FieldError;
 use serde_json::Value;
 
-use crate::kind::items;
+use crate::kind::field::{Errors, Field};
+use crate::kind::{items, pod_spec, rule};
 use crate::meta;
 
 /// The rules that the new spec of a pod breaks, seen from the one before.
-pub(super) fn errors(spec: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn errors(field: &Field<'_>, old: &Value, errors: &mut Errors) {
+    let spec = field.value;
     for list in ["containers", "initContainers"] {
         if items(spec, list).count() != items(old, list).count() {
             let why = "pod updates may not add or remove containers";
             errors.push(FieldError::forbidden(format!("spec.{list}"), why));
-            return errors;
+            return;
         }
         for (index, container) in items(spec, list) {
             errors.extend(image_error(
@@ -22,8 +23,12 @@ pub(super) fn errors(spec: &Value, old: &Value) -> Vec<FieldError> {
             ));
         }
     }
-    errors.extend(deadline_error(spec, old));
-    if !keeps_tolerations(spec, old) {
+    if !deadline(field, old, errors) {
+        return;
+    }
+    if keeps_tolerations(spec, old) {
+        pod_spec::tolerations(&field.child("tolerations"), errors);
+    } else {
         let why = "existing toleration can not be modified except its tolerationSeconds";
         errors.push(FieldError::forbidden("spec.tolerations", why));
     }
@@ -44,7 +49,6 @@ pub(super) fn errors(spec: &Value, old: &Value) -> Vec<FieldError> {
              (allow it to be set to 1 if it was previously negative)";
         errors.push(FieldError::forbidden("spec", why));
     }
-    errors
 }
 
 /// The image of a container, which is checked once more when it is changed.
@@ -58,20 +62,21 @@ fn image_error(container: &Value, path: &str) -> Option<FieldError> {
     padded.then(|| FieldError::invalid(path, image.into(), why))
 }
 
-/// The deadline may be set, and be shortened.
-fn deadline_error(spec: &Value, old: &Value) -> Option<FieldError> {
+/// The deadline may be set, and be shortened. Whether the rest is looked at too.
+fn deadline(spec: &Field<'_>, old: &Value, errors: &mut Errors) -> bool {
     const FIELD: &str = "activeDeadlineSeconds";
-    let had = old[FIELD].as_i64()?;
-    let why = match spec[FIELD].as_i64() {
-        Some(seconds) if seconds <= had => return None,
-        Some(_) => "must be less than or equal to previous value",
-        None => "must not update from a positive integer to nil value",
+    let (deadline, had) = (spec.child(FIELD), old[FIELD].as_i64());
+    let Some(seconds) = deadline.number() else {
+        let why = "must not update from a positive integer to nil value";
+        errors.extend(had.map(|_| deadline.invalid(why)));
+        return true;
     };
-    Some(FieldError::invalid(
-        format!("spec.{FIELD}"),
-        spec[FIELD].clone(),
-        why,
-    ))
+    let before = errors.len();
+    rule::between(&deadline, 0..=i64::from(i32::MAX), errors);
+    if errors.len() == before && had.is_some_and(|it| it < seconds) {
+        errors.push(deadline.invalid("must be less than or equal to previous value"));
+    }
+    errors.len() == before
 }
 
 /// Whether every toleration is still there, but for how long it holds.
@@ -123,7 +128,8 @@ mod tests {
         json!({
             "containers": [{"name": "c", "image": "i:1"}],
             "restartPolicy": "Always",
-            "tolerations": [{"key": "k", "tolerationSeconds": 5}],
+            "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute",
+                "tolerationSeconds": 5}],
         })
     }
 
@@ -131,10 +137,13 @@ mod tests {
     fn refused(changes: &Value) -> Vec<String> {
         let mut next = spec();
         json_patch::merge(&mut next, changes);
-        errors(&next, &spec())
-            .into_iter()
-            .map(|it| it.path)
-            .collect()
+        let mut found = Errors::new();
+        let field = Field {
+            path: "spec".to_owned(),
+            value: &next,
+        };
+        errors(&field, &spec(), &mut found);
+        found.into_iter().map(|it| it.path).collect()
     }
 
     #[test]
@@ -142,7 +151,11 @@ mod tests {
         let free = json!({
             "containers": [{"name": "c", "image": "i:2"}],
             "activeDeadlineSeconds": 60,
-            "tolerations": [{"key": "k", "tolerationSeconds": 9}, {"key": "l"}],
+            "tolerations": [
+                {"key": "k", "operator": "Exists", "effect": "NoExecute",
+                    "tolerationSeconds": 9},
+                {"key": "l", "operator": "Exists"},
+            ],
         });
         assert_eq!(refused(&free), Vec::<String>::new());
     }
@@ -171,12 +184,17 @@ mod tests {
 
     #[test]
     fn a_deadline_only_comes_closer() {
-        let at = |seconds: Value| json!({"activeDeadlineSeconds": seconds});
-        let path =
-            |next: Value| deadline_error(&at(next), &at(60.into())).map(|it| it.path);
-        assert_eq!(path(30.into()), None);
-        let expected = Some("spec.activeDeadlineSeconds".to_owned());
-        assert_eq!(path(90.into()), expected);
-        assert_eq!(path(Value::Null), expected);
+        let at = |seconds: Value| json!({"spec": {"activeDeadlineSeconds": seconds}});
+        let paths = |next: Value| {
+            let (object, mut errors) = (at(next), Errors::new());
+            let spec = Field::of(&object, "spec");
+            deadline(&spec, &at(60.into())["spec"], &mut errors);
+            errors.into_iter().map(|it| it.path).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(30.into()), Vec::<String>::new());
+        let expected = ["spec.activeDeadlineSeconds"];
+        assert_eq!(paths(90.into()), expected);
+        assert_eq!(paths(Value::Null), expected);
+        assert_eq!(paths((-1).into()), expected);
     }
 }

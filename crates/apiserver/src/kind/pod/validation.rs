@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::change;
 use crate::kind::field::{Errors, Field};
 use crate::kind::pod_spec::{self, Owner};
-use crate::kind::rule;
 
 /// The rules that a pod breaks.
 pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -15,7 +14,7 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     pod_spec::only_for_pods(&spec, &mut errors);
     match old {
         None => on_create(&spec, &mut errors),
-        Some(old) => errors.extend(change::errors(spec.value, &old["spec"])),
+        Some(old) => change::errors(&spec, &old["spec"], &mut errors),
     }
     errors
 }
@@ -31,16 +30,6 @@ fn on_create(spec: &Field<'_>, errors: &mut Errors) {
         let why = "cannot be set until all schedulingGates have been cleared";
         errors.push(node.forbidden(why));
     }
-}
-
-/// The rules that a new status breaks.
-pub(super) fn status_errors(object: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::new();
-    for condition in Field::of(object, "status").child("conditions").items() {
-        let kind = condition.child("type").at(condition.path_of("Type"));
-        rule::qualified_name(&kind, &mut errors);
-    }
-    errors
 }
 
 #[cfg(test)]

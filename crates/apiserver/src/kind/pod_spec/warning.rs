@@ -1,6 +1,9 @@
 //! What a client is warned of who writes a pod or a template (pkg/api/pod/warnings.go).
 
-use std::collections::BTreeMap;
+pub(in crate::kind) mod node;
+mod path;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -26,14 +29,44 @@ const DEPRECATED: [(&str, &str); 9] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
+/// Annotations that became fields.
+const ANNOTATIONS: [(&str, &str); 3] = [
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+    ),
+    (
+        "security.alpha.kubernetes.io/sysctls",
+        "non-functional in v1.11+; use the \"sysctls\" field instead",
+    ),
+    (
+        "security.alpha.kubernetes.io/unsafe-sysctls",
+        "non-functional in v1.11+; use the \"sysctls\" field instead",
+    ),
+];
+
 /// The warnings about a spec.
 pub(in crate::kind) fn warnings(spec: &Field<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
+    node::labels(&spec.child("nodeSelector"), &mut warnings);
+    let affinity = spec.child("affinity.nodeAffinity");
+    let required = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+    for term in affinity.child(required).items() {
+        node::term(&term, false, &mut warnings);
+    }
+    let preferred = affinity.child("preferredDuringSchedulingIgnoredDuringExecution");
+    for term in preferred.items() {
+        node::term(&term.child("preference"), true, &mut warnings);
+    }
     for constraint in spec.child("topologySpreadConstraints").items() {
+        node::key(&constraint.child("topologyKey"), &mut warnings);
         warnings.extend(no_selector(&constraint));
     }
     volumes(spec, &mut warnings);
+    path::overlapping(&spec.child("volumes"), &mut warnings);
+    aliases(&spec.child("hostAliases"), &mut warnings);
     secrets(&spec.child("imagePullSecrets"), &mut warnings);
+    amounts(&spec.child("overhead"), &mut warnings);
     for container in containers(spec) {
         fractions(&container, &mut warnings);
         variables(&container.child("env"), &mut warnings);
@@ -90,21 +123,48 @@ fn secrets(list: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
+fn aliases(list: &Field<'_>, warnings: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    for address in list.items().map(|it| it.child("ip")) {
+        if !seen.insert(address.text()) {
+            let said = address.text();
+            warnings.push(format!("{}: duplicate ip {said:?}", address.path));
+        }
+    }
+}
+
 /// Parts of bytes.
 fn fractions(container: &Field<'_>, warnings: &mut Vec<String>) {
     for resource in ["memory", "ephemeral-storage"] {
         for list in ["limits", "requests"] {
             let list = container.child("resources").child(list);
-            let amount = list.value.get(resource).and_then(resource_name::quantity);
-            let Some(amount) = amount.filter(|it| it.milli_value() % 1000 != 0) else {
-                continue;
-            };
-            let amount = amount.to_string();
-            warnings.push(format!(
-                "{}[{resource}]: fractional byte value {amount:?} is invalid, must be an \
-                 integer",
-                list.path
-            ));
+            fraction(&list, resource, warnings);
+        }
+    }
+}
+
+fn amounts(list: &Field<'_>, warnings: &mut Vec<String>) {
+    for resource in ["memory", "ephemeral-storage"] {
+        fraction(list, resource, warnings);
+    }
+}
+
+fn fraction(list: &Field<'_>, resource: &str, warnings: &mut Vec<String>) {
+    let amount = list.value.get(resource).and_then(resource_name::quantity);
+    if let Some(amount) = amount.filter(|it| it.milli_value() % 1000 != 0) {
+        let amount = amount.to_string();
+        warnings.push(format!(
+            "{}[{resource}]: fractional byte value {amount:?} is invalid, must be an integer",
+            list.path
+        ));
+    }
+}
+
+/// The warnings about the annotations of a pod or of a template.
+pub(in crate::kind) fn annotations(annotations: &Field<'_>, warnings: &mut Vec<String>) {
+    for (key, why) in ANNOTATIONS {
+        if annotations.value.get(key).is_some() {
+            warnings.push(format!("{}[{key}]: {why}", annotations.path));
         }
     }
 }

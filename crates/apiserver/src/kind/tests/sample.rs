@@ -423,7 +423,7 @@ fn volumes(resource: &Resource) -> Option<Sample> {
             "spec.selector.matchLabels",
         )
         .refuses(
-            json!({"spec": {"dataSource": {"kind": "Secret", "name": "s"}}}),
+            json!({"spec": {"dataSourceRef": {"kind": "Secret", "name": "s"}}}),
             "spec.dataSource",
         )
         .refuses(

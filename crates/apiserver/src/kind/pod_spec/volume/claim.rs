@@ -16,14 +16,15 @@ const MODES: &[&str] = &[
 /// The claim of an ephemeral volume.
 pub(super) fn template(field: &Field<'_>, errors: &mut Errors) {
     if field.is_set() {
-        self::errors(&field.child("spec"), errors);
+        self::errors(&field.child("spec"), false, errors);
     } else {
         errors.push(field.required(""));
     }
 }
 
-/// The spec of a claim.
-pub(in crate::kind) fn errors(spec: &Field<'_>, errors: &mut Errors) {
+/// The spec of a claim. The group of what it is filled from is not checked of one that had a
+/// group before.
+pub(in crate::kind) fn errors(spec: &Field<'_>, had_group: bool, errors: &mut Errors) {
     let modes = spec.child("accessModes");
     if modes.len() == 0 {
         errors.push(modes.required("at least 1 access mode is required"));
@@ -49,14 +50,36 @@ pub(in crate::kind) fn errors(spec: &Field<'_>, errors: &mut Errors) {
     for name in ["dataSource", "dataSourceRef"] {
         let source = spec.child(name);
         if source.is_set() {
-            data_source(&source, errors);
+            data_source(&source, had_group, errors);
         }
     }
+    same_source(spec, errors);
 }
 
-/// What a volume is filled from: another claim, or an object of a group. The name of the group
-/// is not checked, as in Kubernetes.
-fn data_source(source: &Field<'_>, errors: &mut Errors) {
+/// The two fields that name what it is filled from do not contradict each other. Kubernetes shows
+/// the path of the one as the value of the spec.
+fn same_source(spec: &Field<'_>, errors: &mut Errors) {
+    let (local, any) = (spec.child("dataSource"), spec.child("dataSourceRef"));
+    if !local.is_set() || !any.is_set() {
+        return;
+    }
+    let names = ["apiGroup", "kind", "name"];
+    let why = if !any.child("namespace").text().is_empty() {
+        "may not be specified when dataSourceRef.namespace is specified"
+    } else if names.iter().any(|it| local.value[*it] != any.value[*it]) {
+        "must match dataSourceRef"
+    } else {
+        return;
+    };
+    errors.push(FieldError::invalid(
+        spec.path.clone(),
+        local.path.into(),
+        why,
+    ));
+}
+
+/// What a volume is filled from: another claim, or an object of a group.
+fn data_source(source: &Field<'_>, had_group: bool, errors: &mut Errors) {
     for name in ["name", "kind"] {
         let field = source.child(name);
         if field.text().is_empty() {
@@ -69,6 +92,11 @@ fn data_source(source: &Field<'_>, errors: &mut Errors) {
         let path = source.path.clone();
         errors.push(FieldError::invalid(path, kind.into(), why));
     }
+    if !had_group {
+        rule::text_if_set(&group, name::dns_subdomain, errors);
+    }
+    let namespace = source.child("namespace");
+    rule::text_if_set(&namespace, name::dns_label, errors);
 }
 
 fn storage(spec: &Field<'_>, errors: &mut Errors) {

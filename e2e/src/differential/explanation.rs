@@ -1,0 +1,95 @@
+//! Differences that are known: what differs, why, and whether it is meant to stay.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::compare::Difference;
+use crate::record::Trouble;
+
+/// Differences of one cause.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Explanation {
+    /// What differs, as the documentation says it.
+    pub(super) what: String,
+    /// Why.
+    pub(super) why: String,
+    /// The aspects that may differ for this cause, by their names.
+    aspects: Vec<String>,
+    /// Kinds of objects; every kind if none is named.
+    #[serde(default)]
+    kinds: Vec<String>,
+    /// Texts that are all in what the real server says.
+    #[serde(default)]
+    kubernetes: Vec<String>,
+    /// Texts that are all in what the embedded server says.
+    #[serde(default)]
+    ours: Vec<String>,
+}
+
+impl Explanation {
+    /// Whether this is why two answers differ.
+    pub(super) fn covers(&self, kind: &str, difference: &Difference) -> bool {
+        let aspect = difference.aspect.name();
+        let in_all =
+            |text: &str, parts: &[String]| parts.iter().all(|it| text.contains(it));
+        self.aspects.iter().any(|it| it == aspect)
+            && (self.kinds.is_empty() || self.kinds.iter().any(|it| it == kind))
+            && in_all(&difference.theirs, &self.kubernetes)
+            && in_all(&difference.ours, &self.ours)
+    }
+}
+
+/// Every explanation of the list.
+///
+/// # Errors
+/// The file cannot be read as one.
+pub(super) fn read() -> Result<Vec<Explanation>, Trouble> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("differential/explained.yaml"))?;
+    Ok(serde_saphyr::from_str(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::differential::compare::Aspect;
+
+    #[test]
+    fn a_difference_is_explained_by_its_aspect_its_kind_and_both_texts() {
+        let explanation = Explanation {
+            what: "what".to_owned(),
+            why: "why".to_owned(),
+            aspects: vec!["message".to_owned()],
+            kinds: vec!["Pod".to_owned()],
+            kubernetes: vec!["is immutable".to_owned(), "@@".to_owned()],
+            ours: vec!["is immutable".to_owned()],
+        };
+        let difference = |aspect, theirs: &str| Difference {
+            aspect,
+            step: 0,
+            place: "update of Pod".to_owned(),
+            theirs: theirs.to_owned(),
+            ours: "is immutable".to_owned(),
+        };
+        let message = difference(Aspect::Message, "is immutable @@ -1");
+        assert!(explanation.covers("Pod", &message));
+        assert!(!explanation.covers("Job", &message));
+        let other = difference(Aspect::Message, "is immutable");
+        assert!(!explanation.covers("Pod", &other));
+        let verdict = difference(Aspect::Verdict, "is immutable @@ -1");
+        assert!(!explanation.covers("Pod", &verdict));
+    }
+
+    #[test]
+    fn every_explanation_says_which_aspects_and_which_texts() {
+        for it in read().expect("the list") {
+            let known = |name: &String| Aspect::ALL.iter().any(|it| it.name() == name);
+            assert!(it.aspects.iter().all(known), "{}", it.what);
+            let says = !it.kubernetes.is_empty() || !it.ours.is_empty();
+            assert!(says, "{} would cover everything", it.what);
+        }
+    }
+}
