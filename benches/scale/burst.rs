@@ -10,10 +10,10 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::Args;
-use crate::watcher::Watcher;
 use crate::operator::{Description, Operator, Taken, USER, is_operator};
 use crate::run;
 use crate::span::{Span, latenesses, quantiles};
+use crate::watcher::Watcher;
 use crate::world::{Failure, Schedule, Window, World, now};
 
 /// Why machines are wanted at once.

@@ -131,7 +131,9 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let measured = match runtime {
-        Ok(runtime) => runtime.block_on(unless_broken_off(watcher::beside(measure(&args)))),
+        Ok(runtime) => {
+            runtime.block_on(unless_broken_off(watcher::beside(measure(&args))))
+        }
         Err(error) => Err(error.into()),
     };
     match measured {

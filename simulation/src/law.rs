@@ -444,9 +444,9 @@ fn respects_window(case: &Case<'_>) -> Option<bool> {
 /// Whether the shutdown record is for the window that is open, or for a later one.
 fn ends_with_window(case: &Case<'_>, now: Timestamp) -> bool {
     let recorded = case.before.shutdown_record();
-    let recorded = committed.and_then(|of| instant(&of["windowEnd"]));
+    let recorded = recorded.and_then(|of| instant(&of["windowEnd"]));
     let end = case.before.schedule().and_then(|of| of.flip(now));
-    committed.is_some_and(|committed| end.is_some_and(|end| end <= committed))
+    recorded.is_some_and(|recorded| end.is_some_and(|end| end <= recorded))
 }
 
 /// Whether a write makes, ends or empties something that an override holds: no shutdown record is

@@ -42,7 +42,13 @@ impl Place {
     }
 
     /// Runs the example from `start` at `speed` until its worker is in `phase`.
-    fn run(&self, start: &str, speed: &str, phase: &str, timeout: &str) -> Output {
+    fn run_example(
+        &self,
+        start: &str,
+        speed: &str,
+        phase: &str,
+        timeout: &str,
+    ) -> Output {
         let until = format!("{WORKER}={phase}");
         self.run(&[
             "--start",
@@ -87,7 +93,7 @@ fn assert_order(out: &str, wanted: &[&str]) {
 #[test]
 fn an_evening_goes_in_order_and_leaves_before_its_deadline() {
     let place = Place::new();
-    let ended = place.run("2026-03-06T21:30:00Z", "100000", "Inactive", "120s");
+    let ended = place.run_example("2026-03-06T21:30:00Z", "100000", "Inactive", "120s");
     let out = text(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{out}{}", text(&ended.stderr));
     assert_order(
@@ -114,7 +120,7 @@ fn an_evening_goes_in_order_and_leaves_before_its_deadline() {
 #[test]
 fn a_window_opens_on_the_second_after_the_clocks_have_changed() {
     let place = Place::new();
-    let ended = place.run("2026-03-08T12:00:00Z", "100000", "Active", "60s");
+    let ended = place.run_example("2026-03-08T12:00:00Z", "100000", "Active", "60s");
     let out = text(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{out}");
     assert_order(
@@ -129,7 +135,7 @@ fn a_window_opens_on_the_second_after_the_clocks_have_changed() {
 #[test]
 fn a_goal_that_holds_from_the_start_ends_it_at_once() {
     let place = Place::new();
-    let ended = place.run("2026-03-08T12:00:00Z", "1", "Inactive", "60s");
+    let ended = place.run_example("2026-03-08T12:00:00Z", "1", "Inactive", "60s");
     assert_eq!(ended.status.code(), Some(0));
     assert_order(text(&ended.stdout), &["2026-03-08T12:00:00Z  reached"]);
 }
@@ -137,7 +143,7 @@ fn a_goal_that_holds_from_the_start_ends_it_at_once() {
 #[test]
 fn a_goal_that_is_not_reached_in_time_is_exit_code_1_and_says_what_is_missing() {
     let place = Place::new();
-    let ended = place.run("2026-03-08T12:00:00Z", "1", "Active", "1s");
+    let ended = place.run_example("2026-03-08T12:00:00Z", "1", "Active", "1s");
     assert_eq!(ended.status.code(), Some(1));
     let out = text(&ended.stdout);
     let last = out.lines().last().unwrap();

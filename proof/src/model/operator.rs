@@ -133,10 +133,10 @@ impl World {
                 freshness: Freshness::Cached,
                 ..live
             };
-            let answer = self.ask(cached);
+            let planned = self.ask(cached);
             answer = self
-                .confirmed(live.sm, answer.next)
-                .map(|next| Answer { next, ..answer });
+                .confirmed(live.sm, planned.next)
+                .map(|next| Answer { next, ..planned });
         }
         let answer = answer.unwrap_or_else(|| self.ask(live));
         state.memory = answer.memory;

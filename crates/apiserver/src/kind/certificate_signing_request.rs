@@ -313,7 +313,7 @@ fn usage_errors(usages: &Field<'_>, old: Option<&Value>, errors: &mut Errors) {
         let wrong = usages.items().filter(unknown);
         errors.extend(wrong.map(|it| it.not_supported(&USAGES)));
     }
-    if !old.as_ref().is_some_and(|it| repeated(it).next().is_some()) {
+    if old.as_ref().is_none_or(|it| repeated(it).next().is_none()) {
         errors.extend(repeated(usages).map(|it| it.duplicate()));
     }
 }

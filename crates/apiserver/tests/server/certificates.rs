@@ -25,7 +25,7 @@ fn request(name: &str) -> Value {
 
 fn jane() -> User {
     let mut user = User::new("jane", &["team", "system:authenticated"]);
-    user.uid = "u-1".to_owned();
+    "u-1".clone_into(&mut user.uid);
     user
 }
 

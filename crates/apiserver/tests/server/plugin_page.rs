@@ -93,15 +93,16 @@ impl Command {
         let command = text.strip_prefix("kubectl patch ").unwrap();
         let (place, patch) = command.split_once(" -p ").unwrap();
         let words: Vec<&str> = place.split(' ').collect();
-        let [what, name, subresource] = words[..] else {
-            panic!("{place} is not understood")
-        };
+        let [what, name, subresource] = <[&str; 3]>::try_from(words).unwrap();
         let subresource = subresource.strip_prefix("--subresource=").unwrap();
-        let root = match what {
-            "pod" => "/api/v1/namespaces/default/pods",
-            "csr" => "/apis/certificates.k8s.io/v1/certificatesigningrequests",
-            other => panic!("{other} is not understood"),
-        };
+        let roots = [
+            ("pod", "/api/v1/namespaces/default/pods"),
+            (
+                "csr",
+                "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            ),
+        ];
+        let (_, root) = roots.into_iter().find(|(of, _)| *of == what).unwrap();
         Self::Patch {
             path: format!("{root}/{name}/{subresource}"),
             patch: serde_json::from_str(patch.trim().trim_matches('\'')).unwrap(),

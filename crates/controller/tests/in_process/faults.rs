@@ -83,9 +83,9 @@ async fn a_workload_cluster_without_evictions_is_named_until_the_deadline_ends_t
     assert!(reported.ends_with(named), "{reported}");
     world.fail(usize::MAX, eviction, (404, &answer));
     world.until("2026-03-06T23:04:59Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, ["worker"]);
+    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
     world.until("2026-03-06T23:05:00Z").await;
-    assert_eq!(world.names(TRIPLE[2]).await, [""; 0]);
+    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]

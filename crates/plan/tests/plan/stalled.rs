@@ -91,7 +91,7 @@ fn what_may_not_be_read_is_stalled_after_five_minutes() {
     assert_eq!(stalled(&world), None);
     world.run_until(&mut memory, "2026-03-06T08:05:00Z");
     assert_eq!(stalled(&world).as_deref(), Some("Forbidden"));
-    assert!(told(&world).contains("extend the ClusterRole"));
+    assert!(reported(&world).contains("extend the ClusterRole"));
     world.run_until(&mut memory, NOON);
     assert_eq!(warnings(&world, "Forbidden"), 1);
     world.schedule.unknown = None;

@@ -304,8 +304,8 @@ fn from_latest(object: &Value) -> Value {
     }
     let current = column::list(&status["currentMetrics"]);
     let cpu = current.iter().filter(|it| is_cpu(it));
-    let cpu = cpu.map(|it| &it["resource"]["current"]["averageUtilization"]);
-    if let Some(value) = cpu.filter(|it| !it.is_null()).next_back() {
+    let mut cpu = cpu.map(|it| &it["resource"]["current"]["averageUtilization"]);
+    if let Some(value) = cpu.rfind(|it| !it.is_null()) {
         kept["currentCPUUtilizationPercentage"] = value.clone();
     }
     fields.insert("status".to_owned(), kept);
