@@ -1,6 +1,8 @@
 //! PersistentVolumeClaims: stored and validated, with nobody who binds them.
 
-use fivespot_admission::{FieldError, Quantity, name};
+mod change;
+
+use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -96,7 +98,7 @@ impl BuiltinKind for PersistentVolumeClaim {
         });
         pod_spec::claim_errors(&spec, had_group, &mut errors);
         if let Some(old) = write.old {
-            errors.extend(update_errors(write.object, old));
+            errors.extend(change::errors(write.object, old));
         }
         errors
     }
@@ -255,84 +257,4 @@ fn resource_key(resource: &str, list: &Field<'_>, errors: &mut Errors) {
             ["storage"],
         ));
     }
-}
-
-fn requested(object: &Value) -> Option<Quantity> {
-    resource_name::quantity(&object["spec"]["resources"]["requests"]["storage"])
-}
-
-/// What an update may not change (`ValidatePersistentVolumeClaimUpdate`). Kubernetes shows the
-/// difference behind the first sentence.
-fn update_errors(object: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let is_bound = text(&object["status"], "phase") == "Bound";
-    let has_volume = !text(&old["spec"], "volumeName").is_empty();
-    let class_was = &old["metadata"]["annotations"][CLASS];
-    let class_is = &object["spec"]["storageClassName"];
-    // A class may be set once where there was none.
-    let class_is_set = old["spec"]["storageClassName"].is_null()
-        && !class_is.is_null()
-        && (class_was.is_null() || class_was == class_is);
-    let keeps_annotation = object["metadata"]["annotations"][CLASS] == *class_was;
-    let moves_to_field = class_is_set && !class_was.is_null();
-    let may_drop = moves_to_field && object["metadata"]["annotations"][CLASS].is_null();
-    if !keeps_annotation && !may_drop {
-        let path = format!("metadata.annotations[{CLASS}]");
-        let said = object["metadata"]["annotations"][CLASS].clone();
-        let said = said.as_str().unwrap_or_default().into();
-        errors.push(FieldError::invalid(path, said, "field is immutable"));
-    }
-    let fixed = |object: &Value| -> Map<String, Value> {
-        let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-        if !has_volume {
-            spec.shift_remove("volumeName");
-        }
-        if class_is_set {
-            spec.shift_remove("storageClassName");
-        }
-        if is_bound {
-            spec.shift_remove("volumeAttributesClassName");
-            let requests = spec
-                .get_mut("resources")
-                .and_then(|it| it.get_mut("requests")?.as_object_mut());
-            requests.map(|it| it.shift_remove("storage"));
-        }
-        spec
-    };
-    if fixed(object) != fixed(old) {
-        let why = "spec is immutable after creation except resources.requests and \
-             volumeAttributesClassName for bound claims";
-        errors.push(FieldError::forbidden("spec", why));
-    }
-    let capacity = resource_name::quantity(&old["status"]["capacity"]["storage"]);
-    let capacity = capacity.unwrap_or_else(|| Quantity::count(0));
-    if let (Some(now), Some(before)) = (requested(object), requested(old))
-        && now < before
-        && now <= capacity
-    {
-        let path = "spec.resources.requests.storage";
-        let why = "field can not be less than status.capacity";
-        errors.push(FieldError::forbidden(path, why));
-    }
-    let field = "volumeMode";
-    if object["spec"][field] != old["spec"][field] {
-        let said = object["spec"][field].clone();
-        errors.push(FieldError::invalid(field, said, "field is immutable"));
-    }
-    let field = "volumeAttributesClassName";
-    if !old["status"]["currentVolumeAttributesClassName"].is_null()
-        && object["spec"][field] != old["spec"][field]
-        && text(&object["spec"], field).is_empty()
-    {
-        let to = if object["spec"][field].is_null() {
-            "nil"
-        } else {
-            "empty string"
-        };
-        let why = format!(
-            "update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil"
-        );
-        errors.push(FieldError::forbidden(format!("spec.{field}"), why));
-    }
-    errors
 }

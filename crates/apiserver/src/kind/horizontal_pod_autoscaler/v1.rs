@@ -1,6 +1,9 @@
 //! HorizontalPodAutoscalers as `autoscaling/v1`, which has one target of the CPU and keeps the rest
 //! in annotations (pkg/apis/autoscaling/v1/conversion.go).
 
+mod behavior;
+mod metric;
+
 use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -69,206 +72,6 @@ pub(super) fn convert(object: &Value, api_version: &str) -> Option<Value> {
     }
 }
 
-/// One kind of metric: its name, and where its fields are in this version and in the latest, in
-/// the order of this version's. A field of a quantity that cannot be absent here is `0` then.
-struct Metric {
-    kind: &'static str,
-    name: &'static str,
-    fields: &'static [(&'static str, &'static str, Absent)],
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Absent {
-    Omitted,
-    Zero,
-}
-use Absent::{Omitted, Zero};
-
-const SOURCES: [Metric; 5] = [
-    Metric {
-        kind: "Object",
-        name: "object",
-        fields: &[
-            ("target", "describedObject", Omitted),
-            ("metricName", "metric.name", Omitted),
-            ("targetValue", "target.value", Zero),
-            ("selector", "metric.selector", Omitted),
-            ("averageValue", "target.averageValue", Omitted),
-        ],
-    },
-    Metric {
-        kind: "Pods",
-        name: "pods",
-        fields: &[
-            ("metricName", "metric.name", Omitted),
-            ("targetAverageValue", "target.averageValue", Zero),
-            ("selector", "metric.selector", Omitted),
-        ],
-    },
-    Metric {
-        kind: "Resource",
-        name: "resource",
-        fields: &[
-            ("name", "name", Omitted),
-            (
-                "targetAverageUtilization",
-                "target.averageUtilization",
-                Omitted,
-            ),
-            ("targetAverageValue", "target.averageValue", Omitted),
-        ],
-    },
-    Metric {
-        kind: "ContainerResource",
-        name: "containerResource",
-        fields: &[
-            ("name", "name", Omitted),
-            (
-                "targetAverageUtilization",
-                "target.averageUtilization",
-                Omitted,
-            ),
-            ("targetAverageValue", "target.averageValue", Omitted),
-            ("container", "container", Omitted),
-        ],
-    },
-    Metric {
-        kind: "External",
-        name: "external",
-        fields: &[
-            ("metricName", "metric.name", Omitted),
-            ("metricSelector", "metric.selector", Omitted),
-            ("targetValue", "target.value", Omitted),
-            ("targetAverageValue", "target.averageValue", Omitted),
-        ],
-    },
-];
-
-const CURRENT: [Metric; 5] = [
-    Metric {
-        kind: "Object",
-        name: "object",
-        fields: &[
-            ("target", "describedObject", Omitted),
-            ("metricName", "metric.name", Omitted),
-            ("currentValue", "current.value", Zero),
-            ("selector", "metric.selector", Omitted),
-            ("averageValue", "current.averageValue", Omitted),
-        ],
-    },
-    Metric {
-        kind: "Pods",
-        name: "pods",
-        fields: &[
-            ("metricName", "metric.name", Omitted),
-            ("currentAverageValue", "current.averageValue", Zero),
-            ("selector", "metric.selector", Omitted),
-        ],
-    },
-    Metric {
-        kind: "Resource",
-        name: "resource",
-        fields: &[
-            ("name", "name", Omitted),
-            (
-                "currentAverageUtilization",
-                "current.averageUtilization",
-                Omitted,
-            ),
-            ("currentAverageValue", "current.averageValue", Zero),
-        ],
-    },
-    Metric {
-        kind: "ContainerResource",
-        name: "containerResource",
-        fields: &[
-            ("name", "name", Omitted),
-            (
-                "currentAverageUtilization",
-                "current.averageUtilization",
-                Omitted,
-            ),
-            ("currentAverageValue", "current.averageValue", Zero),
-            ("container", "container", Omitted),
-        ],
-    },
-    Metric {
-        kind: "External",
-        name: "external",
-        fields: &[
-            ("metricName", "metric.name", Omitted),
-            ("metricSelector", "metric.selector", Omitted),
-            ("currentValue", "current.value", Zero),
-            ("currentAverageValue", "current.averageValue", Omitted),
-        ],
-    },
-];
-
-/// A metric of the latest version in this one.
-fn metric_from(metric: &Value, all: &[Metric]) -> Value {
-    let mut made = json!({"type": metric["type"]});
-    let found = all.iter().find(|it| metric["type"] == it.kind);
-    if let Some(known) = found {
-        let mut fields = Map::new();
-        for (own, latest, absent) in known.fields {
-            let path = latest.split('.');
-            let value = path.fold(&metric[known.name], |at, name| &at[name]);
-            if !value.is_null() {
-                fields.insert((*own).to_owned(), value.clone());
-            } else if *absent == Zero {
-                fields.insert((*own).to_owned(), "0".into());
-            }
-        }
-        made[known.name] = fields.into();
-    }
-    made
-}
-
-/// A metric of this version in the latest.
-fn metric_to(metric: &Value, all: &[Metric]) -> Value {
-    let mut made = json!({"type": metric["type"]});
-    let found = all.iter().find(|it| metric["type"] == it.kind);
-    if let Some(known) = found {
-        let mut fields = json!({});
-        for (own, latest, _) in known.fields {
-            let value = &metric[known.name][own];
-            if value.is_null() {
-                continue;
-            }
-            match latest.split_once('.') {
-                Some((part, name)) => fields[part][name] = value.clone(),
-                None => fields[*latest] = value.clone(),
-            }
-        }
-        if let Some(target) = fields.get_mut("target").filter(|it| it.is_object()) {
-            let kind = target_kind(known.kind, target);
-            target["type"] = kind.into();
-        }
-        made[known.name] = fields;
-    }
-    made
-}
-
-/// What a target is compared with.
-fn target_kind(metric: &str, target: &mut Value) -> &'static str {
-    if target.get("averageUtilization").is_some() {
-        return "Utilization";
-    }
-    let has_average = target.get("averageValue").is_some();
-    if metric == "Object" && has_average {
-        // This version cannot leave out a value, which is zero then.
-        if target["value"] == "0" {
-            meta::fields(target).shift_remove("value");
-        }
-        return "AverageValue";
-    }
-    if target.get("value").is_some() {
-        "Value"
-    } else {
-        "AverageValue"
-    }
-}
-
 fn is_cpu(metric: &Value) -> bool {
     metric["type"] == "Resource" && metric["resource"]["name"] == "cpu"
 }
@@ -278,21 +81,33 @@ fn from_latest(object: &Value) -> Value {
     let fields = meta::fields(&mut made);
     fields.insert("apiVersion".to_owned(), VERSION.into());
     let (spec, status) = (&object["spec"], &object["status"]);
-    let metrics = column::list(&spec["metrics"]);
-    let utilization = |it: &&Value| {
-        is_cpu(it) && !it["resource"]["target"]["averageUtilization"].is_null()
-    };
+    fields.insert("spec".to_owned(), spec_from_latest(spec));
+    fields.insert("status".to_owned(), status_from_latest(status));
+    annotate(&mut made, spec, status);
+    made
+}
+
+/// Whether a metric is the one that this version has a field for.
+fn is_cpu_utilization(metric: &Value) -> bool {
+    is_cpu(metric) && !metric["resource"]["target"]["averageUtilization"].is_null()
+}
+
+fn spec_from_latest(spec: &Value) -> Value {
     let mut kept = json!({});
     for key in ["scaleTargetRef", "minReplicas", "maxReplicas"] {
         if let Some(value) = spec.get(key) {
             kept[key] = value.clone();
         }
     }
-    if let Some(cpu) = metrics.iter().find(utilization) {
+    let mut metrics = column::list(&spec["metrics"]).iter();
+    if let Some(cpu) = metrics.find(|it| is_cpu_utilization(it)) {
         let target = &cpu["resource"]["target"]["averageUtilization"];
         kept["targetCPUUtilizationPercentage"] = target.clone();
     }
-    fields.insert("spec".to_owned(), kept);
+    kept
+}
+
+fn status_from_latest(status: &Value) -> Value {
     let mut kept = json!({});
     for key in ["observedGeneration", "lastScaleTime"] {
         if let Some(value) = status.get(key) {
@@ -302,38 +117,35 @@ fn from_latest(object: &Value) -> Value {
     for key in ["currentReplicas", "desiredReplicas"] {
         kept[key] = status[key].as_i64().unwrap_or_default().into();
     }
-    let current = column::list(&status["currentMetrics"]);
-    let cpu = current.iter().filter(|it| is_cpu(it));
+    let current = column::list(&status["currentMetrics"]).iter();
+    let cpu = current.filter(|it| is_cpu(it));
     let mut cpu = cpu.map(|it| &it["resource"]["current"]["averageUtilization"]);
     if let Some(value) = cpu.rfind(|it| !it.is_null()) {
         kept["currentCPUUtilizationPercentage"] = value.clone();
     }
-    fields.insert("status".to_owned(), kept);
+    kept
+}
+
+/// Writes the annotations with what this version has no fields for.
+fn annotate(object: &mut Value, spec: &Value, status: &Value) {
+    let metrics = column::list(&spec["metrics"]).iter();
     let others: Vec<Value> = metrics
-        .iter()
-        .filter(|it| !utilization(it))
-        .map(|it| metric_from(it, &SOURCES))
+        .filter(|it| !is_cpu_utilization(it))
+        .map(|it| metric::from_latest(it, &metric::SOURCES))
         .collect();
-    let current: Vec<Value> =
-        current.iter().map(|it| metric_from(it, &CURRENT)).collect();
+    let current = column::list(&status["currentMetrics"]).iter();
+    let current: Vec<Value> = current
+        .map(|it| metric::from_latest(it, &metric::CURRENT))
+        .collect();
     let conditions = column::list(&status["conditions"]).iter();
     let conditions: Vec<Value> = conditions.map(condition).collect();
-    note(&mut made, METRICS, !others.is_empty(), &json!(others));
-    note(&mut made, STATUSES, !current.is_empty(), &json!(current));
+    note(object, METRICS, !others.is_empty(), &json!(others));
+    note(object, STATUSES, !current.is_empty(), &json!(current));
     let behavior = &spec["behavior"];
-    note(
-        &mut made,
-        BEHAVIOR,
-        behavior.is_object(),
-        &written(behavior),
-    );
-    note(
-        &mut made,
-        CONDITIONS,
-        !conditions.is_empty(),
-        &json!(conditions),
-    );
-    made
+    let is_said = behavior.is_object();
+    note(object, BEHAVIOR, is_said, &behavior::written(behavior));
+    let is_said = !conditions.is_empty();
+    note(object, CONDITIONS, is_said, &json!(conditions));
 }
 
 /// Writes an annotation where there is something to say.
@@ -356,71 +168,15 @@ fn condition(condition: &Value) -> Value {
     made
 }
 
-/// The fields of a behavior, whose annotation has the names of a Go type.
-const DIRECTIONS: [(&str, &str); 2] =
-    [("ScaleUp", "scaleUp"), ("ScaleDown", "scaleDown")];
-const RULES: [(&str, &str); 4] = [
-    ("StabilizationWindowSeconds", "stabilizationWindowSeconds"),
-    ("SelectPolicy", "selectPolicy"),
-    ("Policies", "policies"),
-    ("Tolerance", "tolerance"),
-];
-const POLICY: [(&str, &str); 3] = [
-    ("Type", "type"),
-    ("Value", "value"),
-    ("PeriodSeconds", "periodSeconds"),
-];
-
-fn renamed<'a>(
-    value: &Value,
-    names: impl Iterator<Item = (&'a str, &'a str)>,
-    is_complete: bool,
-    inner: impl Fn(&Value) -> Value,
-) -> Value {
-    let mut made = json!({});
-    for (from, to) in names {
-        let found = value.get(from).unwrap_or(&Value::Null);
-        if is_complete || !found.is_null() {
-            made[to] = inner(found);
-        }
-    }
-    made
-}
-
-fn written(behavior: &Value) -> Value {
-    let back = |names: &'static [(&str, &str)]| {
-        names.iter().map(|(own, latest)| (*latest, *own))
-    };
-    let policies = |found: &Value| match found {
-        Value::Array(all) => all
-            .iter()
-            .map(|it| renamed(it, back(&POLICY), true, Value::clone))
-            .collect(),
-        other => other.clone(),
-    };
-    renamed(behavior, back(&DIRECTIONS), true, |rules| match rules {
-        Value::Null => Value::Null,
-        rules => renamed(rules, back(&RULES), true, policies),
-    })
-}
-
-fn read(behavior: &Value) -> Value {
-    let policies = |found: &Value| match found {
-        Value::Array(all) => all
-            .iter()
-            .map(|it| renamed(it, POLICY.into_iter(), false, Value::clone))
-            .collect(),
-        other => other.clone(),
-    };
-    renamed(behavior, DIRECTIONS.into_iter(), false, |rules| {
-        renamed(rules, RULES.into_iter(), false, policies)
-    })
-}
-
 /// What an annotation says; none where it is not there or no JSON.
 fn noted(object: &Value, key: &str) -> Option<Value> {
     let text = object["metadata"]["annotations"][key].as_str()?;
     serde_json::from_str(text).ok()
+}
+
+/// The list that an annotation says.
+fn noted_list(object: &Value, key: &str) -> Option<Value> {
+    noted(object, key).filter(Value::is_array)
 }
 
 fn to_latest(object: &Value) -> Value {
@@ -428,51 +184,62 @@ fn to_latest(object: &Value) -> Value {
     if object["apiVersion"] == LATEST {
         return made;
     }
-    let (spec, status) = (&object["spec"], &object["status"]);
-    let list = |key: &str| noted(object, key).filter(Value::is_array);
-    let mut metrics: Vec<Value> = list(METRICS)
+    let fields = meta::fields(&mut made);
+    fields.insert("apiVersion".to_owned(), LATEST.into());
+    spec_to_latest(object, meta::field(fields, "spec"));
+    status_to_latest(object, meta::field(fields, "status"));
+    forget_annotations(&mut made);
+    made
+}
+
+/// Puts what an autoscaler is to scale by where the latest version has it.
+fn spec_to_latest(object: &Value, spec: &mut Map<String, Value>) {
+    let mut metrics: Vec<Value> = noted_list(object, METRICS)
         .iter()
         .flat_map(column::list)
-        .map(|it| metric_to(it, &SOURCES))
+        .map(|it| metric::to_latest(it, &metric::SOURCES))
         .collect();
     let cpu = |utilization: &Value| {
         let target = json!({"type": "Utilization", "averageUtilization": utilization});
         json!({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     };
-    match spec.get("targetCPUUtilizationPercentage") {
-        Some(utilization) => metrics.push(cpu(utilization)),
+    match spec.shift_remove("targetCPUUtilizationPercentage") {
+        Some(utilization) => metrics.push(cpu(&utilization)),
         None if metrics.is_empty() => metrics.push(cpu(&json!(80))),
         None => {}
     }
-    let fields = meta::fields(&mut made);
-    fields.insert("apiVersion".to_owned(), LATEST.into());
-    let own = meta::field(fields, "spec");
-    own.shift_remove("targetCPUUtilizationPercentage");
-    own.insert("metrics".to_owned(), metrics.into());
-    if let Some(behavior) = noted(object, BEHAVIOR).map(|it| read(&it))
+    spec.insert("metrics".to_owned(), metrics.into());
+    if let Some(behavior) = noted(object, BEHAVIOR).map(|it| behavior::read(&it))
         && behavior != json!({})
     {
-        own.insert("behavior".to_owned(), behavior);
+        spec.insert("behavior".to_owned(), behavior);
     }
-    let own = meta::field(fields, "status");
-    let used = own.shift_remove("currentCPUUtilizationPercentage");
-    if status["currentReplicas"] == 0 {
-        own.shift_remove("currentReplicas");
+}
+
+/// Puts what was measured and found where the latest version has it.
+fn status_to_latest(object: &Value, status: &mut Map<String, Value>) {
+    let used = status.shift_remove("currentCPUUtilizationPercentage");
+    if object["status"]["currentReplicas"] == 0 {
+        status.shift_remove("currentReplicas");
     }
-    let current = match (list(STATUSES), used) {
+    let current = match (noted_list(object, STATUSES), used) {
         (Some(all), _) => column::list(&all)
             .iter()
-            .map(|it| metric_to(it, &CURRENT))
+            .map(|it| metric::to_latest(it, &metric::CURRENT))
             .collect(),
         (None, Some(used)) => json!([{"type": "Resource", "resource":
             {"name": "cpu", "current": {"averageUtilization": used}}}]),
         (None, None) => Value::Null,
     };
-    own.insert("currentMetrics".to_owned(), current);
-    if let Some(conditions) = list(CONDITIONS) {
-        own.insert("conditions".to_owned(), conditions);
+    status.insert("currentMetrics".to_owned(), current);
+    if let Some(conditions) = noted_list(object, CONDITIONS) {
+        status.insert("conditions".to_owned(), conditions);
     }
-    let metadata = meta::edit(&mut made);
+}
+
+/// Removes the annotations that the latest version has fields for.
+fn forget_annotations(object: &mut Value) {
+    let metadata = meta::edit(object);
     if let Some(annotations) = metadata.get_mut("annotations") {
         let annotations = meta::fields(annotations);
         for key in [METRICS, STATUSES, CONDITIONS, BEHAVIOR] {
@@ -482,7 +249,6 @@ fn to_latest(object: &Value) -> Value {
             metadata.shift_remove("annotations");
         }
     }
-    made
 }
 
 #[cfg(test)]

@@ -1,0 +1,208 @@
+//! Metrics of `autoscaling/v1`, which are kept in annotations, and of the latest version.
+
+use serde_json::{Map, Value, json};
+
+use crate::meta;
+use Absent::{Omitted, Zero};
+
+/// One kind of metric: its name, and where its fields are in this version and in the latest, in
+/// the order of this version's. A field of a quantity that cannot be absent here is `0` then.
+pub(super) struct Metric {
+    kind: &'static str,
+    name: &'static str,
+    fields: &'static [(&'static str, &'static str, Absent)],
+}
+
+/// What a field is here that is absent in the latest version.
+#[derive(Clone, Copy, PartialEq)]
+enum Absent {
+    Omitted,
+    Zero,
+}
+
+/// What an autoscaler scales by (`MetricSpec`).
+pub(super) const SOURCES: [Metric; 5] = [
+    Metric {
+        kind: "Object",
+        name: "object",
+        fields: &[
+            ("target", "describedObject", Omitted),
+            ("metricName", "metric.name", Omitted),
+            ("targetValue", "target.value", Zero),
+            ("selector", "metric.selector", Omitted),
+            ("averageValue", "target.averageValue", Omitted),
+        ],
+    },
+    Metric {
+        kind: "Pods",
+        name: "pods",
+        fields: &[
+            ("metricName", "metric.name", Omitted),
+            ("targetAverageValue", "target.averageValue", Zero),
+            ("selector", "metric.selector", Omitted),
+        ],
+    },
+    Metric {
+        kind: "Resource",
+        name: "resource",
+        fields: &[
+            ("name", "name", Omitted),
+            (
+                "targetAverageUtilization",
+                "target.averageUtilization",
+                Omitted,
+            ),
+            ("targetAverageValue", "target.averageValue", Omitted),
+        ],
+    },
+    Metric {
+        kind: "ContainerResource",
+        name: "containerResource",
+        fields: &[
+            ("name", "name", Omitted),
+            (
+                "targetAverageUtilization",
+                "target.averageUtilization",
+                Omitted,
+            ),
+            ("targetAverageValue", "target.averageValue", Omitted),
+            ("container", "container", Omitted),
+        ],
+    },
+    Metric {
+        kind: "External",
+        name: "external",
+        fields: &[
+            ("metricName", "metric.name", Omitted),
+            ("metricSelector", "metric.selector", Omitted),
+            ("targetValue", "target.value", Omitted),
+            ("targetAverageValue", "target.averageValue", Omitted),
+        ],
+    },
+];
+
+/// What was measured last (`MetricStatus`).
+pub(super) const CURRENT: [Metric; 5] = [
+    Metric {
+        kind: "Object",
+        name: "object",
+        fields: &[
+            ("target", "describedObject", Omitted),
+            ("metricName", "metric.name", Omitted),
+            ("currentValue", "current.value", Zero),
+            ("selector", "metric.selector", Omitted),
+            ("averageValue", "current.averageValue", Omitted),
+        ],
+    },
+    Metric {
+        kind: "Pods",
+        name: "pods",
+        fields: &[
+            ("metricName", "metric.name", Omitted),
+            ("currentAverageValue", "current.averageValue", Zero),
+            ("selector", "metric.selector", Omitted),
+        ],
+    },
+    Metric {
+        kind: "Resource",
+        name: "resource",
+        fields: &[
+            ("name", "name", Omitted),
+            (
+                "currentAverageUtilization",
+                "current.averageUtilization",
+                Omitted,
+            ),
+            ("currentAverageValue", "current.averageValue", Zero),
+        ],
+    },
+    Metric {
+        kind: "ContainerResource",
+        name: "containerResource",
+        fields: &[
+            ("name", "name", Omitted),
+            (
+                "currentAverageUtilization",
+                "current.averageUtilization",
+                Omitted,
+            ),
+            ("currentAverageValue", "current.averageValue", Zero),
+            ("container", "container", Omitted),
+        ],
+    },
+    Metric {
+        kind: "External",
+        name: "external",
+        fields: &[
+            ("metricName", "metric.name", Omitted),
+            ("metricSelector", "metric.selector", Omitted),
+            ("currentValue", "current.value", Zero),
+            ("currentAverageValue", "current.averageValue", Omitted),
+        ],
+    },
+];
+
+/// A metric of the latest version in this one.
+pub(super) fn from_latest(metric: &Value, all: &[Metric]) -> Value {
+    let mut made = json!({"type": metric["type"]});
+    let found = all.iter().find(|it| metric["type"] == it.kind);
+    if let Some(known) = found {
+        let mut fields = Map::new();
+        for (own, latest, absent) in known.fields {
+            let path = latest.split('.');
+            let value = path.fold(&metric[known.name], |at, name| &at[name]);
+            if !value.is_null() {
+                fields.insert((*own).to_owned(), value.clone());
+            } else if *absent == Zero {
+                fields.insert((*own).to_owned(), "0".into());
+            }
+        }
+        made[known.name] = fields.into();
+    }
+    made
+}
+
+/// A metric of this version in the latest.
+pub(super) fn to_latest(metric: &Value, all: &[Metric]) -> Value {
+    let mut made = json!({"type": metric["type"]});
+    let found = all.iter().find(|it| metric["type"] == it.kind);
+    if let Some(known) = found {
+        let mut fields = json!({});
+        for (own, latest, _) in known.fields {
+            let value = &metric[known.name][own];
+            if value.is_null() {
+                continue;
+            }
+            match latest.split_once('.') {
+                Some((part, name)) => fields[part][name] = value.clone(),
+                None => fields[*latest] = value.clone(),
+            }
+        }
+        if let Some(target) = fields.get_mut("target").filter(|it| it.is_object()) {
+            let kind = target_kind(known.kind, target);
+            target["type"] = kind.into();
+        }
+        made[known.name] = fields;
+    }
+    made
+}
+
+/// What a target is compared with.
+fn target_kind(metric: &str, target: &mut Value) -> &'static str {
+    if target.get("averageUtilization").is_some() {
+        return "Utilization";
+    }
+    let has_average = target.get("averageValue").is_some();
+    if metric == "Object" && has_average {
+        // This version cannot leave out a value, which is zero then.
+        if target["value"] == "0" {
+            meta::fields(target).shift_remove("value");
+        }
+        return "AverageValue";
+    }
+    if target.get("value").is_some() {
+        "Value"
+    } else {
+        "AverageValue"
+    }
+}

@@ -1,0 +1,71 @@
+//! What may be changed of a persistent volume.
+
+use fivespot_admission::FieldError;
+use serde_json::{Value, json};
+
+use super::source;
+use crate::kind::field::{Errors, Field};
+use crate::kind::go_struct;
+
+/// What an update may not change (`ValidatePersistentVolumeUpdate`). Kubernetes shows the
+/// difference behind the first sentence.
+pub(super) fn errors(spec: &Value, old: &Value, errors: &mut Errors) {
+    const SECRET: &str = "controllerExpandSecretRef";
+    let made_of = |name: &str| {
+        let mut source = spec[name].clone();
+        // It may be added.
+        if name == "csi" && old["csi"].is_object() && old["csi"][SECRET].is_null() {
+            let fields = source.as_object_mut();
+            fields.map(|it| it.shift_remove(SECRET));
+        }
+        source
+    };
+    if source::NAMES.iter().any(|it| made_of(it) != old[*it]) {
+        let why = "spec.persistentvolumesource is immutable after creation";
+        errors.push(FieldError::forbidden("spec.persistentvolumesource", why));
+    }
+    let [mode, affinity, class] =
+        ["volumeMode", "nodeAffinity", "volumeAttributesClassName"];
+    if spec[mode] != old[mode] {
+        let said = spec[mode].clone();
+        errors.push(FieldError::invalid(mode, said, "field is immutable"));
+    }
+    if !old[affinity].is_null() && spec[affinity] != old[affinity] {
+        let why = "field is immutable, except for updating from beta label to GA";
+        let shown = affinity_text(&spec[affinity]);
+        let at = Field::of(spec, affinity);
+        errors.push(go_struct::invalid(&at, &shown, why));
+    }
+    if !old[class].is_null() && spec[class].is_null() {
+        let why = "update from non-nil value to nil is forbidden";
+        errors.push(FieldError::forbidden(format!("spec.{class}"), why));
+    }
+}
+
+/// An affinity as the Go struct that it is.
+fn affinity_text(affinity: &Value) -> String {
+    const EXPRESSION: go_struct::Names = &["Key", "Operator", "Values"];
+    let expressions = |value: &Value| match value {
+        Value::Array(all) => {
+            let all = all.iter().map(|it| go_struct::shape(it, EXPRESSION));
+            Value::Array(all.collect())
+        }
+        _ => Value::Null,
+    };
+    if affinity.is_null() {
+        return "null".to_owned();
+    }
+    let required = &affinity["required"];
+    if required.is_null() {
+        return json!({"Required": null}).to_string();
+    }
+    let terms = required["nodeSelectorTerms"].as_array();
+    let terms = terms.map(|all| {
+        let all = all.iter().map(|term| {
+            json!({"MatchExpressions": expressions(&term["matchExpressions"]),
+                "MatchFields": expressions(&term["matchFields"])})
+        });
+        all.collect::<Vec<_>>()
+    });
+    json!({"Required": {"NodeSelectorTerms": terms}}).to_string()
+}
