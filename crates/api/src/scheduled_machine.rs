@@ -6,9 +6,11 @@
 //! Everything here is raw: a string is whatever the API server stored. What the strings mean is
 //! found out once, by the planner, and [`crate::rules`] says which of them are acceptable.
 
+mod schedule;
+
 use std::collections::BTreeMap;
 
-use fivespot_schedule::{DateEntry, Dates, Duration, Schedule, WindowText};
+use fivespot_schedule::{Dates, Duration, Schedule};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::{JsonSchema, Schema};
@@ -20,8 +22,11 @@ use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
 use crate::{name, schema};
 
-/// The default of `schedule.timezone`.
-pub const DEFAULT_TIMEZONE: &str = "UTC";
+pub use schedule::{
+    CalendarRef, DEFAULT_TIMEZONE, ExceptionAction, ScheduleException, ScheduleSpec,
+    ScheduleWindow,
+};
+
 /// The default of `gracefulShutdownTimeout` and `nodeDrainTimeout`.
 pub const DEFAULT_TIMEOUT: &str = "5m";
 /// The default of `provisioning.leadTime`, `provisioning.minimumRun` and `shutdown.lastCall`.
@@ -30,11 +35,6 @@ pub const NO_TIME: &str = "0s";
 pub const DEFAULT_PROVISIONING_TIMEOUT: &str = "30m";
 /// The default of `priority`.
 pub const DEFAULT_PRIORITY: u8 = 50;
-
-/// How many items `daysOfWeek`, `hoursOfDay` and the days of a window have at most.
-const MOST_TEXTS: usize = 32;
-/// How many windows and how many exceptions a schedule has at most.
-const MOST_ENTRIES: usize = 16;
 
 /// A machine that is added to a Cluster API cluster and removed from it on a schedule.
 ///
@@ -149,169 +149,6 @@ impl ScheduledMachineSpec {
     }
 }
 
-/// When the machine runs.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ScheduleSpec {
-    /// Days on which the machine runs: mon, tue, wed, thu, fri, sat, sun, ranges such as mon-fri
-    /// or fri-mon, or comma-separated lists of these.
-    #[serde(deserialize_with = "null_is_default")]
-    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
-    pub days_of_week: Vec<String>,
-    /// Hours in which the machine runs, both ends included: 9-17 is from 09:00:00 to 17:59:59.
-    /// Ranges may cross midnight, such as 22-6, which for a single day means its first and its
-    /// last hours. Entries may be comma-separated lists.
-    #[serde(deserialize_with = "null_is_default")]
-    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
-    pub hours_of_day: Vec<String>,
-    /// Five cron fields (minute, hour, day of month, month, day of week), instead of daysOfWeek
-    /// and hoursOfDay. Each firing opens a window of the given duration; adjacent or overlapping
-    /// windows are merged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    pub cron: Option<String>,
-    /// Length of the window that each firing of cron opens, from 1m to 168h; 1h if absent. Only
-    /// allowed with cron.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MAX_SHORT))]
-    pub duration: Option<String>,
-    /// Windows in which the machine runs, instead of daysOfWeek, hoursOfDay and cron. Adjacent or
-    /// overlapping windows are merged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(
-        length(min = 1, max = MOST_ENTRIES),
-        extend("x-kubernetes-list-map-keys" = ["name"])
-    )]
-    pub windows: Option<Vec<ScheduleWindow>>,
-    /// Dates on which the schedule does not apply. The first exception that matches the local
-    /// date decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MOST_ENTRIES), extend("x-kubernetes-list-map-keys" = ["name"]))]
-    pub exceptions: Option<Vec<ScheduleException>>,
-    /// The IANA time zone of days, hours, cron, windows and exceptions, such as Europe/Zurich. At
-    /// daylight saving time changes, a skipped hour is never active and a repeated hour is active
-    /// twice.
-    #[schemars(length(max = MAX_SHORT))]
-    pub timezone: String,
-    /// Whether the schedule is enabled. Disabling it does not remove a running machine.
-    pub enabled: bool,
-}
-
-/// A window. It belongs to the local day on which it starts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ScheduleWindow {
-    /// The name of the window.
-    #[schemars(length(max = MAX_NAME))]
-    pub name: String,
-    /// Days on which the window starts, as in daysOfWeek; every day if empty.
-    #[serde(
-        default,
-        deserialize_with = "null_is_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
-    pub days: Vec<String>,
-    /// Time of day at which the window starts, HH:MM.
-    #[schemars(length(max = MAX_SHORT))]
-    pub start: String,
-    /// Time of day at which the window ends, HH:MM. If it is not after start, the window ends on
-    /// the next day; if it equals start, after 24 hours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MAX_SHORT))]
-    pub end: Option<String>,
-    /// Length of the window, from 1m to 168h, instead of end. It is elapsed time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MAX_SHORT))]
-    pub duration: Option<String>,
-}
-
-/// Dates on which something else applies, from 00:00 to 24:00 local time.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ScheduleException {
-    /// The name of the exception.
-    #[schemars(length(max = MAX_NAME))]
-    pub name: String,
-    /// What happens on these dates: Run (the machine runs all day) or Stop (it does not run).
-    pub action: ExceptionAction,
-    /// The ScheduleCalendar with the dates, in the same namespace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calendar_ref: Option<CalendarRef>,
-    /// The first date, YYYY-MM-DD.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MAX_SHORT))]
-    pub start_date: Option<String>,
-    /// The last date, YYYY-MM-DD, included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MAX_SHORT))]
-    pub end_date: Option<String>,
-}
-
-/// A ScheduleCalendar of the same namespace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub struct CalendarRef {
-    /// Name of the ScheduleCalendar.
-    #[schemars(length(max = MAX_NAME))]
-    pub name: String,
-}
-
-/// What happens on the dates of an exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-pub enum ExceptionAction {
-    /// The machine is wanted all day.
-    Run,
-    /// The machine is not wanted.
-    Stop,
-}
-
-impl ExceptionAction {
-    /// Every action, in the order in which the schema lists them.
-    pub const ALL: [Self; 2] = [Self::Run, Self::Stop];
-
-    /// The action as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Run => "Run",
-            Self::Stop => "Stop",
-        }
-    }
-}
-
-impl ScheduleException {
-    /// As the schedule takes it, with the dates of the calendar that it names; none if that
-    /// calendar is not there.
-    ///
-    /// # Errors
-    /// A text that is no date.
-    fn in_schedule(
-        &self,
-        calendars: &BTreeMap<String, Dates>,
-    ) -> Result<Option<fivespot_schedule::Exception>, fivespot_schedule::Error> {
-        let dates = match (&self.calendar_ref, &self.start_date, &self.end_date) {
-            (Some(calendar), _, _) => calendars.get(&calendar.name).cloned(),
-            (None, Some(first), Some(last)) => {
-                let entry = DateEntry::range(first, last);
-                let entry =
-                    entry.map_err(|fault| fivespot_schedule::Error::Exception {
-                        exception: self.name.clone(),
-                        fault,
-                    })?;
-                Some([entry].into_iter().collect())
-            }
-            (None, _, _) => Some(Dates::default()),
-        };
-        Ok(dates.map(|dates| fivespot_schedule::Exception {
-            name: self.name.clone(),
-            action: match self.action {
-                ExceptionAction::Run => fivespot_schedule::ExceptionAction::Run,
-                ExceptionAction::Stop => fivespot_schedule::ExceptionAction::Stop,
-            },
-            dates,
-        }))
-    }
-}
-
 /// How the machine is provisioned.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
@@ -381,82 +218,6 @@ impl EndPolicy {
         match self {
             Self::StartAtWindowEnd => "StartAtWindowEnd",
             Self::CompleteByWindowEnd => "CompleteByWindowEnd",
-        }
-    }
-}
-
-impl ScheduleSpec {
-    /// What was typed as what is meant, without the exceptions that name a calendar; `enabled` is
-    /// left to the caller.
-    ///
-    /// # Errors
-    /// Whatever the constructor of [`Schedule`] for the form that is there refuses, and dates of
-    /// exceptions that cannot be read. Rules that only admission knows, such as that cron excludes
-    /// days, are not checked.
-    pub fn schedule(&self) -> Result<Schedule, fivespot_schedule::Error> {
-        self.schedule_with(&BTreeMap::new())
-    }
-
-    /// As [`ScheduleSpec::schedule`], with the calendars of the namespace by name. An exception
-    /// whose calendar is not there does not apply.
-    ///
-    /// # Errors
-    /// As [`ScheduleSpec::schedule`].
-    pub fn schedule_with(
-        &self,
-        calendars: &BTreeMap<String, Dates>,
-    ) -> Result<Schedule, fivespot_schedule::Error> {
-        let exceptions = self.exceptions.iter().flatten();
-        let exceptions: Result<Vec<_>, _> = exceptions
-            .filter_map(|exception| exception.in_schedule(calendars).transpose())
-            .collect();
-        Ok(self.base()?.with_exceptions(exceptions?))
-    }
-
-    /// The names of the calendars that exceptions refer to.
-    pub fn calendars(&self) -> impl Iterator<Item = &str> {
-        let exceptions = self.exceptions.iter().flatten();
-        let references = exceptions.filter_map(|it| it.calendar_ref.as_ref());
-        references.map(|reference| reference.name.as_str())
-    }
-
-    /// The schedule without its exceptions.
-    fn base(&self) -> Result<Schedule, fivespot_schedule::Error> {
-        let zone = &self.timezone;
-        if let Some(windows) = &self.windows {
-            let windows: Vec<_> = windows.iter().map(ScheduleWindow::text).collect();
-            return Schedule::windows(&windows, zone);
-        }
-        match &self.cron {
-            Some(cron) => Schedule::cron(cron, self.duration.as_deref(), zone),
-            None => Schedule::weekly(&self.days_of_week, &self.hours_of_day, zone),
-        }
-    }
-}
-
-impl ScheduleWindow {
-    fn text(&self) -> WindowText<'_, String> {
-        WindowText {
-            name: &self.name,
-            days: &self.days,
-            start: &self.start,
-            end: self.end.as_deref(),
-            duration: self.duration.as_deref(),
-        }
-    }
-}
-
-impl Default for ScheduleSpec {
-    fn default() -> Self {
-        Self {
-            days_of_week: Vec::new(),
-            hours_of_day: Vec::new(),
-            cron: None,
-            duration: None,
-            windows: None,
-            exceptions: None,
-            timezone: DEFAULT_TIMEZONE.to_owned(),
-            enabled: true,
         }
     }
 }

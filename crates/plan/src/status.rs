@@ -62,21 +62,7 @@ pub(crate) fn next(
     let (phase, ready) = phase::summary(case, decision, outcome, failure);
     status.phase = Some(phase);
     status.message = Some(shortened(&ready.message, LONGEST_MESSAGE));
-    let conditions = &mut status.conditions;
-    let findings = [
-        Some(ready),
-        Some(conditions::scheduled(case)),
-        Some(conditions::schedule_valid(case)),
-        Some(conditions::references(case, failure)),
-        conditions::machine_ready(case),
-        conditions::node_access(case),
-    ];
-    if case.owned.our_machine().is_none() && case.unobserved().is_none() {
-        remove_those_of_a_machine(conditions, &findings);
-    }
-    for found in findings.into_iter().flatten() {
-        condition::set(conditions, found, case.subject.generation, case.now);
-    }
+    set_findings(case, ready, failure, &mut status.conditions);
     let is_observed = !matches!(
         outcome.state,
         State::Paused(_) | State::NotObservable { .. }
@@ -95,6 +81,29 @@ pub(crate) fn next(
     }
     usage::account(case, &mut status);
     status
+}
+
+/// The conditions that every pass reports, paused and blind ones too. `ready` sums them up.
+fn set_findings(
+    case: &Case<'_>,
+    ready: ConditionUpdate,
+    failure: Option<&Failure>,
+    conditions: &mut Vec<Condition>,
+) {
+    let findings = [
+        Some(ready),
+        Some(conditions::scheduled(case)),
+        Some(conditions::schedule_valid(case)),
+        Some(conditions::references(case, failure)),
+        conditions::machine_ready(case),
+        conditions::node_access(case),
+    ];
+    if case.owned.our_machine().is_none() && case.unobserved().is_none() {
+        remove_those_of_a_machine(conditions, &findings);
+    }
+    for found in findings.into_iter().flatten() {
+        condition::set(conditions, found, case.subject.generation, case.now);
+    }
 }
 
 /// Removes the conditions of a Machine that is gone. What is still found out, as after a reclaim,
