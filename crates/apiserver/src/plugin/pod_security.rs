@@ -363,9 +363,13 @@ mod tests {
     #[test]
     fn the_fixtures_of_kubernetes_pass_and_fail_as_there_in_every_release() {
         let lines = include_str!("pod_security/fixtures.jsonl").lines().skip(1);
+        let kinds = crate::kind::builtin_kinds();
+        let pods = kinds.iter().find(|it| it.resource().kind == "Pod").unwrap();
         let mut count = 0;
         for line in lines {
-            let fixture: Value = serde_json::from_str(line).unwrap();
+            let mut fixture: Value = serde_json::from_str(line).unwrap();
+            // A volume without a source is filled in before a plugin sees it.
+            pods.default(&mut fixture["pod"]);
             let name = &fixture["fixture"];
             for (of, ranges) in fixture["verdicts"].as_object().unwrap() {
                 let (level, verdict) = of.split_once(' ').unwrap();
