@@ -133,12 +133,14 @@ impl Client {
         let answer = self.server.answer(call).await?;
         match answer.content {
             Content::Object(_, object) => Ok(object),
-            Content::Plain(value) => Ok(Arc::new(value)),
+            Content::Plain(value) if answer.code < 400 => Ok(Arc::new(value)),
             Content::List(list) => Ok(Arc::new(json!({"items": list.items.len()}))),
             Content::Document { body, .. } if answer.code < 400 => {
                 Ok(Arc::new(serde_json::from_slice(&body).unwrap_or_default()))
             }
-            Content::Document { .. } => Err(Status::no_such_resource()),
+            Content::Plain(_) | Content::Document { .. } => {
+                Err(Status::no_such_resource())
+            }
             Content::Watch(_) => Err(Status::bad_request("a watch is not one object")),
         }
     }

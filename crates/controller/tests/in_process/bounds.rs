@@ -125,7 +125,7 @@ async fn what_no_api_server_has_said_is_not_repeated() {
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500,
         "message": format!("no\u{1b}[31m\n{}", "y".repeat(1_000)),
     });
-    let long = format!("no [31m {}", "y".repeat(248));
+    let long = format!("no [31m {}…", "y".repeat(247));
     for (body, expected) in [
         (page, "the API server answered 500"),
         (status.to_string(), long.as_str()),
