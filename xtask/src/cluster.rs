@@ -100,6 +100,8 @@ struct Cluster {
     programs: Programs,
     /// What the running cluster writes.
     state: PathBuf,
+    /// The Cluster that is there from the start where providers are real.
+    example: PathBuf,
 }
 
 /// Builds what is missing, starts the cluster unless one runs, and prints how to reach it.
@@ -190,6 +192,7 @@ impl Cluster {
         Self {
             programs: Programs::new(root, own.join("bin")),
             state: own.join(run),
+            example: root.join("examples/conformance/in-memory/cluster.yaml"),
         }
     }
 
@@ -236,8 +239,10 @@ impl Cluster {
             .arg(kubernetes);
         if let Some(more) = more {
             program.arg("-cluster-api").arg(&more.cluster_api);
+            program.arg("-kwok").arg(&more.kwok);
             if let Some(providers) = &more.providers {
                 program.arg("-providers").arg(providers);
+                program.arg("-cluster").arg(&self.example);
             }
         }
         let mut running = program
