@@ -13,6 +13,7 @@ mod how_we_test;
 mod kept;
 mod promises;
 mod protobuf;
+mod provider_suite;
 mod record;
 mod release;
 mod scale;
@@ -64,6 +65,9 @@ usage: cargo xtask <task>
                  stop them
   cluster kubeconfig [--name NAME]
                  print the path of their kubeconfig
+  providers [--name NAME]
+                 run `5spot conformance` against the providers of the running cluster, and keep
+                 the results
   promises [--check]
                  keep the results of the last whole runs of the end-to-end suite, and of its
                  last runs with every fault; with --check, say which of the first differ
@@ -116,6 +120,7 @@ fn main() -> ExitCode {
             Some(choice) => cluster::kubeconfig(&root(), &choice).map(none),
             None => return usage(),
         },
+        ["providers", words @ ..] => provider_suite::task(&root(), words).map(none),
         ["record"] => record::record(&root(), record::MINOR).map(none),
         ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
         ["record", "--agreement"] => record::measure(&root()).map(none),

@@ -130,6 +130,12 @@ impl Cluster {
         cluster
     }
 
+    /// The real cluster, whatever the backend of the run, with the clock of this machine for the
+    /// operator: for a program that measures. What waits by letting time pass does not work on it.
+    pub async fn live() -> Self {
+        Self::kubernetes(Clock::system()).await
+    }
+
     async fn kubernetes(clock: Clock) -> Self {
         let site = Site::get().await;
         let client = site.management().admin();
