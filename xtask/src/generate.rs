@@ -12,7 +12,7 @@ use fivespot_install::file;
 
 use crate::{
     Faults, builtin_kind, builtin_schema, conformance, diagram, how_we_test, protobuf,
-    scale,
+    release, scale, upgrade,
 };
 
 /// The page that ends with the table of condition reasons.
@@ -100,6 +100,14 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: scale::page(root)?,
     };
     all.push((PathBuf::new(), scale));
+    let pages = [
+        (release::size::PAGE, release::size::page(root)?),
+        (upgrade::PATH, upgrade::page(root)?),
+    ];
+    for (path, text) in pages {
+        let path = path.to_owned();
+        all.push((PathBuf::new(), GeneratedFile { path, text }));
+    }
     Ok(all)
 }
 

@@ -57,7 +57,7 @@ fn definition(resource: &Resource, root: Value) -> Value {
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": resource.definition_name(),
-            "labels": {key::CLUSTERCTL_MOVE: ""},
+            "labels": {key::CLUSTERCTL: "", key::CLUSTERCTL_MOVE: ""},
         },
         "spec": {
             "group": name::GROUP,

@@ -4,7 +4,12 @@
 /// annotation on a Node: the Cluster of the Machine that it is of.
 pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
-/// Label on a CustomResourceDefinition: `clusterctl move` takes its objects along.
+/// Label on a CustomResourceDefinition: clusterctl looks for objects of its kind. It puts the label on
+/// what it installs itself.
+pub const CLUSTERCTL: &str = "clusterctl.cluster.x-k8s.io";
+
+/// Label on a CustomResourceDefinition that has [`CLUSTERCTL`]: `clusterctl move` takes its objects
+/// along, also those that belong to no Cluster.
 pub const CLUSTERCTL_MOVE: &str = "clusterctl.cluster.x-k8s.io/move";
 
 /// Annotation: whoever reconciles the object shall leave it alone; its presence counts.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{ARCHITECTURES, file_names, run_program};
+use super::{build, file_names, licences, run_program};
 
 /// What is put into an archive.
 pub(super) struct Archive<'r> {
@@ -14,6 +14,8 @@ pub(super) struct Archive<'r> {
     pub(super) binaries: &'r Path,
     /// The folder of the manual pages.
     pub(super) pages: &'r Path,
+    /// The folder with the licences of what the programs are made of.
+    pub(super) notices: &'r Path,
     /// The time of every file in it, in seconds since 1970.
     pub(super) time: &'r str,
 }
@@ -27,9 +29,7 @@ const COMPLETER: &str = "#!/bin/sh\nexec kubectl-5spot __complete \"$@\"\n";
 /// # Errors
 /// There is no such binary, or it fails.
 pub(super) fn manual(binaries: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let own = |triple: &str| triple.starts_with(std::env::consts::ARCH);
-    let found = ARCHITECTURES.iter().find(|(_, triple)| own(triple));
-    let (architecture, _) = found.ok_or("no binary of this architecture")?;
+    let (architecture, _) = build::own()?;
     let pages = out.join("man1");
     run_program(
         Command::new(binaries.join(architecture).join("5spot"))
@@ -69,6 +69,9 @@ impl Archive<'_> {
         }
         for page in ["LICENSE", "README.md", "CHANGELOG.md"] {
             fs::copy(self.root.join(page), stage.join(page))?;
+        }
+        for name in licences::FILES {
+            fs::copy(self.notices.join(name), stage.join(name))?;
         }
         // Nothing of this machine is in it: no user, no time, no order of its file system.
         run_program(

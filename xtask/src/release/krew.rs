@@ -2,12 +2,11 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::process::Command;
 
 use fivespot_api::manifest::GeneratedFile;
 use serde_json::{Value, json};
 
-use super::file_names;
+use super::{file_names, sum};
 
 /// The manifest for the archives in a folder.
 ///
@@ -52,12 +51,6 @@ fn platform(name: &str) -> Option<(&str, &str)> {
         .strip_prefix(env!("CARGO_PKG_VERSION"))?
         .strip_prefix('-')?;
     platform.split_once('-')
-}
-
-fn sum(path: &Path) -> Result<String, Box<dyn Error>> {
-    let done = Command::new("sha256sum").arg(path).output()?;
-    let printed = String::from_utf8_lossy(&done.stdout);
-    Ok(printed.split(' ').next().unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]
