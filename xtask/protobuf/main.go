@@ -112,9 +112,10 @@ func main() {
 	}
 }
 
+// Group, version and type: two versions of one group have types of the same name.
 func name(t reflect.Type) string {
 	path := strings.Split(t.PkgPath(), "/")
-	return path[len(path)-2] + "." + t.Name()
+	return strings.Join(path[len(path)-2:], ".") + "." + t.Name()
 }
 
 func (all table) add(t reflect.Type) {

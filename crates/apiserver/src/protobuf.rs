@@ -239,7 +239,7 @@ impl Reading {
         bytes: &[u8],
         depth: usize,
     ) -> Result<Value, Error> {
-        const SCHEMA: &str = "apiextensions.JSONSchemaProps";
+        const SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
         let depth = depth.checked_sub(1).ok_or(Error::Size)?;
         let mut items = Vec::new();
         let mut plain = Value::Null;

@@ -121,7 +121,7 @@ fn put_message(inner: &mut Vec<u8>, shape: &Shape, value: &Value) {
         }
         Shape::Either { number, list } => {
             if let Some(schema) = value.as_object() {
-                let schema = fields("apiextensions.JSONSchemaProps", schema);
+                let schema = fields("apiextensions.v1.JSONSchemaProps", schema);
                 put_bytes(inner, *number, &schema);
             } else {
                 put(inner, 3 - number, list, value);

@@ -117,7 +117,7 @@ impl Shape {
                 _ => Self::Items(inner),
             };
         }
-        let schema = || Self::Message("apiextensions.JSONSchemaProps".to_owned());
+        let schema = || Self::Message("apiextensions.v1.JSONSchemaProps".to_owned());
         let list = |shape| Box::new(Self::List(Box::new(shape)));
         match text {
             "bool" => Self::Bool,
@@ -159,6 +159,27 @@ mod tests {
             }
             _ => {}
         }
+    }
+
+    #[test]
+    fn two_versions_of_a_kind_have_messages_of_their_own() {
+        let field = |version, name: &str| {
+            let kind = TABLE.of_kind(version, "HorizontalPodAutoscaler")?;
+            let (_, spec) = TABLE.fields(kind).find(|(_, field)| field.name == "spec")?;
+            let Shape::Message(spec) = &spec.shape else {
+                return None;
+            };
+            TABLE
+                .fields(spec)
+                .find(|(_, field)| field.name == name)
+                .map(|(number, _)| number)
+        };
+        assert_eq!(
+            field("autoscaling/v1", "targetCPUUtilizationPercentage"),
+            Some(4)
+        );
+        assert_eq!(field("autoscaling/v1", "metrics"), None);
+        assert_eq!(field("autoscaling/v2", "metrics"), Some(4));
     }
 
     #[test]
