@@ -83,11 +83,15 @@ impl At<'_> {
     }
 
     /// Whether the machine is needed for that: from its lead time before a window on, to the time
-    /// for its shutdown before the end.
+    /// for its shutdown before the end. A window that is too short for both needs none.
     pub(crate) fn is_needed(self) -> bool {
+        if self.is_open() {
+            return !self.closes_within(self.early_end());
+        }
         let lead = minutes(&self.sm.spec.provisioning.lead_time);
-        let is_closing = self.closes_within(self.early_end());
-        self.is_open() && !is_closing || self.later(lead).is_open() && !self.is_open()
+        let opening = self.later(lead);
+        let from_opening = (self.early_end() - lead).max(SignedDuration::ZERO);
+        opening.is_open() && !opening.closes_within(from_opening)
     }
 
     /// Whether the machine is to be gone by the end of its window.
