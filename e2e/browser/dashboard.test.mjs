@@ -152,6 +152,25 @@ test("the URL works once, and nothing is shown without the cookie", async () => 
   await stranger.close();
 });
 
+test("whoever has no cookie reads why, in the style of the other pages", async () => {
+  for (const [, setup] of SETUPS) {
+    const { viewport, colorScheme } = setup;
+    const stranger = await browser.newContext({ viewport, colorScheme });
+    const page = await stranger.newPage();
+    await page.goto(still.address);
+    await page.getByRole("heading", { name: "Not signed in" }).waitFor();
+    const style = () => {
+      const { fontFamily, backgroundColor } = getComputedStyle(document.body);
+      return { fontFamily, backgroundColor };
+    };
+    const ours = await open(still, "/nowhere", setup);
+    assert.deepEqual(await page.evaluate(style), await ours.evaluate(style));
+    await isFitToLookAt(page, setup);
+    await ours.close();
+    await stranger.close();
+  }
+});
+
 test("nothing but reading is answered", async () => {
   for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
     const answer = await still.context.request.fetch(`${still.address}/machines`, { method });

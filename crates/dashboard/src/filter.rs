@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use fivespot_api::Phase;
 use fivespot_usage::Month;
 use jiff::civil::Date;
 use serde::Deserialize;
 
 use crate::machine::Machine;
+use crate::page::phase_name;
 
 /// How many machines are on a page.
 pub(crate) const PAGE: usize = 100;
@@ -44,7 +44,7 @@ impl Filter {
     /// Whether a machine is to be shown.
     pub(crate) fn admits(&self, machine: &Machine) -> bool {
         let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
-        let phase = machine.phase.map_or("Unknown", Phase::as_str);
+        let phase = phase_name(machine.phase);
         let label = match self.label.split_once('=') {
             _ if self.label.is_empty() => true,
             Some((key, value)) => machine.labels.get(key).is_some_and(|it| it == value),
@@ -57,6 +57,19 @@ impl Filter {
             && is(&self.cluster, &machine.cluster)
             && (self.stalled.is_empty() || machine.stalled.is_some())
             && label
+    }
+
+    /// Whether anything is chosen that may leave machines out.
+    pub(crate) fn is_chosen(&self) -> bool {
+        let chosen = [
+            &self.q,
+            &self.namespace,
+            &self.phase,
+            &self.cluster,
+            &self.label,
+            &self.stalled,
+        ];
+        chosen.into_iter().any(|it| !it.is_empty())
     }
 
     /// The page, from 1.

@@ -127,15 +127,29 @@ pub(crate) fn notices(held: &Held) -> Markup {
             p.notice { (kind) " cannot be read at present, what is shown is without them: " (why) }
         }
         @if !held.left_out.is_empty() {
-            p.notice { (held.left_out.len()) " more machines are not shown: there are too many." }
+            p.notice {
+                @match held.left_out.len() {
+                    1 => "1 more machine is not shown",
+                    several => { (several) " more machines are not shown" },
+                }
+                ": there are too many."
+            }
         }
         @if !held.is_listed && held.trouble.is_none() {
             p.soft {
                 "Reading the cluster"
-                @if !held.machines.is_empty() { ": " (held.machines.len()) " machines so far" }
+                @if !held.machines.is_empty() { ": " (machines(held.machines.len())) " so far" }
                 "…"
             }
         }
+    }
+}
+
+/// `1 machine`, `12 machines`.
+pub(crate) fn machines(count: usize) -> String {
+    match count {
+        1 => "1 machine".to_owned(),
+        several => format!("{several} machines"),
     }
 }
 
@@ -156,6 +170,20 @@ pub(crate) fn page_of<'m>(
     let start = (filter.page() - 1).saturating_mul(PAGE).min(machines.len());
     let end = (start + PAGE).min(machines.len());
     machines.get(start..end).unwrap_or_default()
+}
+
+/// How many machines a filter admits, and which of them are on its page.
+pub(crate) fn shown(held: &Held, filter: &Filter, admitted: usize) -> Markup {
+    let all = held.machines.len();
+    let start = (filter.page() - 1).saturating_mul(PAGE).min(admitted);
+    let end = (start + PAGE).min(admitted);
+    html! {
+        p.soft {
+            @if admitted < all || filter.is_chosen() { (admitted) " of " }
+            (machines(all))
+            @if admitted > PAGE && start < end { ", " (start + 1) " to " (end) " are shown" }
+        }
+    }
 }
 
 /// The ways to the pages before and after.
@@ -190,8 +218,9 @@ pub(crate) fn form(path: &str, filter: &Filter, held: &Held) -> Markup {
                 "Phase"
                 select name="phase" {
                     option value="" { "All" }
-                    @for phase in Phase::ALL {
-                        option value=(phase) selected[filter.phase == phase.as_str()] { (phase) }
+                    @for phase in phases() {
+                        @let name = phase_name(phase);
+                        option value=(name) selected[filter.phase == name] { (name) }
                     }
                 }
             }
@@ -216,12 +245,21 @@ pub(crate) fn form(path: &str, filter: &Filter, held: &Held) -> Markup {
     }
 }
 
+/// Every phase, and that of a machine which has none yet.
+fn phases() -> impl Iterator<Item = Option<Phase>> {
+    Phase::ALL.into_iter().map(Some).chain([None])
+}
+
+/// What a phase is called on the pages and in a filter.
+pub(crate) fn phase_name(phase: Option<Phase>) -> &'static str {
+    phase.map_or("Unknown", Phase::as_str)
+}
+
 /// How many of all machines are in which phase; each leads to those.
 pub(crate) fn counts(path: &str, filter: &Filter, held: &Held) -> Markup {
-    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-    for phase in held.machines.values().filter_map(|machine| machine.phase) {
-        let place = Phase::ALL.iter().position(|it| *it == phase).unwrap_or(0);
-        *counts.entry(place).or_default() += 1;
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for machine in held.machines.values() {
+        *counts.entry(phase_name(machine.phase)).or_default() += 1;
     }
     let link = |phase: &str| {
         let chosen = if filter.phase == phase { "" } else { phase };
@@ -234,13 +272,14 @@ pub(crate) fn counts(path: &str, filter: &Filter, held: &Held) -> Markup {
     };
     html! {
         ul.counts aria-label="Machines by phase" {
-            @for (place, count) in counts {
-                @if let Some(phase) = Phase::ALL.get(place) {
+            @for phase in phases() {
+                @let name = phase_name(phase);
+                @if let Some(count) = counts.get(name) {
                     li {
-                        a class=(format!("phase-{phase}")) href=(link(phase.as_str()))
-                          aria-current=[(filter.phase == phase.as_str()).then_some("true")] {
-                            span aria-hidden="true" { (symbol(Some(*phase))) }
-                            (phase) " " (count)
+                        a class=(format!("phase-{name}")) href=(link(name))
+                          aria-current=[(filter.phase == name).then_some("true")] {
+                            span aria-hidden="true" { (symbol(phase)) }
+                            (name) " " (count)
                         }
                     }
                 }
@@ -251,7 +290,7 @@ pub(crate) fn counts(path: &str, filter: &Filter, held: &Held) -> Markup {
 
 /// A phase with its symbol, so that it is not shown by colour alone.
 pub(crate) fn phase(phase: Option<Phase>) -> Markup {
-    let name = phase.map_or("Unknown", Phase::as_str);
+    let name = phase_name(phase);
     html! {
         span class=(format!("phase phase-{name}")) {
             span aria-hidden="true" { (symbol(phase)) }

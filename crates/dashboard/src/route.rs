@@ -41,6 +41,9 @@ const HEADERS: [(HeaderName, &str); 7] = [
 /// Sent by the script for the part of a page that changes.
 const PART: &str = "x-5spot-part";
 
+/// The style sheet of all pages.
+const STYLE: &str = "/style.css";
+
 /// Every address. All of them only answer GET and HEAD.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
@@ -50,7 +53,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/savings", get(savings))
         .route("/savings.csv", get(savings_csv))
         .route("/live", get(live::live))
-        .route("/style.css", get(style))
+        .route(STYLE, get(style))
         .route("/live.js", get(script))
         .fallback(get(nowhere))
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
@@ -75,6 +78,9 @@ async fn guard(
         } else {
             next.run(request).await
         }
+    } else if request.uri().path() == STYLE {
+        // The page for strangers has it as well. It says nothing about a cluster.
+        next.run(request).await
     } else {
         let token = query.get("token").map(String::as_str).unwrap_or_default();
         match shared.access.redeem(token) {

@@ -120,7 +120,7 @@ async fn the_url_is_good_for_one_browser_and_every_answer_forbids_foreign_conten
     let token = format!("/?{query}");
     let foreign = ask(Method::GET, token.clone(), "evil.example", "").await;
     assert_eq!(foreign.status(), StatusCode::MISDIRECTED_REQUEST);
-    let stranger = ask(Method::GET, "/style.css".to_owned(), host, "").await;
+    let stranger = ask(Method::GET, "/machines".to_owned(), host, "").await;
     assert_eq!(stranger.status(), StatusCode::UNAUTHORIZED);
     let policy = stranger.headers()[header::CONTENT_SECURITY_POLICY]
         .to_str()
@@ -133,8 +133,11 @@ async fn the_url_is_good_for_one_browser_and_every_answer_forbids_foreign_conten
     let cookie = cookie.split(';').next().unwrap().to_owned();
     let again = ask(Method::GET, token, host, "").await;
     assert_eq!(again.status(), StatusCode::UNAUTHORIZED);
-    let style = ask(Method::GET, "/style.css".to_owned(), host, &cookie).await;
-    assert_eq!(style.status(), StatusCode::OK);
+    // The page for strangers has it too.
+    for cookie in [cookie.as_str(), ""] {
+        let style = ask(Method::GET, "/style.css".to_owned(), host, cookie).await;
+        assert_eq!(style.status(), StatusCode::OK);
+    }
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
         let refused = ask(method, "/machines".to_owned(), host, &cookie).await;
         assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
@@ -172,6 +175,125 @@ fn pages_of_five_thousand_machines_stay_small() {
     };
     let list = page::list::body(&held, &one, now).live.into_string();
     assert!(list.contains("1 of 5000 machines"), "{list}");
+}
+
+/// What is seen on a page, without its markup.
+fn text(body: &page::Body) -> String {
+    let mut text = String::new();
+    let mut is_text = true;
+    for char in body.live.clone().into_string().chars() {
+        match char {
+            '<' => is_text = false,
+            '>' => is_text = true,
+            char if is_text => text.push(char),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Machines of that phase, all listed.
+fn machines_in(phase: &Value, count: usize) -> State {
+    let state = State::new();
+    for number in 0..count {
+        let name = format!("desk-{number:03}");
+        state.apply(machine(&name, json!({"phase": phase})));
+    }
+    state.listed(&state.view().machines.into_keys().collect());
+    state
+}
+
+#[test]
+fn the_pages_say_how_many_machines_there_are_and_which_of_them_are_shown() {
+    let now = at("2026-03-06T12:00:00Z");
+    let seen = |state: &State, filter: &Filter| {
+        let held = state.view();
+        let list = text(&page::list::body(&held, filter, now));
+        (list, text(&page::week::body(&held, filter, now)))
+    };
+    let all = Filter::default();
+    let many = machines_in(&json!("Active"), 230);
+    let (list, week) = seen(&many, &all);
+    assert!(list.contains("230 machines, 1 to 100 are shown"), "{list}");
+    assert!(week.contains("100 of 230 machines have a row"), "{week}");
+    let (list, _) = seen(&many, &all.with_page(3));
+    assert!(
+        list.contains("230 machines, 201 to 230 are shown"),
+        "{list}"
+    );
+    let label = Filter {
+        label: "team=a".to_owned(),
+        ..Filter::default()
+    };
+    let (list, _) = seen(&many, &label);
+    assert!(
+        list.contains("230 of 230 machines, 1 to 100 are shown"),
+        "{list}"
+    );
+    let one = machines_in(&json!("Active"), 1);
+    let (list, week) = seen(&one, &all);
+    assert!(
+        list.contains("1 machine") && !list.contains("are shown"),
+        "{list}"
+    );
+    for page in [list, week] {
+        assert!(!page.contains("1 machines"), "{page}");
+        assert!(!page.contains("all 1"), "{page}");
+    }
+}
+
+#[test]
+fn machines_whose_phase_is_unknown_are_counted_and_can_be_asked_for() {
+    let now = at("2026-03-06T12:00:00Z");
+    let state = machines_in(&Value::Null, 2);
+    state.apply(machine("desk-9", json!({"phase": "Active"})));
+    for path in ["/", "/machines"] {
+        let shown = page::counts(path, &Filter::default(), &state.view()).into_string();
+        let known = format!("href=\"{path}?phase=Active\"");
+        let unknown = format!("href=\"{path}?phase=Unknown\"");
+        assert!(
+            shown.contains(&known) && shown.contains(&unknown),
+            "{shown}"
+        );
+        assert!(shown.contains("Unknown 2"), "{shown}");
+    }
+    let filter = Filter {
+        phase: "Unknown".to_owned(),
+        ..Filter::default()
+    };
+    let body = page::list::body(&state.view(), &filter, now);
+    let form = body.fixed.clone().into_string();
+    let chosen = "<option value=\"Unknown\" selected>Unknown</option>";
+    assert!(form.contains(chosen), "{form}");
+    assert!(text(&body).contains("2 of 3 machines"), "{}", text(&body));
+    // None is unknown: there is nothing to choose.
+    let known = machines_in(&json!("Active"), 1);
+    let shown = page::counts("/", &Filter::default(), &known.view()).into_string();
+    assert!(!shown.contains("Unknown"), "{shown}");
+}
+
+#[test]
+fn machines_that_there_is_no_room_for_are_counted() {
+    let state = machines_in(&json!("Active"), 1);
+    let name = |number: usize| Name {
+        namespace: "team-a".to_owned(),
+        name: format!("more-{number}"),
+    };
+    let notice = |count: usize| {
+        let mut held = state.view();
+        held.left_out = (0..count).map(name).collect();
+        page::notices(&held).into_string()
+    };
+    assert!(
+        notice(1).contains("1 more machine is not shown"),
+        "{}",
+        notice(1)
+    );
+    assert!(
+        notice(2).contains("2 more machines are not shown"),
+        "{}",
+        notice(2)
+    );
 }
 
 #[test]
@@ -480,7 +602,7 @@ fn a_page_shows_what_has_come_of_a_long_list_and_says_that_more_will() {
         let body = page::list::body(&state.view(), &Filter::default(), now);
         body.live.into_string()
     };
-    let notice = "Reading the cluster: 1 machines so far…";
+    let notice = "Reading the cluster: 1 machine so far…";
     assert!(shown().contains(notice), "{}", shown());
     assert!(shown().contains("/machines/team-a/desk-1\""), "{}", shown());
     state.listed(&state.view().machines.into_keys().collect());

@@ -186,7 +186,15 @@ fn machines(report: &Report) -> Markup {
     html! {
         h2 { "By machine" }
         (table(report, "Machine", rows.chain([("total".to_owned(), report.total)])))
-        @if more > 0 { p { (more) " more machines are only in the CSV file and in the total." } }
+        @if more > 0 {
+            p {
+                @match more {
+                    1 => "1 more machine is",
+                    several => { (several) " more machines are" },
+                }
+                " only in the CSV file and in the total."
+            }
+        }
     }
 }
 

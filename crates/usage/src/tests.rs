@@ -220,6 +220,27 @@ fn the_page_needs_nothing_else_and_text_of_strangers_stays_text() {
     assert!(page.contains("&lt;script&gt;"));
 }
 
+#[test]
+fn the_page_counts_the_machines_that_it_has_no_row_for() {
+    let query = Query {
+        month: october(),
+        now: at("2026-11-20T00:00:00Z"),
+        label: None,
+        rates: None,
+    };
+    let page = |machines: usize| {
+        let named = |number: usize| machine(&format!("desk-{number}"), 24, &[]);
+        html::document(&Report::of((0..machines).map(named), &query))
+    };
+    assert!(!page(500).contains("in the CSV file"));
+    assert!(
+        page(501).contains("1 more machine is only in the CSV file and in the total.")
+    );
+    assert!(
+        page(502).contains("2 more machines are only in the CSV file and in the total.")
+    );
+}
+
 /// Whether a value is as a schema says, as far as our schema says it.
 fn check(value: &Value, schema: &Value, place: &str) {
     let kind = schema["type"].as_str().unwrap();

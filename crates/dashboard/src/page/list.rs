@@ -24,7 +24,7 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
             @if machines.is_empty() {
                 @if held.is_listed { p.empty { "No ScheduledMachine is like that." } }
             } @else {
-                p.soft { (machines.len()) " of " (held.machines.len()) " machines" }
+                (page::shown(held, filter, machines.len()))
                 table.stack {
                     thead {
                         tr {

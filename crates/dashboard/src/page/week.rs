@@ -33,8 +33,13 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
                 (PreEscaped(drawing::figure(&drawn)))
                 (page::pages("/", filter, machines.len()))
                 p.soft {
-                    (shown.len()) " of " (machines.len()) " machines have a row; the curve counts all "
-                    (machines.len()) ", each in every hour in which it is wanted at some time. "
+                    @if shown.len() < machines.len() {
+                        (shown.len()) " of " (page::machines(machines.len()))
+                        " have a row; the curve counts all of them, each"
+                    } @else {
+                        "The curve counts each machine"
+                    }
+                    " in every hour in which it is wanted at some time. "
                     "Times are those of " (drawn.zone.iana_name().unwrap_or("UTC")) "."
                 }
                 details #words {
