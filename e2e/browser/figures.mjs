@@ -1,13 +1,17 @@
 // How fast the dashboard is with many machines: `npm run figures`, in a browser against the
 // embedded server, and `5spot preview` for a picture. FIVESPOT names the program; a release build
 // is what is meant. Everything is measured twice: with nothing else to do for the computer, and with
-// a process for each second core that does nothing but compute. Prints a line for each figure, and
-// with RECORD=1 writes figures.json.
+// a process for each second core that does nothing but compute. Prints a line for each figure. With
+// RECORD=1 all of that is done three times, and the medians are written to figures.json, from which
+// `cargo xtask gen` writes a part of docs/scale.md.
+//
+// The page itself notes when something was painted: Playwright looks for an element again after up to
+// half a second, which would be longer than what is measured.
 
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -18,7 +22,9 @@ const UPDATES = 20;
 const VIEWS = 50;
 const TIMES = 5;
 
-const RECORD = join(dirname(fileURLToPath(import.meta.url)), "figures.json");
+const ROUNDS = process.env.RECORD ? 3 : 1;
+
+const RESULT = join(dirname(fileURLToPath(import.meta.url)), "figures.json");
 const CORES = availableParallelism();
 
 const directory = await mkdtemp(join(tmpdir(), "5spot-figures-"));
@@ -52,14 +58,63 @@ async function startDashboard(kubeconfig) {
   throw new Error("5spot dashboard has printed no URL");
 }
 
+/** Milliseconds since 1970, to compare with what a page has noted. */
+const clock = () => performance.timeOrigin + performance.now();
+
+/** A page in a new context that can say when something was painted, once the browser is awake. */
+async function newPage(browser) {
+  const page = await (await browser.newContext()).newPage();
+  await page.addInitScript(([all]) => {
+    globalThis.painted = (isThere) => new Promise((found) => {
+      const note = () => found(performance.timeOrigin + performance.now());
+      const look = () => {
+        const is = isThere();
+        // The task after a frame.
+        if (is) requestAnimationFrame(() => setTimeout(note));
+        return is;
+      };
+      if (look()) return;
+      const observer = new MutationObserver(() => look() && observer.disconnect());
+      observer.observe(document, { childList: true, subtree: true });
+    });
+    const live = (what) => document.querySelector(`#live ${what}`);
+    globalThis.firstFigure = globalThis.painted(() => live("figure"));
+    globalThis.allMachines = globalThis.painted(() => live("> p.soft")?.textContent.includes(all));
+    globalThis.content = globalThis.painted(() => live("*"));
+  }, [`of ${MACHINES} machines have a row`]);
+  await page.goto("about:blank");
+  return page;
+}
+
 /** The time until a page shows its picture, and until all machines are in it, in milliseconds. */
 async function firstView(page, url) {
-  const since = performance.now();
-  await page.goto(url);
-  await page.locator("#live figure").waitFor();
-  const seen = performance.now() - since;
-  await page.getByText(`of ${MACHINES} machines have a row`).waitFor();
-  return { seen, complete: performance.now() - since };
+  const since = clock();
+  await page.goto(url, { waitUntil: "commit" });
+  const seen = await page.evaluate(() => globalThis.firstFigure);
+  const complete = await page.evaluate(() => globalThis.allMachines);
+  return { seen: seen - since, complete: complete - since };
+}
+
+/** The time until a page shows its content, in milliseconds. */
+async function laterView(page, url) {
+  const since = clock();
+  await page.goto(url, { waitUntil: "commit" });
+  return await page.evaluate(() => globalThis.content) - since;
+}
+
+/** The time from a change in the cluster until the list shows it, in milliseconds. */
+async function update(page, dev, origin, number, value) {
+  // A label that the filter of the page asks for: the machine appears.
+  await page.goto(`${origin}/machines?label=${encodeURIComponent(`update=${value}`)}`);
+  await page.getByText("Live", { exact: true }).waitFor();
+  const name = `desk-${String(number).padStart(5, "0")}`;
+  const appeared = page.evaluate((name) => globalThis.painted(() => {
+    const links = [...document.querySelectorAll("#live tbody a")];
+    return links.some((it) => it.textContent === name);
+  }), name);
+  const since = clock();
+  await dev.patch(name, "", { metadata: { labels: { update: value } } });
+  return await appeared - since;
 }
 
 /** Every figure of the page, as [what, unit, bound, number]. */
@@ -74,9 +129,8 @@ async function ofPage(dev, browser) {
   for (let time = 0; time < TIMES; time += 1) {
     dashboard?.stop();
     await page?.context().close();
-    page = await (await browser.newContext()).newPage();
     // The browser itself is awake, and its first page is not part of the figures.
-    await page.goto("about:blank");
+    page = await newPage(browser);
     dashboard = await startDashboard(dev.kubeconfig);
     firsts.push(await firstView(page, dashboard.url));
   }
@@ -91,25 +145,14 @@ async function ofPage(dev, browser) {
   for (const [name, path] of [["week", "/"], ["machines", "/machines"], ["savings", "/savings"]]) {
     const times = [];
     for (let view = 0; view < 9; view += 1) {
-      const since = performance.now();
-      await page.goto(origin + path);
-      await page.locator("#live").waitFor();
-      times.push(performance.now() - since);
+      times.push(await laterView(page, origin + path));
     }
     put(`a later view of ${name}, median`, "ms", 500, middle(times));
   }
 
-  // A label that the filter of the page asks for: the machine appears.
   const seen = [];
-  for (let update = 0; update < UPDATES; update += 1) {
-    const value = `${update}-${pid}`;
-    await page.goto(`${origin}/machines?label=${encodeURIComponent(`update=${value}`)}`);
-    await page.getByText("Live", { exact: true }).waitFor();
-    const name = `desk-${String(update).padStart(5, "0")}`;
-    const since = performance.now();
-    await dev.patch(name, "", { metadata: { labels: { update: value } } });
-    await page.getByRole("link", { name }).waitFor();
-    seen.push(performance.now() - since);
+  for (let number = 0; number < UPDATES; number += 1) {
+    seen.push(await update(page, dev, origin, number, `${number}-${pid}`));
   }
   put("an update is seen, median", "ms", 1000, middle(seen));
   put(`an update is seen, slowest of ${UPDATES}`, "ms", 1000, most(seen));
@@ -149,32 +192,41 @@ function keepBusy(cores) {
   return () => busy.forEach((it) => it.kill("SIGKILL"));
 }
 
+/** Every figure, with nothing else to do and beside others, as [what, unit, bound, quiet, busy]. */
+async function round(dev, browser) {
+  const measure = async () => [...await ofPage(dev, browser), ...await ofPicture()];
+  const quiet = await measure();
+  const rest = keepBusy(CORES >> 1);
+  try {
+    const busy = await measure();
+    return quiet.map((figure, place) => [...figure, busy[place][3]]);
+  } finally {
+    rest();
+  }
+}
+
 const dev = await startDev(["--no-controller", "--no-simulator", "--apply", machines]);
 const browser = await startBrowser();
-const measure = async () => [...await ofPage(dev, browser), ...await ofPicture()];
-const quiet = await measure();
-const rest = keepBusy(CORES >> 1);
-let busy;
-try {
-  busy = await measure();
-} finally {
-  rest();
-}
+const rounds = [];
+for (let number = 0; number < ROUNDS; number += 1) rounds.push(await round(dev, browser));
 await browser.close();
 await dev.stop();
 await rm(directory, { recursive: true, force: true });
 
-const figures = quiet.map(([what, unit, bound, number], place) => ({
-  what,
-  unit,
-  bound,
-  quiet: Math.round(number),
-  busy: Math.round(busy[place][3]),
-}));
+const figures = rounds[0].map(([what, unit, bound], place) => {
+  const of = (column) => Math.round(middle(rounds.map((it) => it[place][column])));
+  return { what, unit, bound, quiet: of(3), busy: of(4) };
+});
 for (const { what, unit, bound, quiet, busy } of figures) {
   console.log(`| ${what} | ${bound ? `${bound} ${unit}` : ""} | ${quiet} ${unit} | ${busy} ${unit} |`);
 }
 if (process.env.RECORD) {
-  const record = { machines: MACHINES, cores: CORES, figures };
-  await writeFile(RECORD, `${JSON.stringify(record, null, 2)}\n`);
+  const record = {
+    machine: { cores: CORES, memoryGib: Math.round(totalmem() / 2 ** 30) },
+    profile: basename(dirname(PROGRAM)),
+    machines: MACHINES,
+    rounds: ROUNDS,
+    figures,
+  };
+  await writeFile(RESULT, `${JSON.stringify(record, null, 2)}\n`);
 }

@@ -1,4 +1,7 @@
-//! `docs/scale.md`: what many machines cost, from the numbers that `benches/scale` has kept.
+//! `docs/scale.md`: what many machines cost, from the numbers that `benches/scale` and
+//! `e2e/browser/figures.mjs` have kept.
+
+mod dashboard;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -18,7 +21,7 @@ const RESULTS: &str = "benches/results";
 const HEAD: &str = "\
 # Performance with many machines
 
-`benches/scale` measures these numbers on one computer that runs the API server, Cluster API, the
+`benches/scale` measures the numbers of the operator on one computer that runs the API server, Cluster API, the
 operator and the benchmark together. The operator is built with the profile `dist`, in which it is
 shipped; it needs fewer resources than with `release`. The runs store their numbers in
 `benches/results`, and `cargo xtask gen` writes this page from them.
@@ -95,6 +98,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     if !cycles.is_empty() {
         page.push_str(&whole(&cycles));
     }
+    page.push_str(&dashboard::part(root)?);
     Ok(page)
 }
 

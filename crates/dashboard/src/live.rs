@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::serve::Shared;
 
 /// How often a browser is notified at most. What changes meanwhile is gathered.
-const AT_MOST_EVERY: Duration = Duration::from_millis(500);
+const AT_MOST_EVERY: Duration = Duration::from_millis(250);
 
 /// Sends `change` with a number whenever something has changed, at once for the first time, so
 /// that a page that was loaded a moment ago misses nothing.
@@ -59,7 +59,7 @@ mod tests {
         sender.send_replace(3);
         sender.send_replace(4);
         assert_eq!(versions.next().await, Some(4));
-        assert_eq!(begun.elapsed(), Duration::from_millis(60_500));
+        assert_eq!(begun.elapsed(), Duration::from_millis(60_250));
         drop(sender);
         assert_eq!(versions.next().await, None);
     }
