@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// standIns play the parts for which there is no machine here. They look at everything
+// standIns take the parts for which there is no machine here. They look at everything
 // whenever anything changes, do each step at once and remember nothing: a step that was
 // decided from something out of date is refused by the server, and the event of what
 // overtook it leads back here.

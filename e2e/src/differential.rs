@@ -4,7 +4,7 @@
 //! - [`seed`]: valid objects, from which requests are made, in `e2e/differential`;
 //! - `mutation`: the mistakes that are made in them;
 //! - `case`: the requests about one object;
-//! - `play`: puts a case to a server, any server;
+//! - `run`: puts a case to a server, any server;
 //! - `compare`: what differs in two answers;
 //! - `explanation`: differences that are known, in `e2e/differential/explained.yaml`;
 //! - `shrink`: a case with one part less;
@@ -14,8 +14,8 @@ mod case;
 mod compare;
 mod explanation;
 mod mutation;
-mod play;
 mod random;
+mod run;
 pub mod seed;
 mod shrink;
 mod tally;
@@ -32,7 +32,7 @@ use serde_json::Value;
 use crate::record::Trouble;
 use case::Case;
 use compare::Difference;
-use play::Server;
+use run::Server;
 use seed::Seed;
 use tally::Tally;
 
@@ -126,15 +126,14 @@ impl Pair {
     ) -> Result<(usize, Option<Difference>), Trouble> {
         // The real server waits for its store while the other computes.
         let (theirs, ours) =
-            futures::future::try_join(self.theirs.play(case), self.ours.play(case))
-                .await?;
+            futures::future::try_join(self.theirs.run(case), self.ours.run(case)).await?;
         Ok(compare::first(case, (&theirs, &ours)))
     }
 
     /// Prints every request of a case with both answers.
     async fn print(&self, case: &Case<'_>) -> Result<(), Trouble> {
-        let theirs = self.theirs.play(case).await?;
-        let ours = self.ours.play(case).await?;
+        let theirs = self.theirs.run(case).await?;
+        let ours = self.ours.run(case).await?;
         for (step, (theirs, ours)) in case.steps.iter().zip(theirs.iter().zip(&ours)) {
             let request = case.request(step, "(version)");
             let body = request.body.unwrap_or_default();

@@ -2,7 +2,7 @@
 //! server gives the same.
 //!
 //! - [`corpus`]: the requests, as data in `e2e/record/corpus`;
-//! - [`play`]: puts the requests of a case to a server, any server;
+//! - [`run`]: puts the requests of a case to a server, any server;
 //! - [`mask`]: takes out of answers what differs each time;
 //! - [`fixture`]: answers as they are kept in `e2e/record/fixtures`;
 //! - [`difference`]: what may differ, in `e2e/record/differences.yaml`;
@@ -17,7 +17,7 @@ pub mod difference;
 pub mod fixture;
 pub mod mask;
 pub mod pattern;
-pub mod play;
+pub mod run;
 
 /// What may go wrong between a file or a server and here.
 pub type Trouble = Box<dyn Error + Send + Sync>;

@@ -10,7 +10,7 @@ use crate::writes_nothing_when_settled::with_override_and_calendar;
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone)
         .on_embedded_alone(
-            "plays a whole day of a thousand machines and dates every request",
+            "runs a whole day of a thousand machines and dates every request",
         ),
     promise!(a_machine_in_service_causes_no_request_until_its_window_closes),
     promise!(overrides_and_calendars_cause_no_request_until_one_begins_or_ends),

@@ -1,6 +1,6 @@
 //! What the product promises, one file each, driven through the Kubernetes API alone.
 //!
-//! Every promise is kept on two backends. `cargo test -p e2e` plays all of them on the
+//! Every promise is kept on two backends. `cargo test -p e2e` runs all of them on the
 //! embedded server with a simulated Cluster API; with `E2E_BACKEND=kubernetes`, they are
 //! played on the real ones that `cargo xtask cluster up` has started. The operator is in this
 //! process on both, with a clock that the promise moves.

@@ -8,7 +8,7 @@ use fivespot_testkit::{Backend, Contract};
 #[derive(Clone, Copy)]
 pub(crate) struct Promise {
     path: &'static str,
-    play: fn() -> Pin<Box<dyn Future<Output = ()>>>,
+    run: fn() -> Pin<Box<dyn Future<Output = ()>>>,
     only_embedded: Option<&'static str>,
     asked_for_by: Option<&'static str>,
     only_kubernetes: Option<&'static str>,
@@ -35,11 +35,11 @@ impl Promise {
     /// A promise that is kept on every backend. Written as [`promise!`].
     pub(crate) const fn new(
         path: &'static str,
-        play: fn() -> Pin<Box<dyn Future<Output = ()>>>,
+        run: fn() -> Pin<Box<dyn Future<Output = ()>>>,
     ) -> Self {
         Self {
             path,
-            play,
+            run,
             only_embedded: None,
             asked_for_by: None,
             only_kubernetes: None,
@@ -62,7 +62,7 @@ impl Promise {
         self
     }
 
-    /// On a real cluster it takes so long that it is played only where this environment
+    /// On a real cluster it takes so long that it is run only where this environment
     /// variable is set.
     pub(crate) const fn on_request(mut self, variable: &'static str) -> Self {
         self.asked_for_by = Some(variable);
@@ -100,7 +100,7 @@ impl Promise {
         self
     }
 
-    /// It changes what all others on a shared cluster rely on: it is played while no other
+    /// It changes what all others on a shared cluster rely on: it is run while no other
     /// is.
     pub(crate) const fn disruptive(mut self) -> Self {
         self.is_disruptive = true;
@@ -128,7 +128,7 @@ impl Promise {
         }
         let is_asked_for = |variable: &&str| std::env::var_os(variable).is_some();
         if let Some(variable) = self.asked_for_by.filter(|it| !is_asked_for(it)) {
-            return Some(format!("is played there only where {variable} is set"));
+            return Some(format!("is run there only where {variable} is set"));
         }
         if let Some((_, why)) = self.gap.filter(|(gap, _)| *gap == contract) {
             return Some(format!("is not kept: {why}"));
@@ -137,14 +137,14 @@ impl Promise {
         Some(format!("is about Cluster API's {}", other.version()))
     }
 
-    /// Plays it. A promise that is broken panics.
-    pub(crate) fn play(&self) {
-        play((self.play)());
+    /// Runs it. A promise that is broken panics.
+    pub(crate) fn run(&self) {
+        run((self.run)());
     }
 }
 
 /// Runs a future to its end on this thread.
-pub(crate) fn play<T>(scenario: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(scenario: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

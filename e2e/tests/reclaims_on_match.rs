@@ -127,7 +127,7 @@ async fn a_listed_program_takes_the_machine_out_each_time_it_is_put_back() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     for document in Settings::default().documents() {
-        // The pods of the DaemonSet are played here.
+        // The pods of the DaemonSet are run here.
         if document["kind"] != "DaemonSet" {
             cluster.apply(&document).await;
         }

@@ -1,4 +1,4 @@
-//! Playing the promises on the backend of the run, and recording how that went.
+//! Running the promises on the backend of the run, and recording how that went.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::program;
 use crate::promise::Promise;
 use crate::survives_every_fault::account;
 
-/// How many promises are played at a time on a real cluster: they mostly wait for it.
+/// How many promises are run at a time on a real cluster: they mostly wait for it.
 const AT_A_TIME: usize = 16;
 
-/// Where promises are played.
+/// Where promises are run.
 struct Place {
     backend: Backend,
     contract: Contract,
@@ -37,7 +37,7 @@ impl Place {
             label: backend.as_str().to_owned(),
         };
         if meets && backend == Backend::Kubernetes {
-            let site = crate::promise::play(Site::get());
+            let site = crate::promise::run(Site::get());
             let (kubernetes, cluster_api) = (site.kubernetes(), site.cluster_api());
             place.contract = site.contract();
             place.title =
@@ -47,7 +47,7 @@ impl Place {
         place
     }
 
-    /// Why a promise cannot be played here; none if it can.
+    /// Why a promise cannot be run here; none if it can.
     fn hindrance(&self, promise: &Promise) -> Option<String> {
         let hindrance = promise.hindrance(self.backend, self.contract);
         hindrance.or_else(|| {
@@ -64,8 +64,8 @@ impl Place {
     }
 }
 
-/// Plays the promises that the command line asks for, which is libtest's, and says what was
-/// not played and why.
+/// Runs the promises that the command line asks for, which is libtest's, and says what was
+/// not run and why.
 pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     let place = Place::chosen(!arguments.list);
@@ -90,12 +90,12 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
     let faults = Path::new(env!("CARGO_TARGET_TMPDIR")).join("faults");
     account::conclude(&faults, (&place.label, &place.title));
     if is_whole {
-        println!("on {}; not played:", place.title);
+        println!("on {}; not run:", place.title);
         let mut results = BTreeMap::new();
         for (promise, hindrance) in &hindered {
             let why = hindrance.as_deref().unwrap_or_default();
             println!("  {}: it {why}", promise.name());
-            results.insert(promise.name(), json!({"notPlayed": why}));
+            results.insert(promise.name(), json!({"notRun": why}));
         }
         for (promise, _) in &playable {
             let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +118,7 @@ impl Drop for Restored {
     fn drop(&mut self) {
         if Backend::chosen() == Backend::Kubernetes {
             let restore = async { Site::get().await.restore().await };
-            crate::promise::play(restore);
+            crate::promise::run(restore);
         }
     }
 }
@@ -133,10 +133,10 @@ fn trial(
         if promise.is_disruptive {
             let _alone = turns.write().unwrap_or_else(PoisonError::into_inner);
             let _restored = Restored;
-            promise.play();
+            promise.run();
         } else {
             let _together = turns.read().unwrap_or_else(PoisonError::into_inner);
-            promise.play();
+            promise.run();
         }
         kept.lock()
             .unwrap_or_else(PoisonError::into_inner)

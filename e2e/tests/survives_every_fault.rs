@@ -163,7 +163,7 @@ fn strikes(undisturbed: &Striker) -> Vec<Strike> {
 }
 
 impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
-    /// Plays it with a fault. Says whether that has struck, or how it ended otherwise.
+    /// Runs it with a fault. Says whether that has struck, or how it ended otherwise.
     async fn end_with(&self, strike: &Strike, like: &End) -> Result<bool, String> {
         for _ in 0..TRIES {
             let run = AssertUnwindSafe(self.run(Some(strike), Some(like)));
@@ -182,7 +182,7 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
         Ok(false)
     }
 
-    /// Plays it, and waits a while at its end for that to be like another, if one is given.
+    /// Runs it, and waits a while at its end for that to be like another, if one is given.
     async fn run(&self, strike: Option<&Strike>, like: Option<&End>) -> End {
         let _turn = TURNS.acquire().await;
         let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;

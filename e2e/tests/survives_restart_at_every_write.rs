@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::promise::{Promise, promise};
 
 /// Why a real cluster is spared these.
-const DAYS: &str = "plays a day per write and compares whole worlds at equal instants";
+const DAYS: &str = "runs a day per write and compares whole worlds at equal instants";
 
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[

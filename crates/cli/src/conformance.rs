@@ -1,9 +1,9 @@
 //! `5spot conformance`: does a provider keep what 5-Spot relies on?
 
 mod collection;
-mod play;
 mod promise;
 mod report;
+mod run;
 mod seen;
 mod setup;
 mod site;
@@ -22,9 +22,9 @@ use crate::cluster::{self, Access};
 use crate::document;
 use crate::signals::Signals;
 use crate::{Failure, Format, Outcome};
-use play::Player;
 use promise::{Need, PROMISES, Promise};
-use report::{Played, Report, Subjects};
+use report::{PromiseResult, Report, Subjects};
+use run::Runner;
 use setup::{Ground, Place};
 use site::{Provided, Site, Subject};
 
@@ -32,7 +32,7 @@ use site::{Provided, Site, Subject};
 ///
 /// Creates ScheduledMachines in the cluster of the kubeconfig, one after the other, lets each one's
 /// machine join and leave, and prints per promise whether it was kept, broken (and what was seen), or
-/// not played (and why). 5-Spot must run in that cluster. It creates real machines from the given
+/// not run (and why). 5-Spot must run in that cluster. It creates real machines from the given
 /// objects, and removes them.
 ///
 /// With --setup everything takes place in a namespace of its own, which is deleted afterwards. With
@@ -41,8 +41,8 @@ use site::{Provided, Site, Subject};
 ///
 /// Progress is printed on standard error. Ctrl-C ends it and removes what it has created.
 ///
-/// Exit codes: 0 every promise that was played is kept, 1 one is broken or something was left behind,
-/// 2 error (wrong files, no access, no promise could be played).
+/// Exit codes: 0 every promise that was run is kept, 1 one is broken or something was left behind,
+/// 2 error (wrong files, no access, no promise could be run).
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("where").required(true),
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// run by sh
     #[arg(long, value_name = "COMMAND")]
     restart_command: Option<String>,
-    /// Play only this promise (repeatable)
+    /// Run only this promise (repeatable)
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(promise::names()))]
     only: Vec<String>,
     /// How long one step may take, such as provisioning a host
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         };
         let mut report = Report::new(given.subjects.clone());
         tokio::select! {
-            () = play(&given, &site, args, &mut report.played) => {}
+            () = run_all(&given, &site, args, &mut report.results) => {}
             () = signals.received() => report.interrupted = true,
         }
         report.left = close(&site, &ground, args.timeout()).await.err();
@@ -220,10 +220,15 @@ impl Given {
     }
 }
 
-/// Plays every promise that is asked for, one after the other: the host of an infrastructure object
-/// may be the only one. After one whose machine did not go, none is played.
-async fn play(given: &Given, site: &Site, args: &Args, played: &mut Vec<Played>) {
-    let player = Player {
+/// Runs every promise that is asked for, one after the other: the host of an infrastructure object
+/// may be the only one. After one whose machine did not go, none is run.
+async fn run_all(
+    given: &Given,
+    site: &Site,
+    args: &Args,
+    results: &mut Vec<PromiseResult>,
+) {
+    let runner = Runner {
         site,
         timeout: args.timeout(),
         restart: args.restart_command.as_deref(),
@@ -233,7 +238,7 @@ async fn play(given: &Given, site: &Site, args: &Args, played: &mut Vec<Played>)
         let missing = promise.needs.filter(|need| !args.has(*need));
         let why = obstacle.clone().or(missing.map(|it| it.flag().to_owned()));
         if let Some(why) = why {
-            played.push(Played::not_played(promise, why));
+            results.push(PromiseResult::not_run(promise, why));
             continue;
         }
         let infrastructure = match (promise.needs, &given.unreachable) {
@@ -241,12 +246,12 @@ async fn play(given: &Given, site: &Site, args: &Args, played: &mut Vec<Played>)
             _ => &given.infrastructure,
         };
         let subject = Subject::new(promise, &site.id, infrastructure.clone());
-        let one = player.play(promise, subject).await;
+        let one = runner.run(promise, subject).await;
         if one.left.is_some() {
             let why = format!("the machine of {} is still there", promise.name);
             obstacle = Some(why);
         }
-        played.push(one);
+        results.push(one);
     }
 }
 

@@ -102,7 +102,7 @@ fn the_simulated_providers_keep_every_promise_and_nothing_is_left() {
     let report = report(&ended, 0);
     for item in report["items"].as_array().unwrap() {
         let expected = match item["name"].as_str().unwrap() {
-            "never-comes-up" => "NotPlayed",
+            "never-comes-up" => "NotRun",
             _ => "Kept",
         };
         assert_eq!(item["result"], expected, "{item:#}");
@@ -150,7 +150,7 @@ fn a_cluster_that_is_there_is_used_in_its_namespace_and_stays() {
         dev.conformance(&[&cluster[..], &only, &restart, &["--timeout", "60s"]].concat());
     let report = report(&ended, 0);
     assert_eq!(report["items"][0]["result"], "Kept");
-    assert_eq!(report["items"][1]["result"], "NotPlayed");
+    assert_eq!(report["items"][1]["result"], "NotRun");
     let message = report["items"][1]["message"].as_str().unwrap();
     assert!(message.contains("exit status: 3"), "{message}");
 }

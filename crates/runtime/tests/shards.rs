@@ -276,7 +276,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-async fn play(happenings: &[(Happening, i64)]) {
+async fn run(happenings: &[(Happening, i64)]) {
     let mut world = World::new();
     for (happening, seconds) in happenings {
         let count = world.instances.len();
@@ -324,6 +324,6 @@ proptest! {
             .enable_all()
             .build()
             .unwrap();
-        runtime.block_on(play(&happenings));
+        runtime.block_on(run(&happenings));
     }
 }

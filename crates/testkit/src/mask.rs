@@ -54,12 +54,12 @@ mod tests {
     fn instants_and_names_look_alike_wherever_they_stand() {
         let mut value = json!({
             "at": "2026-03-06T22:50:04Z",
-            "told": ["reclaimed (2026-03-06T22:50:04Z steam); on node-7"],
+            "seen": ["reclaimed (2026-03-06T22:50:04Z steam); on node-7"],
             "months": [{"month": "2026-03", "activeSeconds": 589, "reclaims": 1}],
         });
         mask(&mut value, &[("node-7".to_owned(), "worker".to_owned())]);
         let alike = json!({
-            "at": "<time>", "told": ["reclaimed (<time> steam); on worker"],
+            "at": "<time>", "seen": ["reclaimed (<time> steam); on worker"],
             "months": [{"month": "<usage>", "activeSeconds": "<usage>", "reclaims": 1}],
         });
         assert_eq!(value, alike);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use e2e::record::play::{Pace, Player};
+use e2e::record::run::{Pace, Runner};
 use e2e::record::{Trouble, agreement, corpus, difference, fixture, folder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -60,10 +60,10 @@ async fn record(client: &Client, minor: &str, wanted: &[String]) -> Result<(), T
         if !wanted.is_empty() && !wanted.iter().any(|it| case.key().starts_with(it)) {
             continue;
         }
-        let mut player = Player::new(client.clone(), Pace::Pause(PAUSE), &case);
-        let played = player.play().await;
-        player.clear().await?;
-        match played {
+        let mut runner = Runner::new(client.clone(), Pace::Pause(PAUSE), &case);
+        let answers = runner.run().await;
+        runner.clear().await?;
+        match answers {
             Ok(answers) => {
                 count += answers.len();
                 fixture::write(&fixture::path(&folder, minor, &case), &answers)?;

@@ -247,7 +247,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The request of a step. `version` is that of the object as the server told it last.
+    /// The request of a step. `version` is that of the object as the server last returned it.
     pub(super) fn request(&self, step: &Step, version: &str) -> Request {
         let name = if step.of_missing {
             "missing".to_owned()

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::corpus::{self, Case};
 use super::difference::{self, Difference, Gap};
-use super::play::{Pace, Player};
+use super::run::{Pace, Runner};
 use super::{Trouble, fixture, folder};
 
 /// The releases that are recorded.
@@ -37,7 +37,7 @@ struct Counts {
 /// Puts every recorded case to the embedded server and compares.
 ///
 /// # Errors
-/// A file cannot be read, or a case cannot be played.
+/// A file cannot be read, or a case cannot be run.
 pub async fn measure(differences: &[Difference]) -> Result<Agreement, Trouble> {
     let folder = folder();
     let mut agreement = Agreement {
@@ -67,7 +67,7 @@ async fn answers(case: &Case, minor: &str) -> Result<Vec<Value>, Trouble> {
     options.kube = minor.parse::<KubeVersion>().map_err(|it| it.to_string())?;
     let server = Server::new(options)?;
     let client = Client::new(server.in_process(), "default");
-    Player::new(client, Pace::Yield, case).play().await
+    Runner::new(client, Pace::Yield, case).run().await
 }
 
 impl Agreement {

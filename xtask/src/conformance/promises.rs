@@ -1,4 +1,4 @@
-//! Which promises are kept on which backend, and why some are not played there.
+//! Which promises are kept on which backend, and why some are not run there.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -29,19 +29,19 @@ The promises of `e2e/tests` are end-to-end tests that run on several backends, w
     let mut reasons: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for result in results {
         let backend = result["backend"].as_str().unwrap_or_default();
-        let [mut kept, mut broken, mut not_played] = [0; 3];
+        let [mut kept, mut broken, mut not_run] = [0; 3];
         for (promise, outcome) in result["promises"].as_object().into_iter().flatten() {
-            match (outcome.as_str(), outcome["notPlayed"].as_str()) {
+            match (outcome.as_str(), outcome["notRun"].as_str()) {
                 (Some("kept"), _) => kept += 1,
                 (_, Some(why)) => {
-                    not_played += 1;
+                    not_run += 1;
                     let promises = reasons.entry(why).or_default();
                     promises.entry(promise).or_default().push(backend);
                 }
                 _ => broken += 1,
             }
         }
-        let _ = writeln!(text, "| {backend} | {kept} | {broken} | {not_played} |");
+        let _ = writeln!(text, "| {backend} | {kept} | {broken} | {not_run} |");
     }
     text.push_str("\nNot run, by the reason that the test gives:\n");
     for (why, promises) in reasons {
@@ -60,11 +60,11 @@ mod tests {
     use super::render;
 
     #[test]
-    fn what_is_not_played_is_listed_under_its_reason() {
+    fn what_is_not_run_is_listed_under_its_reason() {
         let text = render(&[
             json!({"backend": "A", "promises": {"x::y": "kept", "x::z": "broken"}}),
             json!({"backend": "B", "promises": {
-                "x::y": {"notPlayed": "needs more"}, "x::z": "kept",
+                "x::y": {"notRun": "needs more"}, "x::z": "kept",
             }}),
         ]);
         assert!(

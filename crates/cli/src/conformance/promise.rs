@@ -54,7 +54,7 @@ pub(crate) enum Step {
     Do(Change),
     /// It is seen within the timeout; otherwise the promise is broken.
     Await(Fact),
-    /// It is seen within the timeout; otherwise the promise cannot be played.
+    /// It is seen within the timeout; otherwise the promise cannot be run.
     Require(Fact),
 }
 
@@ -205,7 +205,7 @@ const LEAVING: &[Step] = &[Step::Await(Fact::Phase("ShuttingDown"))];
 const INACTIVE: &[Step] = &[Step::Await(Fact::Phase("Inactive"))];
 const RESTART: &[Step] = &[Step::Do(Change::Restart)];
 
-/// Every promise, in the order in which they are played.
+/// Every promise, in the order in which they are run.
 pub(crate) const PROMISES: &[Promise] = &[
     Promise {
         name: "opens",

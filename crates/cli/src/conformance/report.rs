@@ -14,13 +14,13 @@ pub(crate) enum Verdict {
     Kept,
     /// What was seen instead.
     Broken(String),
-    /// Why it was not played, or not to its end.
-    NotPlayed(String),
+    /// Why it was not run, or not to its end.
+    NotRun(String),
 }
 
 /// A promise and what it came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Played {
+pub(crate) struct PromiseResult {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) verdict: Verdict,
@@ -30,7 +30,7 @@ pub(crate) struct Played {
     pub(crate) left: Option<String>,
 }
 
-/// What the promises were played with.
+/// What the promises were run with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subjects {
     /// The version of the management cluster.
@@ -41,13 +41,13 @@ pub(crate) struct Subjects {
     pub(crate) infrastructure: String,
 }
 
-impl Played {
-    /// A promise that was not played, and why.
-    pub(crate) fn not_played(promise: &Promise, why: String) -> Self {
+impl PromiseResult {
+    /// A promise that was not run, and why.
+    pub(crate) fn not_run(promise: &Promise, why: String) -> Self {
         Self {
             name: promise.name,
             meaning: promise.meaning,
-            verdict: Verdict::NotPlayed(why),
+            verdict: Verdict::NotRun(why),
             seconds: 0,
             left: None,
         }
@@ -58,7 +58,7 @@ impl Played {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) subjects: Subjects,
-    pub(crate) played: Vec<Played>,
+    pub(crate) results: Vec<PromiseResult>,
     /// Whether it was ended by a signal.
     pub(crate) interrupted: bool,
     /// What could not be deleted.
@@ -69,18 +69,18 @@ impl Report {
     pub(crate) fn new(subjects: Subjects) -> Self {
         Self {
             subjects,
-            played: Vec::new(),
+            results: Vec::new(),
             interrupted: false,
             left: None,
         }
     }
 
-    /// Yes where at least one promise was played and none is broken, no where one is broken or
+    /// Yes where at least one promise was run and none is broken, no where one is broken or
     /// something is left behind, and unanswered where none was
     /// played or the run was interrupted.
     pub(crate) fn outcome(&self) -> Outcome {
         let has = |wanted: fn(&Verdict) -> bool| {
-            self.played.iter().any(|it| wanted(&it.verdict))
+            self.results.iter().any(|it| wanted(&it.verdict))
         };
         if has(|it| matches!(it, Verdict::Broken(_))) || self.left.is_some() {
             Outcome::No
@@ -112,14 +112,14 @@ impl Report {
         writeln!(out, "infrastructure  {infrastructure}")?;
         writeln!(out, "bootstrap       {bootstrap}")?;
         writeln!(out, "kubernetes      {kubernetes}\n")?;
-        for it in &self.played {
+        for it in &self.results {
             let (verdict, detail) = match &it.verdict {
                 Verdict::Kept => ("kept", it.meaning.to_owned()),
                 Verdict::Broken(why) => ("broken", why.clone()),
-                Verdict::NotPlayed(why) => ("not played", why.clone()),
+                Verdict::NotRun(why) => ("not run", why.clone()),
             };
             let detail = plain::line(&detail);
-            writeln!(out, "{verdict:<10}  {:<26}  {detail}", it.name)?;
+            writeln!(out, "{verdict:<7}  {:<26}  {detail}", it.name)?;
         }
         writeln!(out)?;
         if let Some(left) = &self.left {
@@ -128,34 +128,34 @@ impl Report {
         if self.interrupted {
             writeln!(out, "interrupted")?;
         }
-        let [kept, broken, not_played] = self.counts();
-        writeln!(out, "{kept} kept, {broken} broken, {not_played} not played")?;
+        let [kept, broken, not_run] = self.counts();
+        writeln!(out, "{kept} kept, {broken} broken, {not_run} not run")?;
         Ok(())
     }
 
-    /// How many are kept, broken and not played.
+    /// How many are kept, broken and not run.
     fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
-        for it in &self.played {
+        for it in &self.results {
             match it.verdict {
                 Verdict::Kept => counts[0] += 1,
                 Verdict::Broken(_) => counts[1] += 1,
-                Verdict::NotPlayed(_) => counts[2] += 1,
+                Verdict::NotRun(_) => counts[2] += 1,
             }
         }
         counts
     }
 
     fn data(&self) -> Value {
-        let [kept, broken, not_played] = self.counts();
+        let [kept, broken, not_run] = self.counts();
         let items: Vec<Value> = self
-            .played
+            .results
             .iter()
             .map(|it| {
                 let (result, detail) = match &it.verdict {
                     Verdict::Kept => ("Kept", ""),
                     Verdict::Broken(why) => ("Broken", why.as_str()),
-                    Verdict::NotPlayed(why) => ("NotPlayed", why.as_str()),
+                    Verdict::NotRun(why) => ("NotRun", why.as_str()),
                 };
                 json!({
                     "name": it.name, "meaning": it.meaning, "result": result,
@@ -168,7 +168,7 @@ impl Report {
             "bootstrap": self.subjects.bootstrap,
             "infrastructure": self.subjects.infrastructure,
             "items": items, "leftBehind": self.left, "interrupted": self.interrupted,
-            "kept": kept, "broken": broken, "notPlayed": not_played,
+            "kept": kept, "broken": broken, "notRun": not_run,
         })
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Site {
 
 /// One machine of a run, and what is remembered of it.
 pub(super) struct Subject {
-    /// The promise that is played with it.
+    /// The promise that is run with it.
     pub(super) promise: &'static str,
     /// What must not be seen of it.
     pub(super) never: Option<Breach>,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::promise::{Breach, Fact, PROMISES, Part, Promise, Step};
-use super::report::{Played, Report, Subjects, Verdict};
+use super::report::{PromiseResult, Report, Subjects, Verdict};
 use super::seen::Seen;
 use crate::{Format, Outcome};
 
@@ -123,12 +123,12 @@ fn report(verdicts: &[(&str, Verdict)]) -> Report {
         infrastructure: "infrastructure.cluster.x-k8s.io/v1beta2 RemoteMachine"
             .to_owned(),
     });
-    report.played = verdicts
+    report.results = verdicts
         .iter()
-        .map(|(name, verdict)| Played {
+        .map(|(name, verdict)| PromiseResult {
             verdict: verdict.clone(),
             seconds: 7,
-            ..Played::not_played(promise(name), String::new())
+            ..PromiseResult::not_run(promise(name), String::new())
         })
         .collect();
     report
@@ -145,7 +145,7 @@ fn the_report_says_of_each_promise_what_was_seen() {
         ),
         (
             "never-comes-up",
-            Verdict::NotPlayed(text("give one with --unreachable")),
+            Verdict::NotRun(text("give one with --unreachable")),
         ),
     ]);
     report.left = Some(text("namespace 5spot-conformance-x7k2p"));
@@ -163,10 +163,10 @@ fn the_exit_code_follows_the_worst_promise() {
     let outcome = |verdicts: &[(&str, Verdict)]| report(verdicts).outcome();
     let kept = ("opens", Verdict::Kept);
     let broken = ("closes", Verdict::Broken(why()));
-    let not_played = ("reopens", Verdict::NotPlayed(why()));
-    assert_eq!(outcome(&[kept.clone(), not_played.clone()]), Outcome::Yes);
+    let not_run = ("reopens", Verdict::NotRun(why()));
+    assert_eq!(outcome(&[kept.clone(), not_run.clone()]), Outcome::Yes);
     assert_eq!(outcome(&[kept.clone(), broken]), Outcome::No);
-    assert_eq!(outcome(&[not_played]), Outcome::Unanswered);
+    assert_eq!(outcome(&[not_run]), Outcome::Unanswered);
     assert_eq!(outcome(&[]), Outcome::Unanswered);
     let mut left_behind = report(std::slice::from_ref(&kept));
     left_behind.left = Some(why());

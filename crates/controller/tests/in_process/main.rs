@@ -1,4 +1,4 @@
-//! The controller against the embedded API server, with Cluster API played by the test.
+//! The controller against the embedded API server, where the test stands in for Cluster API.
 
 mod bounds;
 mod faults;

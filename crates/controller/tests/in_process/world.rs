@@ -1,4 +1,4 @@
-//! A cluster in the process, and hands to play Cluster API with.
+//! A cluster in the process, and what stands in for Cluster API.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
 

@@ -15,7 +15,7 @@ const CASES: u32 = 32;
 
 /// What somebody does.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Action {
     Kill(bool),
     Enable(bool),
     Hours(&'static str),
@@ -39,7 +39,7 @@ enum Deed {
     DropFinalizer,
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = Action> {
     let causes = select(vec![
         Cause::Unavailable,
         Cause::Forbidden,
@@ -57,62 +57,62 @@ fn deed() -> impl Strategy<Value = Deed> {
         Step::DeleteMachine,
     ]);
     prop_oneof![
-        2 => any::<bool>().prop_map(Deed::Kill),
-        1 => any::<bool>().prop_map(Deed::Enable),
-        4 => select(vec!["9-17", "0-23", "9-10", "3"]).prop_map(Deed::Hours),
-        2 => select(vec!["0s", "1m", "5m", "2h"]).prop_map(Deed::Grace),
-        2 => select(vec!["0s", "1m", "5m", "2h"]).prop_map(Deed::Drain),
-        1 => any::<u16>().prop_map(Deed::Edit),
-        1 => select(vec!["UTC", "Mars/Olympus"]).prop_map(Deed::Zone),
-        1 => any::<bool>().prop_map(Deed::PauseCluster),
-        1 => Just(Deed::TakeCluster),
-        1 => Just(Deed::GiveCluster),
-        2 => Just(Deed::DeleteMachine),
-        2 => Just(Deed::AddPods),
-        2 => Just(Deed::HoldPods),
-        1 => Just(Deed::LetPodsGo),
-        2 => (0..4_u8).prop_map(Deed::Access),
-        3 => any::<bool>().prop_map(Deed::Move),
-        2 => proptest::option::of((steps, causes)).prop_map(Deed::Fail),
-        4 => (0..4_usize).prop_map(Deed::Crash),
-        1 => Just(Deed::Restart),
-        1 => Just(Deed::LoseStatus),
-        1 => Just(Deed::DropFinalizer),
+        2 => any::<bool>().prop_map(Action::Kill),
+        1 => any::<bool>().prop_map(Action::Enable),
+        4 => select(vec!["9-17", "0-23", "9-10", "3"]).prop_map(Action::Hours),
+        2 => select(vec!["0s", "1m", "5m", "2h"]).prop_map(Action::Grace),
+        2 => select(vec!["0s", "1m", "5m", "2h"]).prop_map(Action::Drain),
+        1 => any::<u16>().prop_map(Action::Edit),
+        1 => select(vec!["UTC", "Mars/Olympus"]).prop_map(Action::Zone),
+        1 => any::<bool>().prop_map(Action::PauseCluster),
+        1 => Just(Action::TakeCluster),
+        1 => Just(Action::GiveCluster),
+        2 => Just(Action::DeleteMachine),
+        2 => Just(Action::AddPods),
+        2 => Just(Action::HoldPods),
+        1 => Just(Action::LetPodsGo),
+        2 => (0..4_u8).prop_map(Action::Access),
+        3 => any::<bool>().prop_map(Action::Move),
+        2 => proptest::option::of((steps, causes)).prop_map(Action::Fail),
+        4 => (0..4_usize).prop_map(Action::Crash),
+        1 => Just(Action::Restart),
+        1 => Just(Action::LoseStatus),
+        1 => Just(Action::DropFinalizer),
     ]
 }
 
-fn act(world: &mut World, memory: &mut Memory, deed: Deed) {
-    match deed {
-        Deed::Kill(is_set) => world.edit(|sm| sm.spec.kill_switch = is_set),
-        Deed::Enable(is_set) => world.edit(|sm| sm.spec.schedule.enabled = is_set),
-        Deed::Hours(hours) => {
+fn act(world: &mut World, memory: &mut Memory, action: Action) {
+    match action {
+        Action::Kill(is_set) => world.edit(|sm| sm.spec.kill_switch = is_set),
+        Action::Enable(is_set) => world.edit(|sm| sm.spec.schedule.enabled = is_set),
+        Action::Hours(hours) => {
             world.edit(|sm| sm.spec.schedule.hours_of_day = vec![hours.to_owned()]);
         }
-        Deed::Grace(text) => {
+        Action::Grace(text) => {
             world.edit(|sm| sm.spec.graceful_shutdown_timeout = text.into());
         }
-        Deed::Drain(text) => world.edit(|sm| sm.spec.node_drain_timeout = text.into()),
-        Deed::Edit(port) => world.edit(|sm| {
+        Action::Drain(text) => world.edit(|sm| sm.spec.node_drain_timeout = text.into()),
+        Action::Edit(port) => world.edit(|sm| {
             let spec = &mut sm.spec.infrastructure_spec.spec;
             spec.insert("port".to_owned(), json!(port));
         }),
-        Deed::Zone(zone) => {
+        Action::Zone(zone) => {
             world.edit(|sm| zone.clone_into(&mut sm.spec.schedule.timezone));
         }
-        Deed::PauseCluster(is_set) => {
+        Action::PauseCluster(is_set) => {
             if let Some(cluster) = world.get_mut("Cluster") {
                 cluster["spec"]["paused"] = json!(is_set);
             }
         }
-        Deed::TakeCluster => world.objects.retain(|(kind, _), _| kind != "Cluster"),
-        Deed::GiveCluster => world.put(cluster(world.contract)),
-        Deed::DeleteMachine => {
+        Action::TakeCluster => world.objects.retain(|(kind, _), _| kind != "Cluster"),
+        Action::GiveCluster => world.put(cluster(world.contract)),
+        Action::DeleteMachine => {
             world.delete(&("Machine".to_owned(), NAME.to_owned()), None);
         }
-        Deed::AddPods => world.pods = vec![pod("a"), pod("b")],
-        Deed::HoldPods => world.budget_until = Some(at("2030-01-01T00:00:00Z")),
-        Deed::LetPodsGo => world.budget_until = None,
-        Deed::Access(which) => {
+        Action::AddPods => world.pods = vec![pod("a"), pod("b")],
+        Action::HoldPods => world.budget_until = Some(at("2030-01-01T00:00:00Z")),
+        Action::LetPodsGo => world.budget_until = None,
+        Action::Access(which) => {
             let message = "why".to_owned();
             world.access = match which {
                 0 => Access::Unreachable { message },
@@ -121,35 +121,35 @@ fn act(world: &mut World, memory: &mut Memory, deed: Deed) {
                 _ => Access::Connected,
             };
         }
-        Deed::Move(is_moving) => world.is_moving = is_moving,
-        Deed::Fail(failing) => world.failing = failing,
-        Deed::Crash(writes) => {
+        Action::Move(is_moving) => world.is_moving = is_moving,
+        Action::Fail(failing) => world.failing = failing,
+        Action::Crash(writes) => {
             world.writes_left = writes;
             world.settle(memory);
             world.writes_left = usize::MAX;
             *memory = Memory::default();
         }
-        Deed::Restart => *memory = Memory::default(),
-        Deed::LoseStatus => world.edit(|sm| sm.status = None),
-        Deed::DropFinalizer => world.edit(|sm| sm.metadata.finalizers = None),
+        Action::Restart => *memory = Memory::default(),
+        Action::LoseStatus => world.edit(|sm| sm.status = None),
+        Action::DropFinalizer => world.edit(|sm| sm.metadata.finalizers = None),
     }
 }
 
 /// Nobody stands in the way any more.
 fn calm(world: &mut World, memory: &mut Memory) {
-    for deed in [
-        Deed::Kill(false),
-        Deed::Enable(true),
-        Deed::Zone("UTC"),
-        Deed::GiveCluster,
-        Deed::LetPodsGo,
-        Deed::Access(3),
-        Deed::Move(true),
-        Deed::Fail(None),
-        Deed::Grace("5m"),
-        Deed::Drain("5m"),
+    for action in [
+        Action::Kill(false),
+        Action::Enable(true),
+        Action::Zone("UTC"),
+        Action::GiveCluster,
+        Action::LetPodsGo,
+        Action::Access(3),
+        Action::Move(true),
+        Action::Fail(None),
+        Action::Grace("5m"),
+        Action::Drain("5m"),
     ] {
-        act(world, memory, deed);
+        act(world, memory, action);
     }
 }
 
@@ -163,16 +163,16 @@ fn is_marked(node: &Value) -> bool {
         || node["spec"]["unschedulable"] == true
 }
 
-fn story() -> impl Strategy<Value = Vec<(Deed, i64)>> {
-    proptest::collection::vec((deed(), 0..40_i64), 0..25)
+fn actions() -> impl Strategy<Value = Vec<(Action, i64)>> {
+    proptest::collection::vec((action(), 0..40_i64), 0..25)
 }
 
-/// Plays a story: each deed, and some minutes after it.
-fn play(contract: Contract, story: Vec<(Deed, i64)>) -> (World, Memory) {
+/// Takes the actions: each action, and some minutes after it.
+fn run(contract: Contract, actions: Vec<(Action, i64)>) -> (World, Memory) {
     let mut world = World::new(contract, "2026-03-04T08:00:00Z");
     let mut memory = Memory::default();
-    for (deed, minutes) in story {
-        act(&mut world, &mut memory, deed);
+    for (action, minutes) in actions {
+        act(&mut world, &mut memory, action);
         let until = world.now + jiff::SignedDuration::from_mins(minutes);
         world.run_until(&mut memory, &until.to_string());
     }
@@ -185,11 +185,11 @@ proptest! {
     #[test]
     fn after_any_day_a_wanted_machine_serves_an_unwanted_one_is_gone_and_nothing_stays_behind(
         contract in select(CONTRACTS.to_vec()),
-        story in story(),
+        actions in actions(),
     ) {
-        let (mut world, mut memory) = play(contract, story);
+        let (mut world, mut memory) = run(contract, actions);
         calm(&mut world, &mut memory);
-        act(&mut world, &mut memory, Deed::Hours("0-23"));
+        act(&mut world, &mut memory, Action::Hours("0-23"));
         let until = hours_later(&world, 3);
         world.run_until(&mut memory, &until);
         prop_assert_eq!(world.status().phase, Some(Phase::Active), "{:#?}", world.reported);
@@ -198,7 +198,7 @@ proptest! {
         let annotations = &world.get("Machine").unwrap()["metadata"]["annotations"];
         prop_assert!(annotations[key::EXCLUDE_NODE_DRAINING].is_null());
         prop_assert!(annotations[key::EXCLUDE_VOLUME_DETACH].is_null());
-        act(&mut world, &mut memory, Deed::Hours("3"));
+        act(&mut world, &mut memory, Action::Hours("3"));
         world.now = at("2026-03-05T04:00:00Z").max(world.now);
         let until = hours_later(&world, 1);
         world.run_until(&mut memory, &until);
@@ -210,9 +210,9 @@ proptest! {
     }
     #[test]
     fn after_any_day_a_deleted_object_goes_and_leaves_nothing_behind(
-        contract in select(CONTRACTS.to_vec()), story in story(), is_killed in any::<bool>(),
+        contract in select(CONTRACTS.to_vec()), actions in actions(), is_killed in any::<bool>(),
     ) {
-        let (mut world, mut memory) = play(contract, story);
+        let (mut world, mut memory) = run(contract, actions);
         let is_held = world.sm().metadata.finalizers.is_some();
         let before = world.kinds().join(" ");
         world.delete_sm();

@@ -26,14 +26,14 @@ fn end(world: &World) -> String {
     format!("{status:?} {:?} {node:?} {annotations:?}", world.kinds())
 }
 
-/// Plays `story` without a crash and with one after each write; all end alike.
-fn for_every_crash(story: impl Fn(&mut World, &mut dyn FnMut(&mut World, &str))) {
+/// Runs `scenario` without a crash and with one after each write; all end alike.
+fn for_every_crash(scenario: impl Fn(&mut World, &mut dyn FnMut(&mut World, &str))) {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
-        let play = |writes: usize| {
+        let run = |writes: usize| {
             let mut world = World::new(contract, "2026-03-06T08:00:00Z");
             world.writes_left = writes;
             let mut memory = Memory::default();
-            story(&mut world, &mut |world, until| {
+            scenario(&mut world, &mut |world, until| {
                 world.run_until(&mut memory, until);
                 if world.writes_left == 0 {
                     world.writes_left = usize::MAX;
@@ -44,10 +44,10 @@ fn for_every_crash(story: impl Fn(&mut World, &mut dyn FnMut(&mut World, &str)))
             });
             world
         };
-        let whole = play(usize::MAX);
+        let whole = run(usize::MAX);
         let expected = end(&whole);
         for writes in 1..=whole.log.len() {
-            let crashed = play(writes);
+            let crashed = run(writes);
             assert_eq!(
                 end(&crashed),
                 expected,

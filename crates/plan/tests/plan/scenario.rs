@@ -1,4 +1,4 @@
-//! A machine's life, played through.
+//! A machine's life from begin to end.
 
 use fivespot_api::Phase;
 use fivespot_capi::Contract;

@@ -136,8 +136,8 @@ mod tests {
         }
     }
 
-    /// Plays everybody's asking until all have started; who started when, in seconds.
-    fn play(per_minute: u32, machines: &[(&str, u8)]) -> Vec<(String, i64)> {
+    /// Runs everybody's asking until all have started; who started when, in seconds.
+    fn run(per_minute: u32, machines: &[(&str, u8)]) -> Vec<(String, i64)> {
         let mut starts = StartLimit::at_most(NonZeroU32::new(per_minute));
         let mut due: BTreeMap<Timestamp, Vec<(&str, u8)>> =
             BTreeMap::from([(later(0), machines.to_vec())]);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_highest_priority_starts_first_and_so_many_in_a_minute() {
         let machines = [("a", 10), ("b", 50), ("c", 255), ("d", 50), ("e", 0)];
-        let started = play(2, &machines);
+        let started = run(2, &machines);
         let expected = [("b", 1), ("c", 1), ("a", 61), ("d", 61), ("e", 121)]
             .map(|(name, second)| (name.to_owned(), second));
         assert_eq!(started, expected);
@@ -173,7 +173,7 @@ mod tests {
         let names: Vec<String> = (0..40).map(|number| format!("{number:02}")).collect();
         let machines: Vec<(&str, u8)> =
             names.iter().map(|name| (name.as_str(), 50)).collect();
-        let started = play(7, &machines);
+        let started = run(7, &machines);
         assert_eq!(started.len(), 40);
         for (_, second) in &started {
             let within = started

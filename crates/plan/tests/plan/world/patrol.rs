@@ -1,4 +1,4 @@
-//! What must never happen, whatever the story.
+//! What must never happen, whatever the scenario.
 
 use fivespot_api::{name, rules};
 use fivespot_plan::{Action, Call, Step};

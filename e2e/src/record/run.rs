@@ -50,7 +50,7 @@ impl Pace {
 }
 
 /// A server, as one case sees it.
-pub struct Player<'a> {
+pub struct Runner<'a> {
     client: Client,
     pace: Pace,
     case: &'a Case,
@@ -67,7 +67,7 @@ struct Raw {
     body: Value,
 }
 
-impl<'a> Player<'a> {
+impl<'a> Runner<'a> {
     /// Begins a case.
     pub fn new(client: Client, pace: Pace, case: &'a Case) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     /// A request of the setup is refused, or the server cannot be asked.
-    pub async fn play(&mut self) -> Result<Vec<Value>, Trouble> {
+    pub async fn run(&mut self) -> Result<Vec<Value>, Trouble> {
         let namespace = Request {
             send: "POST /api/v1/namespaces".to_owned(),
             body: Some(json!({"metadata": {"name": "$ns"}})),

@@ -114,16 +114,16 @@ impl Server {
     ///
     /// # Errors
     /// The server cannot be asked.
-    pub(super) async fn play(&self, case: &Case<'_>) -> Result<Vec<Answer>, Trouble> {
+    pub(super) async fn run(&self, case: &Case<'_>) -> Result<Vec<Answer>, Trouble> {
         let mut mask = Mask::new(Clock::system().now());
         let mut version = String::new();
         let mut answers = Vec::new();
         let mut names = BTreeSet::from([case.name()]);
         for step in &case.steps {
             let mut raw = self.answered(case, step, &mut version).await?;
-            let told = raw.body["metadata"]["resourceVersion"].as_str();
-            if let Some(told) = told.filter(|it| !it.is_empty()) {
-                told.clone_into(&mut version);
+            let current = raw.body["metadata"]["resourceVersion"].as_str();
+            if let Some(current) = current.filter(|it| !it.is_empty()) {
+                current.clone_into(&mut version);
             }
             names.extend(raw.name());
             let is_written = raw.name().is_some() && step.writes();
@@ -158,10 +158,10 @@ impl Server {
             }
             let path = request.path.split('?').next().unwrap_or_default();
             let now = self.send(&plain("GET", path, None)).await?;
-            let Some(told) = now.body["metadata"]["resourceVersion"].as_str() else {
+            let Some(current) = now.body["metadata"]["resourceVersion"].as_str() else {
                 return Ok(raw);
             };
-            told.clone_into(version);
+            current.clone_into(version);
         }
         Err("an object changes all the time".into())
     }
@@ -174,8 +174,8 @@ impl Server {
             let generation = &now.body["metadata"]["generation"];
             if now.code != 200 || now.body["status"]["observedGeneration"] == *generation
             {
-                if let Some(told) = now.body["metadata"]["resourceVersion"].as_str() {
-                    told.clone_into(version);
+                if let Some(current) = now.body["metadata"]["resourceVersion"].as_str() {
+                    current.clone_into(version);
                 }
                 break;
             }

@@ -1,4 +1,4 @@
-//! Playing one promise on a cluster.
+//! Running one promise on a cluster.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::promise::{Change, Fact, Part, Promise, Step};
-use super::report::{Played, Verdict};
+use super::report::{PromiseResult, Verdict};
 use super::site::{Site, Subject};
 use crate::{cluster, plain};
 
@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// What all promises of a run have in common.
-pub(super) struct Player<'r> {
+pub(super) struct Runner<'r> {
     pub(super) site: &'r Site,
     /// How long each step may take.
     pub(super) timeout: Duration,
@@ -28,12 +28,16 @@ pub(super) struct Player<'r> {
 /// How a promise ended before its last step.
 enum End {
     Broken(String),
-    Unplayable(String),
+    CannotRun(String),
 }
 
-impl Player<'_> {
-    /// Plays a promise with a machine, and removes it.
-    pub(super) async fn play(&self, promise: &Promise, mut subject: Subject) -> Played {
+impl Runner<'_> {
+    /// Runs a promise with a machine, and removes it.
+    pub(super) async fn run(
+        &self,
+        promise: &Promise,
+        mut subject: Subject,
+    ) -> PromiseResult {
         let begun = Instant::now();
         let mut verdict = Verdict::Kept;
         for step in promise.steps.iter().copied().flatten() {
@@ -41,7 +45,7 @@ impl Player<'_> {
             match done {
                 Ok(()) => {}
                 Err(End::Broken(why)) => verdict = Verdict::Broken(why),
-                Err(End::Unplayable(why)) => verdict = Verdict::NotPlayed(why),
+                Err(End::CannotRun(why)) => verdict = Verdict::NotRun(why),
             }
             if verdict != Verdict::Kept {
                 break;
@@ -51,7 +55,7 @@ impl Player<'_> {
         if let (Verdict::Kept, Some(left)) = (&verdict, &left) {
             verdict = Verdict::Broken(left.clone());
         }
-        Played {
+        PromiseResult {
             name: promise.name,
             meaning: promise.meaning,
             verdict,
@@ -65,16 +69,16 @@ impl Player<'_> {
             Step::Create(limits) => {
                 let created = self.site.create(subject, limits).await;
                 let what = "the ScheduledMachine is refused";
-                created.map_err(|why| End::Unplayable(format!("{what}: {why}")))
+                created.map_err(|why| End::CannotRun(format!("{what}: {why}")))
             }
             Step::AddPod { is_held } => {
                 let added = self.add_pod(subject, is_held).await;
                 let what = "no pod can be put on the Node";
-                added.map_err(|why| End::Unplayable(format!("{what}: {why}")))
+                added.map_err(|why| End::CannotRun(format!("{what}: {why}")))
             }
             Step::Do(change) => {
                 let done = self.change(change, subject).await;
-                done.map_err(End::Unplayable)
+                done.map_err(End::CannotRun)
             }
             Step::Await(fact) => {
                 let seen = self.wait(fact, subject).await;
@@ -82,7 +86,7 @@ impl Player<'_> {
             }
             Step::Require(fact) => {
                 let seen = self.wait(fact, subject).await;
-                seen.map_err(End::Unplayable)
+                seen.map_err(End::CannotRun)
             }
         }
     }
