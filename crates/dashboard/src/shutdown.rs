@@ -1,9 +1,13 @@
-//! The course of the last shutdown of a machine, from its status and its Events.
+//! The course of the last shutdown of a machine, from its status with the conditions and from its
+//! Events.
+
+use std::ops::RangeInclusive;
 
 use fivespot_api::{Phase, ScheduledMachine, Shutdown, ShutdownReason};
 use fivespot_drawing::timeline::{Entry, Mark, Timeline};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::reader::EventRecord;
 
@@ -54,8 +58,17 @@ pub fn timeline(
             mark: Mark::Planned,
         });
     }
-    if entries.is_empty() {
-        return None;
+    let begun = entries.iter().map(|entry| entry.at).min()?;
+    let over = end.and_then(|end| recorded.get(end)).filter(|_| is_over);
+    let conditions = status.map_or(&[][..], |status| &status.conditions);
+    let until = over.map_or(now, |event| event.at);
+    entries.extend(reported(conditions, earlier(begun)..=until));
+    if !is_over {
+        entries.push(Entry {
+            at: now,
+            text: at_present(conditions),
+            mark: Mark::Now,
+        });
     }
     entries.sort_by_key(|entry| entry.at);
     let schedule = object.spec.schedule.schedule();
@@ -65,8 +78,47 @@ pub fn timeline(
         title: format!("Last shutdown of {namespace}/{name}"),
         zone: schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone()),
         entries,
-        now: (!is_over).then_some(now),
     })
+}
+
+/// What the conditions have reported within a time. That the schedule has closed and that a machine
+/// leaves is what the Events are about.
+fn reported(
+    conditions: &[Condition],
+    within: RangeInclusive<Timestamp>,
+) -> impl Iterator<Item = Entry> {
+    let of_it = conditions.iter().filter(move |condition| {
+        let is_other = !["Ready", "Scheduled"].contains(&condition.type_.as_str());
+        is_other && within.contains(&condition.last_transition_time.0)
+    });
+    of_it.map(|condition| {
+        let is_stalled = condition.type_ == "Stalled" && condition.status == "True";
+        let said = if condition.message.is_empty() {
+            &condition.reason
+        } else {
+            &condition.message
+        };
+        Entry {
+            at: condition.last_transition_time.0,
+            text: format!("{} is {}: {said}", condition.type_, condition.status),
+            mark: if is_stalled {
+                Mark::Trouble
+            } else {
+                Mark::Step
+            },
+        }
+    })
+}
+
+/// What the shutdown waits for.
+fn at_present(conditions: &[Condition]) -> String {
+    let ready = conditions
+        .iter()
+        .find(|condition| condition.type_ == "Ready");
+    match ready.filter(|ready| !ready.message.is_empty()) {
+        Some(ready) => format!("now: {}", ready.message),
+        None => "now".to_owned(),
+    }
 }
 
 /// The Events from the beginning of the last shutdown on; none if they are older than the

@@ -440,10 +440,48 @@ fn a_shutdown_under_way_has_its_deadline_and_no_events_of_an_earlier_one() {
     ];
     let expected = [
         ("2026-03-06T18:00:00Z", Mark::Begin),
+        ("2026-03-06T18:02:00Z", Mark::Now),
         ("2026-03-06T18:05:00Z", Mark::Planned),
     ];
     let expected = expected.map(|(at, mark)| (at.to_owned(), mark));
     assert_eq!(marks(status, &events), Some(expected.to_vec()));
+}
+
+#[test]
+fn a_shutdown_shows_what_the_conditions_report_and_what_it_waits_for() {
+    let condition = |kind: &str, at: &str, message: &str| {
+        json!({
+            "type": kind, "status": "False", "reason": "Draining", "message": message,
+            "lastTransitionTime": at,
+        })
+    };
+    let status = json!({
+        "phase": "ShuttingDown",
+        "shutdown": {
+            "machineUID": "m-1", "startedAt": "2026-03-06T18:00:00Z",
+            "deadline": "2026-03-06T18:05:00Z", "reason": "ScheduleEnded",
+        },
+        "conditions": [
+            condition("Ready", "2026-03-06T18:00:00Z", "evicting 2 pods; shop-0 is held back"),
+            condition("Scheduled", "2026-03-06T18:00:00Z", "closed"),
+            condition("NodeAccess", "2026-03-06T09:00:00Z", "of the opening"),
+            condition("MachineReady", "2026-03-06T18:01:00Z", "the Machine is being deleted"),
+        ],
+    });
+    let object: ScheduledMachine =
+        serde_json::from_value(object("desk-1", status)).unwrap();
+    let timeline = shutdown::timeline(&object, &[], at("2026-03-06T18:02:00Z")).unwrap();
+    let text = fivespot_drawing::timeline::text(&timeline);
+    let lines: Vec<_> = text.lines().skip(1).map(str::trim).collect();
+    assert_eq!(
+        lines,
+        [
+            "Fri 18:00:00       +0s  ┬ shutdown begins: the schedule has closed",
+            "Fri 18:01:00       +1m  ├ MachineReady is False: the Machine is being deleted",
+            "Fri 18:02:00       +2m  ▸ now: evicting 2 pods; shop-0 is held back",
+            "Fri 18:05:00       +5m  ┊ deadline: the Machine is deleted at the latest",
+        ]
+    );
 }
 
 #[test]

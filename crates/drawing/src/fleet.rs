@@ -124,6 +124,17 @@ impl Fleet {
             .collect()
     }
 
+    /// How many machines are wanted in each column of the picture.
+    pub(crate) fn counts(&self) -> Vec<u32> {
+        let counted = || self.wanted_per_column(Self::columns(self.from, self.to));
+        self.wanted.clone().unwrap_or_else(counted)
+    }
+
+    /// The largest of these numbers.
+    pub(crate) fn most_wanted(&self) -> u32 {
+        self.counts().into_iter().max().unwrap_or(0)
+    }
+
     /// The kinds that occur, in the order of a legend.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let spans = self

@@ -22,7 +22,8 @@ figure{margin:1rem 0}
 .fleet{display:flex;align-items:flex-start}
 .names{list-style:none;margin:0;padding:46px .6rem 0 0;flex:none;max-width:40vw;font-size:12px}
 .names li{height:22px;line-height:22px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.names .wanted{font-weight:600;padding-top:16px}
+.names .wanted{font-weight:600;padding-top:16px;height:auto}
+.names .wanted span{display:block;font-weight:400;font-size:10.5px;line-height:14px}
 .scroll{overflow-x:auto;flex:1 1 auto;min-width:0}
 .scroll svg{display:block}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.4rem 0 0;padding:0;font-size:12px}
@@ -69,7 +70,8 @@ pub fn figure(fleet: &Fleet) -> String {
     }
     let _ = write!(
         out,
-        r#"<li class="wanted">machines wanted</li></ol><div class="scroll" id="week" role="region" aria-label="{}" tabindex="0">{}</div></div><figcaption><ul class="legend">"#,
+        r#"<li class="wanted">machines wanted<span>at most {}</span></li></ol><div class="scroll" id="week" role="region" aria-label="{}" tabindex="0">{}</div></div><figcaption><ul class="legend">"#,
+        fleet.most_wanted(),
         escape(&fleet.title),
         svg::bars(fleet),
     );

@@ -132,7 +132,9 @@ fn name_texts(out: &mut String, fleet: &Fleet) {
     let y = HEAD + rows_height(fleet) + 34;
     let _ = write!(
         out,
-        r#"<text class="ink strong" x="0" y="{y}">machines wanted</text>"#
+        r#"<text class="ink strong" x="0" y="{y}">machines wanted</text><text class="ink small" x="0" y="{}">at most {}</text>"#,
+        y + 16,
+        fleet.most_wanted()
     );
 }
 
@@ -377,10 +379,7 @@ fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
 
 /// How many machines are wanted, as steps above a base line.
 fn curve(out: &mut String, fleet: &Fleet, axis: Axis) {
-    let counts = match &fleet.wanted {
-        Some(counts) => counts.clone(),
-        None => fleet.wanted_per_column(axis.columns()),
-    };
+    let counts = fleet.counts();
     let most = counts.iter().copied().max().unwrap_or(0);
     let top = f64::from(HEAD + rows_height(fleet) + 24);
     let height = f64::from(FOOT - 24 - 14);
@@ -398,11 +397,10 @@ fn curve(out: &mut String, fleet: &Fleet, axis: Axis) {
     let _ = write!(line, "H{}", px(axis.width()));
     let _ = write!(
         out,
-        r#"<path class="line-hour" d="M0 {t}H{w}"/><path class="curve" d="{line}V{b}H0z"/><path class="curve-line" d="{line}"/><path class="line-day" d="M0 {b}H{w}"/><text class="ink small" x="3" y="{y}">at most {most}</text>"#,
+        r#"<path class="line-hour" d="M0 {t}H{w}"/><path class="curve" d="{line}V{b}H0z"/><path class="curve-line" d="{line}"/><path class="line-day" d="M0 {b}H{w}"/>"#,
         t = px(top),
         b = px(base),
         w = px(axis.width()),
-        y = px(top - 5.0),
     );
 }
 

@@ -171,7 +171,13 @@ impl Layout {
             let form = if room < 2 { "%-d %b" } else { form };
             (self.place(day.since), day.date.strftime(form).to_string())
         });
-        self.labels(texts)
+        let texts: Vec<(usize, String)> = texts.collect();
+        // The rest of a first day makes room for the next, which is whole.
+        let is_short = match texts.as_slice() {
+            [(start, first), (next, _), ..] => start + first.chars().count() >= *next,
+            _ => false,
+        };
+        self.labels(texts.into_iter().skip(usize::from(is_short)))
     }
 
     fn clocks(&self, fleet: &Fleet) -> Option<String> {
@@ -295,6 +301,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
     use crate::svg::tests::fleet;
 
@@ -315,6 +323,21 @@ mod tests {
             "{drawn}"
         );
         insta::assert_snapshot!(drawn);
+    }
+
+    #[test]
+    fn the_rest_of_a_first_day_hides_no_whole_day() {
+        let week = fleet(1, 7);
+        let from = |hours: i64| Fleet {
+            from: week.from + SignedDuration::from_hours(hours),
+            ..week.clone()
+        };
+        let days = |hours: i64| {
+            let drawn = text(&from(hours), PLAIN);
+            drawn.lines().nth(1).unwrap().trim().to_owned()
+        };
+        assert!(days(0).starts_with("Fri 6 "), "{}", days(0));
+        assert!(days(18).starts_with("Sat 7 "), "{}", days(18));
     }
 
     #[test]

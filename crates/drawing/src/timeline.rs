@@ -18,8 +18,6 @@ pub struct Timeline {
     pub zone: TimeZone,
     /// What happened and what is planned, the earliest first.
     pub entries: Vec<Entry>,
-    /// The present instant, while it is not over.
-    pub now: Option<Timestamp>,
 }
 
 /// One thing that happened.
@@ -42,6 +40,8 @@ pub enum Mark {
     Step,
     /// Something was refused or went wrong.
     Trouble,
+    /// The present instant, while it is not over.
+    Now,
     /// It is over.
     End,
     /// It is to come.
@@ -55,17 +55,19 @@ impl Mark {
             Self::Begin => '┬',
             Self::Step => '├',
             Self::Trouble => '!',
+            Self::Now => '▸',
             Self::End => '┴',
             Self::Planned => '┊',
         }
     }
 
-    /// The mark in one word: `begins`, `step`, `trouble`, `over`, `planned`.
+    /// The mark in one word: `begins`, `step`, `trouble`, `now`, `over`, `planned`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Begin => "begins",
             Self::Step => "step",
             Self::Trouble => "trouble",
+            Self::Now => "now",
             Self::End => "over",
             Self::Planned => "planned",
         }
@@ -94,10 +96,6 @@ pub fn text(timeline: &Timeline) -> String {
             entry.mark.symbol(),
             entry.text
         );
-    }
-    if let Some(now) = timeline.now {
-        let (clock, since) = (clock(timeline, now), since(timeline, now));
-        let _ = writeln!(out, "  {clock}  {since:>8}  ▸ now");
     }
     out
 }
@@ -155,6 +153,7 @@ fn shape(mark: Mark) -> &'static str {
         Mark::Begin => r#"<circle class="k-window" cx="146" cy="0" r="6"/>"#,
         Mark::Step => r#"<circle class="box box-line" cx="146" cy="0" r="4.5"/>"#,
         Mark::Trouble => r#"<path class="k-failed" d="M146 -8l8 14h-16z"/>"#,
+        Mark::Now => r#"<path class="now" d="M140 -6l10 6l-10 6z"/>"#,
         Mark::End => r#"<rect class="k-running" x="140" y="-6" width="12" height="12"/>"#,
         Mark::Planned => r#"<path class="box box-line" d="M146 -7l7 7l-7 7l-7 -7z"/>"#,
     }
@@ -164,10 +163,7 @@ fn shape(mark: Mark) -> &'static str {
 #[expect(clippy::cast_precision_loss, reason = "seconds of a shutdown")]
 fn durations(out: &mut String, timeline: &Timeline) {
     let at = timeline.entries.iter().map(|entry| entry.at.as_second());
-    let (Some(first), Some(last)) = (
-        at.clone().min(),
-        at.chain(timeline.now.map(Timestamp::as_second)).max(),
-    ) else {
+    let (Some(first), Some(last)) = (at.clone().min(), at.max()) else {
         return;
     };
     let length = (last - first).max(1) as f64;
@@ -177,22 +173,24 @@ fn durations(out: &mut String, timeline: &Timeline) {
         r#"<rect class="curve" x="12" y="40" width="{BAR}" height="8"/>"#
     );
     for entry in &timeline.entries {
+        let x = x(entry.at.as_second());
         let class = match entry.mark {
             Mark::Trouble => "k-failed",
             Mark::Planned => "k-leaving",
             Mark::Begin | Mark::Step | Mark::End => "k-running",
+            Mark::Now => {
+                let _ = write!(
+                    out,
+                    r#"<path class="now" d="M{} 30h8l-4 6z"/>"#,
+                    px(x - 4.0)
+                );
+                continue;
+            }
         };
-        let left = px(x(entry.at.as_second()) - 1.0);
         let _ = write!(
             out,
-            r#"<rect class="{class}" x="{left}" y="36" width="2" height="16"/>"#
-        );
-    }
-    if let Some(now) = timeline.now {
-        let left = px(x(now.as_second()) - 4.0);
-        let _ = write!(
-            out,
-            r#"<path class="now" d="M{left} 30h8l-4 6z"><title>now</title></path>"#
+            r#"<rect class="{class}" x="{}" y="36" width="2" height="16"/>"#,
+            px(x - 1.0)
         );
     }
     let total = SignedDuration::from_secs(last - first);
@@ -253,9 +251,9 @@ mod tests {
                     Mark::Trouble,
                     "the budget of shop-1 refuses",
                 ),
+                entry("2026-03-06T23:01:30Z", Mark::Now, "now: evicting 1 pod"),
                 entry("2026-03-06T23:05:00Z", Mark::Planned, "deadline"),
             ],
-            now: Some("2026-03-06T23:01:30Z".parse().unwrap()),
         }
     }
 
@@ -266,8 +264,8 @@ mod tests {
           Fri 18:00:00       +0s  ┬ shutdown begins: the schedule has closed
           Fri 18:00:01       +1s  ├ cordoned Node/worker
           Fri 18:00:02       +2s  ! the budget of shop-1 refuses
+          Fri 18:01:30    +1m30s  ▸ now: evicting 1 pod
           Fri 18:05:00       +5m  ┊ deadline
-          Fri 18:01:30    +1m30s  ▸ now
         ");
     }
 
