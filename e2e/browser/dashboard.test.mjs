@@ -24,7 +24,7 @@ let browser;
 let directory;
 let still; // A Friday evening: the office has closed, and a budget holds a pod.
 let quick; // An hour passes in two minutes, so that windows open and close while a test looks.
-let past; // Days pass in a minute, so that there is something to look back at.
+let past; // Hours pass in seconds, so that there is something to look back at.
 let dozen; // The file with the machines of an office.
 let rates; // The file with what they cost.
 
@@ -267,7 +267,6 @@ for (const [name, dev, path] of PAGES) {
       } else {
         await page.locator("#live figure, #live table").first().waitFor();
       }
-      if (name === "week") await isLate(page);
       await isFitToLookAt(page, setup);
       const fullPage = name !== "machines" && setting !== "phone";
       await looksLike(page, `dashboard-${name}-${setting}`, { fullPage });
@@ -275,18 +274,6 @@ for (const [name, dev, path] of PAGES) {
       await page.close();
     });
   }
-}
-
-/** Until more than half of the week has passed: then there is much that was observed. */
-async function isLate(page) {
-  const isPassed = () => {
-    const line = document.querySelector("#live .line-now");
-    const width = document.querySelector("#week svg")?.getAttribute("width");
-    // Without its line now is after the week.
-    return !line || Number(line.getAttribute("d").match(/^M([\d.]+)/)[1]) > 0.64 * width;
-  };
-  await page.locator("#week svg").waitFor();
-  await page.waitForFunction(isPassed, null, { timeout: 120_000 });
 }
 
 /** Nothing for axe to find, and nothing wider than the window. */

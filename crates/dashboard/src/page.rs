@@ -96,9 +96,12 @@ pub(crate) fn stranger() -> Markup {
                 main {
                     h1 { "Not signed in" }
                     p {
-                        "The URL of this dashboard works once, in one browser. Run "
+                        "The URL of this dashboard works once, in one browser. Run the command again that \
+                         printed it, "
                         code { "5spot dashboard" }
-                        " again and open the URL that it prints."
+                        " or "
+                        code { "5spot dev" }
+                        ", and open its new URL."
                     }
                 }
             }

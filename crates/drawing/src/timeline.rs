@@ -75,7 +75,7 @@ impl Mark {
 }
 
 /// The most characters of a sentence in a picture.
-const SENTENCE: usize = 140;
+const SENTENCE: usize = 220;
 
 /// The height of an entry.
 const ROW: u32 = 26;

@@ -272,7 +272,7 @@ fn remarks(report: &Report) -> Markup {
     let (unrated, missing) = (report.total.without_rate, report.without_account.len());
     html! {
         @if begun_late > 0 {
-            p { (count(begun_late)) " of these are counted from a later time than the beginning of the month." }
+            p { "Counted only from a later time than the beginning of the month: " (count(begun_late)) "." }
         }
         @if unrated > 0 { p { (count(unrated)) " without a rate: not in the costs." } }
         @if missing > 0 { p { (count(missing)) " more without an account of this month." } }
