@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::fleet::zone_name;
-use crate::markup::{escape, px, shortened};
+use crate::markup::{escape, px};
 use crate::style;
 
 /// What happened, in order.
@@ -75,7 +75,7 @@ impl Mark {
 }
 
 /// The most characters of a sentence in a picture.
-const SENTENCE: usize = 220;
+const SENTENCE: usize = 140;
 
 /// The height of an entry.
 const ROW: u32 = 26;
@@ -140,11 +140,19 @@ fn drawn(timeline: &Timeline, style: &str) -> String {
             clock(timeline, entry.at),
             since(timeline, entry.at),
             shape(entry.mark),
-            escape(&shortened(&entry.text, SENTENCE)),
+            escape(&begun(&entry.text)),
         );
     }
     out.push_str("</svg>");
     out
+}
+
+/// A sentence that has room. What is too long is said in full by the page, and by [`text`].
+fn begun(sentence: &str) -> String {
+    if sentence.chars().count() <= SENTENCE {
+        return sentence.to_owned();
+    }
+    sentence.chars().take(SENTENCE - 1).chain(['…']).collect()
 }
 
 /// A mark at the line, each kind with a shape of its own.
@@ -277,5 +285,20 @@ mod tests {
             assert!(drawn.contains(&entry.text), "{drawn}");
         }
         assert!(!svg_part(&shutdown()).contains("<style"));
+    }
+
+    #[test]
+    fn of_a_long_sentence_the_picture_shows_the_beginning_and_describes_all() {
+        let mut timeline = shutdown();
+        let held = "now: evicting 2 pods; default/shop-0 is held back: Cannot evict pod";
+        let long = format!("{held}{} at the end", " as it is".repeat(20));
+        timeline.entries[3].text.clone_from(&long);
+        let drawn = svg(&timeline);
+        assert!(drawn.contains(&format!("{long}. ")), "{drawn}");
+        assert!(
+            drawn.contains(&format!(">{held}")) && drawn.contains("…</text>"),
+            "{drawn}"
+        );
+        assert_eq!(drawn.matches("at the end").count(), 1);
     }
 }
