@@ -36,20 +36,7 @@ pub fn timeline(
             .phase()
             .is_some_and(|phase| !is_leaving(phase) && phase != Phase::Error)
     });
-    let shown = end.map_or(recorded.len(), |end| end + 1);
-    for (place, event) in recorded.iter().take(shown).enumerate() {
-        let mark = match place {
-            _ if Some(place) == end => Mark::End,
-            0 if commitment.is_none() => Mark::Begin,
-            _ if event.is_warning => Mark::Trouble,
-            _ => Mark::Step,
-        };
-        entries.push(Entry {
-            at: event.at,
-            text: event.note.clone(),
-            mark,
-        });
-    }
+    entries.extend(announced(recorded, end, commitment.is_none()));
     let is_over = end.is_some() && commitment.is_none();
     if let Some(commitment) = commitment.filter(|_| !is_over) {
         entries.push(Entry {
@@ -78,6 +65,26 @@ pub fn timeline(
         title: format!("Last shutdown of {namespace}/{name}"),
         zone: schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone()),
         entries,
+    })
+}
+
+/// What the Events say up to the one that ends it; the first begins it where nothing else does.
+fn announced(
+    recorded: &[EventRecord],
+    end: Option<usize>,
+    first_begins: bool,
+) -> impl Iterator<Item = Entry> {
+    let shown = end.map_or(recorded.len(), |end| end + 1);
+    let events = recorded.iter().take(shown).enumerate();
+    events.map(move |(place, event)| Entry {
+        at: event.at,
+        text: event.note.clone(),
+        mark: match place {
+            _ if Some(place) == end => Mark::End,
+            0 if first_begins => Mark::Begin,
+            _ if event.is_warning => Mark::Trouble,
+            _ => Mark::Step,
+        },
     })
 }
 
