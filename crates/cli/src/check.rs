@@ -20,7 +20,7 @@ use crate::{Failure, Outcome};
 use finding::Finding;
 
 /// The name of the Lease unless the operator has another.
-const LEASE: &str = "5spot-leader";
+pub(crate) const LEASE: &str = "5spot-leader";
 
 /// Check whether 5-Spot works in this cluster, and say what to do where it does not
 ///

@@ -9,6 +9,7 @@ mod example;
 mod goal;
 pub(crate) mod kubeconfig;
 pub(crate) mod load;
+mod operator;
 mod printer;
 mod run;
 mod until;

@@ -8,8 +8,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const EXAMPLE: &str = concat!(
@@ -67,12 +67,30 @@ impl Place {
     fn run(&self, args: &[&str]) -> Output {
         self.dev(args).output().unwrap()
     }
+
+    /// Starts it, and returns it with its kubeconfig when everything is applied.
+    fn started(&self, args: &[&str]) -> (Child, PathBuf) {
+        let mut dev = self.dev(args).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(dev.stdout.take().unwrap()).lines();
+        let mut lines = lines.map(Result::unwrap);
+        assert!(lines.any(|line| line.starts_with("applied ")), "it ended");
+        // It ends when nobody reads what it prints.
+        std::thread::spawn(move || lines.for_each(drop));
+        (dev, self.0.join(".5spot/kubeconfig"))
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// What `5spot check` says of a server.
+fn check(kubeconfig: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_5spot"));
+    command.arg("check").arg("--kubeconfig").arg(kubeconfig);
+    command.output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -314,4 +332,35 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
     assert!(!answers[0].contains("planned with"), "{}", answers[0]);
     let from = "From 2026-03-06T15:0";
     assert!(answers[1].contains(from), "{}", answers[1]);
+}
+
+#[test]
+fn what_runs_here_is_well_by_its_own_check() {
+    let place = Place::new();
+    let (mut dev, kubeconfig) = place.started(&[]);
+    let checked = check(&kubeconfig);
+    dev.kill().unwrap();
+    dev.wait().unwrap();
+    let out = text(&checked.stdout);
+    assert!(out.ends_with("All is well.\n"), "{out}");
+    assert_eq!(checked.status.code(), Some(0));
+}
+
+#[test]
+fn without_the_operator_its_check_says_that_none_runs() {
+    let place = Place::new();
+    let data = place.0.join("data");
+    let data = ["--data-dir", data.to_str().unwrap()];
+    // What an operator of an earlier run has left does not count.
+    for (more, wanted) in [
+        (&[][..], "renewed its Lease"),
+        (&["--no-controller"], "no operator holds a Lease"),
+    ] {
+        let (mut dev, kubeconfig) = place.started(&[&data[..], more].concat());
+        let checked = check(&kubeconfig);
+        dev.kill().unwrap();
+        dev.wait().unwrap();
+        let out = text(&checked.stdout);
+        assert!(out.contains(wanted), "{more:?}: {out}");
+    }
 }

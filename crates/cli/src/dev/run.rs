@@ -10,17 +10,15 @@ use jiff::SignedDuration;
 use kube::Client;
 use tokio::sync::oneshot;
 
-use super::connect::InProcessConnect;
 use super::printer::{Printer, instant};
 use super::until::GoalWatch;
-use super::{Args, audit, dashboard, data_dir, kubeconfig, load};
+use super::{Args, audit, dashboard, data_dir, kubeconfig, load, operator};
 use crate::document::Document;
 use crate::server_flag;
 use crate::signals::Signals;
 use crate::{Failure, Outcome, report};
 
-/// Who the operator and the simulator are in the audit log.
-const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
+/// Who the simulator is in the audit log.
 const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
 
 /// Where `kubectl apply` keeps what was applied last.
@@ -61,8 +59,11 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
         let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
         simulate(simulation(&server, clock.clone(), workload)).await?;
     }
-    if !args.no_controller {
-        start_controller(&server, &clock, address, &printer);
+    if args.no_controller {
+        operator::unregister(&client).await?;
+    } else {
+        operator::register(&client, &clock).await?;
+        operator::start(&server, &clock, address, &printer);
     }
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = {
@@ -234,21 +235,6 @@ async fn simulate(simulation: fivespot_sim::Options) -> Result<(), Failure> {
     })?;
     tokio::spawn(fivespot_sim::run(simulation));
     Ok(())
-}
-
-fn start_controller(
-    server: &Server,
-    clock: &Clock,
-    address: std::net::SocketAddr,
-    printer: &Arc<Printer>,
-) {
-    let service = server.in_process_as(User::new(OPERATOR, &["system:masters"]));
-    let client = Client::new(service, "default");
-    let mut options = fivespot_controller::Options::new(client.clone(), clock.clone());
-    options.connect = Arc::new(InProcessConnect { address, client });
-    options.workload_servers.local = true;
-    options.listener = printer.clone();
-    tokio::spawn(fivespot_controller::run(options));
 }
 
 fn print_start(printer: &Printer, args: &Args, clock: &Clock, url: &str) {

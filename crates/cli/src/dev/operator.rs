@@ -1,0 +1,129 @@
+//! The operator in the server's process, and what others see of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use fivespot_api::name;
+use fivespot_apiserver::{Server, User};
+use fivespot_clock::Clock;
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject};
+use kube::core::GroupVersionKind;
+use kube::discovery::pinned_kind;
+use serde_json::{Value, json};
+
+use super::connect::InProcessConnect;
+use super::load;
+use super::printer::Printer;
+use crate::Failure;
+use crate::check::LEASE;
+use crate::document::Document;
+
+/// Who the operator is in the audit log.
+const USER: &str = "system:serviceaccount:5spot-system:5spot-controller";
+
+/// What is called so exists only while the operator runs in this process.
+const OWN: &str = "5spot-dev";
+
+/// For how many seconds the Lease binds: as long as a Lease can. Renewing it would wake a virtual clock
+/// every two seconds.
+const LEASE_SECONDS: i32 = i32::MAX;
+
+/// Starts the operator.
+pub(super) fn start(
+    server: &Server,
+    clock: &Clock,
+    address: SocketAddr,
+    printer: &Arc<Printer>,
+) {
+    let service = server.in_process_as(User::new(USER, &["system:masters"]));
+    let client = Client::new(service, "default");
+    let mut options = fivespot_controller::Options::new(client.clone(), clock.clone());
+    options.connect = Arc::new(InProcessConnect { address, client });
+    options.workload_servers.local = true;
+    options.listener = printer.clone();
+    tokio::spawn(fivespot_controller::run(options));
+}
+
+/// Shows others that the operator runs here and what it may do, so that `5spot check`, `status` and
+/// `uninstall` answer as in a production cluster: its Lease, and the binding of its account.
+///
+/// # Errors
+/// The server rejects them.
+pub(super) async fn register(client: &Client, clock: &Clock) -> Result<(), Failure> {
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name::SYSTEM_NAMESPACE},
+    });
+    let now = format!("{:.6}", clock.now());
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": LEASE, "namespace": name::SYSTEM_NAMESPACE},
+        "spec": {
+            "holderIdentity": OWN,
+            "leaseDurationSeconds": LEASE_SECONDS,
+            "acquireTime": now,
+            "renewTime": now,
+        },
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": OWN},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin",
+        },
+        "subjects": [{
+            "kind": "ServiceAccount",
+            "name": name::CONTROLLER,
+            "namespace": name::SYSTEM_NAMESPACE,
+        }],
+    });
+    for object in [namespace, lease, binding] {
+        let document = Document {
+            origin: "5spot dev".to_owned(),
+            object,
+            place: None,
+        };
+        load::apply(client, &document)
+            .await
+            .map_err(|failure| failure.remedy("choose another or an empty --data-dir"))?;
+    }
+    Ok(())
+}
+
+/// Removes what the operator of an earlier run has left in a data directory.
+///
+/// # Errors
+/// The server does not answer.
+pub(super) async fn unregister(client: &Client) -> Result<(), Failure> {
+    let failed = |error: kube::Error| {
+        Failure::new(
+            "removing what the operator of an earlier run has left",
+            error,
+        )
+        .remedy("choose another or an empty --data-dir")
+    };
+    let kind = GroupVersionKind::gvk("coordination.k8s.io", "v1", "Lease");
+    let (resource, _) = pinned_kind(client, &kind).await.map_err(failed)?;
+    let leases: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), name::SYSTEM_NAMESPACE, &resource);
+    let lease = leases.get_opt(LEASE).await.map_err(failed)?;
+    let is_own =
+        |lease: &DynamicObject| lease.data["spec"]["holderIdentity"] == Value::from(OWN);
+    if !lease.as_ref().is_some_and(is_own) {
+        return Ok(());
+    }
+    leases
+        .delete(LEASE, &DeleteParams::default())
+        .await
+        .map_err(failed)?;
+    let kind =
+        GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding");
+    let (resource, _) = pinned_kind(client, &kind).await.map_err(failed)?;
+    let bindings: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    match bindings.delete(OWN, &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        done => done.map(drop).map_err(failed),
+    }
+}
