@@ -56,6 +56,7 @@ mod keeps_fields_of_others;
 mod keeps_to_its_windows;
 mod kill_switch_wins;
 mod kubectl;
+mod moved_by_clusterctl;
 mod moves_with_its_cluster;
 mod needs_no_more_than_its_roles;
 mod obeys_overrides;
@@ -123,6 +124,7 @@ const ALL: &[&[Promise]] = &[
     kubectl::shows::PROMISES,
     shuts_down_in_time::PROMISES,
     finalizes_when_deleted::PROMISES,
+    moved_by_clusterctl::PROMISES,
     moves_with_its_cluster::PROMISES,
     needs_no_more_than_its_roles::PROMISES,
     obeys_overrides::PROMISES,

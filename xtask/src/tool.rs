@@ -13,7 +13,7 @@ const STRIPPED: &str = "-s -w";
 
 /// The folders of the modules. Each has one `tool`, of the same name; that of kstatus is in its
 /// folder, because kstatus is a library.
-const TOOLS: [&str; 3] = ["actionlint", "helm", "kstatus"];
+const TOOLS: [&str; 4] = ["actionlint", "clusterctl", "helm", "kstatus"];
 
 /// Builds what is missing or was built from other versions, and prints the PATH by which all are
 /// found.

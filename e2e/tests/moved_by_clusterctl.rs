@@ -1,0 +1,220 @@
+//! The real `clusterctl move` takes a Cluster with its ScheduledMachines to another management
+//! cluster: nothing is left behind, and the machine is found again.
+
+use std::path::{Path, PathBuf};
+
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, Listening, instant, machine_path, scheduled_machine,
+};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::program;
+use crate::promise::{Promise, promise};
+
+/// What is promised here.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_machine_in_service_stays_and_is_found_again)
+        .with_programs(&["clusterctl"])
+        .disruptive(),
+    promise!(a_shutdown_begins_anew_with_all_its_time)
+        .with_programs(&["clusterctl"])
+        .disruptive(),
+];
+
+/// Where clusterctl looks for the definitions of what it moves: it labels those that it installs.
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// A management cluster that clusterctl reaches.
+struct End<'c> {
+    cluster: &'c Cluster,
+    _listening: Listening,
+    kubeconfig: PathBuf,
+}
+
+impl<'c> End<'c> {
+    async fn of(cluster: &'c Cluster, folder: &Path, name: &str) -> Self {
+        for definition in cluster.list(DEFINITIONS).await {
+            let group = definition["spec"]["group"].as_str().unwrap_or_default();
+            if !group.ends_with("cluster.x-k8s.io") {
+                continue;
+            }
+            let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+            let labels = json!({"clusterctl.cluster.x-k8s.io": ""});
+            let path = format!("{DEFINITIONS}/{name}");
+            cluster
+                .patch(&path, &json!({"metadata": {"labels": labels}}))
+                .await;
+        }
+        let listening = cluster.listen().await;
+        let kubeconfig = folder.join(format!("{name}.kubeconfig"));
+        std::fs::write(&kubeconfig, listening.kubeconfig()).unwrap();
+        Self {
+            cluster,
+            _listening: listening,
+            kubeconfig,
+        }
+    }
+}
+
+/// Installs the providers' definitions of a management cluster in another one that lacks them: the same
+/// providers have to be on both sides of a move.
+async fn install_providers(from: &Cluster, to: &Cluster) {
+    for definition in from.list(DEFINITIONS).await {
+        let group = definition["spec"]["group"].as_str().unwrap_or_default();
+        let name = &definition["metadata"]["name"];
+        let path = format!("{DEFINITIONS}/{}", name.as_str().unwrap());
+        if !group.ends_with("cluster.x-k8s.io") || to.get(&path).await.is_some() {
+            continue;
+        }
+        let labels = &definition["metadata"]["labels"];
+        to.apply(&json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": name, "labels": labels},
+            "spec": definition["spec"],
+        }))
+        .await;
+        let is_served = |definition: &Value| {
+            let conditions = definition["status"]["conditions"].as_array();
+            conditions.is_some_and(|all| {
+                all.iter()
+                    .any(|it| it["type"] == "Established" && it["status"] == "True")
+            })
+        };
+        to.soon(&path, is_served).await;
+    }
+}
+
+/// A folder for what clusterctl reads; removed at the end.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left behind is in the way of nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("clusterctl-{}-{name}", std::process::id());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+/// Moves everything in the namespace of the test.
+async fn move_all(from: &End<'_>, to: &End<'_>, folder: &Folder) {
+    let done = Command::new(program::path("clusterctl").unwrap())
+        .args(["move", "-v", "5", "--kubeconfig"])
+        .arg(&from.kubeconfig)
+        .arg("--to-kubeconfig")
+        .arg(&to.kubeconfig)
+        .args(["--namespace", &from.cluster.namespace("default")])
+        // It keeps a configuration, and asks GitHub whether there is a newer version.
+        .env("HOME", &folder.0)
+        .env("XDG_CONFIG_HOME", &folder.0)
+        .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+}
+
+/// The path of an object after the move: there, its namespace is called as it was here.
+fn there(from: &Cluster, path: &str) -> String {
+    let namespace = from.namespace("default");
+    path.replace("/namespaces/default/", &format!("/namespaces/{namespace}/"))
+}
+
+async fn a_machine_in_service_stays_and_is_found_again() {
+    let folder = Folder::new("in-service");
+    let from = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let to = from.another().await;
+    let _operators = (from.operator(), to.operator());
+    let before = from.bring_up(&scheduled_machine("worker")).await;
+    let calendar = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduleCalendar",
+        "metadata": {"name": "holidays", "namespace": "default"},
+        "spec": {"dates": [{"name": "new-year", "date": "01-01"}]},
+    });
+    from.apply(&calendar).await;
+    install_providers(&from, &to).await;
+    let ends = (
+        End::of(&from, &folder.0, "from").await,
+        End::of(&to, &folder.0, "to").await,
+    );
+    move_all(&ends.0, &ends.1, &folder).await;
+
+    let calendar =
+        "/apis/5spot.finos.org/v1alpha1/namespaces/default/schedulecalendars/holidays";
+    let worker = machine_path("worker");
+    let [.., machine] = from.owned_paths("worker");
+    for path in from.owned_paths("worker").iter().chain([&worker]) {
+        assert_eq!(from.get(path).await, None, "{path} is left behind");
+        assert!(to.get(&there(&from, path)).await.is_some(), "{path}");
+    }
+    assert_eq!(from.get(calendar).await, None);
+    assert!(to.get(&there(&from, calendar)).await.is_some());
+    let is_active = |worker: &Value| worker["status"]["phase"] == "Active";
+    let after = to.soon(&there(&from, &worker), is_active).await;
+    let moved = to.get(&there(&from, &machine)).await.unwrap();
+    assert_eq!(
+        after["status"]["machineRef"]["uid"], moved["metadata"]["uid"],
+        "the machine that was moved, and no other"
+    );
+    assert_eq!(
+        after["status"]["providerID"], before["status"]["providerID"],
+        "the same host"
+    );
+    assert_eq!(moved["metadata"].get("deletionTimestamp"), None);
+    let node = after["status"]["nodeRef"]["name"].as_str().unwrap();
+    let node = from.get(&format!("/api/v1/nodes/{node}")).await;
+    if let Some(node) = node {
+        assert_eq!(node["spec"].get("unschedulable"), None, "nobody drained it");
+    }
+}
+
+async fn a_shutdown_begins_anew_with_all_its_time() {
+    let folder = Folder::new("leaving");
+    let from = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let to = from.another().await;
+    let _operators = (from.operator(), to.operator());
+    from.bring_up(&scheduled_machine("worker")).await;
+    from.run_pod("only", "worker").await;
+    from.hold_last_pod().await;
+    from.pass_to(CLOSING).await;
+    let limit = instant("2026-03-06T23:02:00Z");
+    let leaving = from.wait_for_phase("worker", "ShuttingDown", limit).await;
+    from.pass_until(instant("2026-03-06T23:03:00Z")).await;
+    install_providers(&from, &to).await;
+    let ends = (
+        End::of(&from, &folder.0, "from").await,
+        End::of(&to, &folder.0, "to").await,
+    );
+    move_all(&ends.0, &ends.1, &folder).await;
+
+    let worker = machine_path("worker");
+    assert_eq!(from.get(&worker).await, None, "it is left behind");
+    let is_leaving = |worker: &Value| worker["status"]["phase"] == "ShuttingDown";
+    let after = to.soon(&there(&from, &worker), is_leaving).await;
+    let [.., machine] = from.owned_paths("worker");
+    let moved = to.get(&there(&from, &machine)).await.unwrap();
+    let time = |of: &Value| {
+        let at = |field: &str| instant(of[field].as_str().unwrap());
+        at("deadline").duration_since(at("startedAt"))
+    };
+    let (before, after) = (&leaving["status"]["shutdown"], &after["status"]["shutdown"]);
+    assert_eq!(after["machineUID"], moved["metadata"]["uid"]);
+    assert_eq!(after["reason"], before["reason"]);
+    assert_eq!(time(after), time(before));
+    assert!(after["startedAt"].as_str() > before["startedAt"].as_str());
+    let limit = instant("2026-03-06T23:30:00Z");
+    let is_inactive = |worker: &Value| worker["status"]["phase"] == "Inactive";
+    to.wait_for(&there(&from, &worker), limit, is_inactive)
+        .await;
+}
