@@ -1,6 +1,11 @@
 //! The Containerfile makes images of one static program, that run it as nobody, and that are equal
-//! wherever they are built. Built by buildah, without a registry; the program is another one that is
-//! static and here.
+//! wherever they are built. Built by buildah, without a registry.
+//!
+//! Where `RELEASE_BINARIES` names the folder of what `cargo xtask release --dry-run` has built
+//! (`target/release-binaries`), its images are run as their pods run them; otherwise the program in
+//! the image is another one that is static and here.
+
+mod pod;
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +16,27 @@ use crate::program;
 use crate::promise::{Promise, promise};
 
 /// What is promised here.
-pub(crate) const PROMISES: &[Promise] =
-    &[promise!(an_image_is_one_program_that_runs_as_nobody)
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(an_image_is_one_program_that_runs_as_nobody)
         .with_programs(&["buildah", "actionlint"])
-        .on_embedded_alone("builds without a cluster")];
+        .on_embedded_alone("builds without a cluster"),
+    promise!(the_operator_s_image_reaches_its_server_by_name_and_by_address)
+        .with_programs(&["buildah", "runc", "kubectl"])
+        .with_variable(BINARIES)
+        .on_embedded_alone("runs what a release contains"),
+    promise!(the_agent_s_image_sees_the_programs_of_its_host)
+        .with_programs(&["buildah", "runc", "kubectl"])
+        .with_variable(BINARIES)
+        .on_embedded_alone("runs what a release contains"),
+];
+
+/// Where the binaries of a release are.
+const BINARIES: &str = "RELEASE_BINARIES";
 
 const TIME: &str = "1770000000";
+
+/// What is beside the program.
+const NOTICES: [&str; 3] = ["LICENSE", "RUST-LICENSES.html", "THIRD-PARTY-LICENSES"];
 
 /// A folder of its own, and what buildah stores in it; removed at the end.
 struct Place(PathBuf);
@@ -52,17 +72,16 @@ impl Place {
     }
 
     /// Builds both images, and returns their ids.
-    async fn build(&self) -> Vec<String> {
+    async fn build(&self, program: impl Fn(&str) -> PathBuf) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let context = self.0.join("context");
         for name in ["5spot", "5spot-reclaim-agent"] {
-            std::fs::copy(
-                program::path("actionlint").unwrap(),
-                context.join("amd64").join(name),
-            )
-            .unwrap();
+            let to = context.join("amd64").join(name);
+            std::fs::copy(program(name), to).unwrap();
         }
-        std::fs::copy(root.join("LICENSE"), context.join("LICENSE")).unwrap();
+        for name in NOTICES {
+            std::fs::copy(root.join("LICENSE"), context.join(name)).unwrap();
+        }
         let file = root.join("Containerfile");
         let (file, context) = (file.to_str().unwrap(), context.to_str().unwrap());
         let mut ids = Vec::new();
@@ -89,8 +108,10 @@ impl Place {
 
 async fn an_image_is_one_program_that_runs_as_nobody() {
     let (one, other) = (Place::new("one"), Place::new("on-another-path"));
-    let ids = one.build().await;
-    assert_eq!(ids, other.build().await, "the bytes depend on the place");
+    let program = |_: &str| program::path("actionlint").unwrap();
+    let ids = one.build(program).await;
+    let again = other.build(program).await;
+    assert_eq!(ids, again, "the bytes depend on the place");
     for (id, name) in ids.iter().zip(["5spot", "5spot-reclaim-agent"]) {
         let config = one.buildah(&["inspect", "--type", "image", id]).await;
         let config: Value = serde_json::from_str(&config).unwrap();
@@ -105,7 +126,9 @@ async fn an_image_is_one_program_that_runs_as_nobody() {
             .filter(|file| !["dev", "proc", "sys", "run", "etc"].contains(&file.as_str()))
             .collect();
         files.sort();
-        assert_eq!(files, [name.to_owned(), "LICENSE".to_owned()]);
+        let mut expected = vec![name];
+        expected.extend(NOTICES);
+        assert_eq!(files, expected);
         let program = format!("/{name}");
         let words = [
             "run",
@@ -118,4 +141,57 @@ async fn an_image_is_one_program_that_runs_as_nobody() {
         let said = one.buildah(&words).await;
         assert!(said.contains("built with go"), "{said}");
     }
+}
+
+/// The images of a release, and the place that they are stored in.
+async fn released(name: &str) -> (Place, Vec<String>) {
+    let place = Place::new(name);
+    let folder = PathBuf::from(std::env::var(BINARIES).unwrap()).join("amd64");
+    let ids = place.build(|name| folder.join(name)).await;
+    (place, ids)
+}
+
+async fn the_operator_s_image_reaches_its_server_by_name_and_by_address() {
+    let (place, ids) = released("operator").await;
+    let dev = pod::Dev::start(&place.0);
+    let resolver = pod::Resolver::start().await;
+    let pod = pod::Pod::of_operator(&place, &ids[0]).await;
+    for (way, host) in [("address", "127.0.0.1"), ("name", pod::NAME)] {
+        let server = format!("https://{host}:{}", dev.port());
+        let words = [
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--metrics-port={}", pod::free_port()),
+            format!("--health-port={}", pod::free_port()),
+        ];
+        let running = pod.run(way, &dev.kubeconfig(&server), &words);
+        let machine = dev.create_machine(way).await;
+        // Made by an operator that has found its server. Nodes are elsewhere.
+        dev.wait(&machine, "jsonpath={.status.machineRef.name}")
+            .await;
+        drop(running);
+    }
+    assert!(resolver.asked() > 0, "nobody looked the name up");
+}
+
+async fn the_agent_s_image_sees_the_programs_of_its_host() {
+    let (place, ids) = released("agent").await;
+    let dev = pod::Dev::start(&place.0);
+    let server = format!("https://127.0.0.1:{}", dev.port());
+    // This program runs, outside of the container.
+    let own = std::env::current_exe().unwrap();
+    let own = own.file_name().unwrap().to_str().unwrap();
+    dev.create_node("workstation", own).await;
+    let pod = pod::Pod::of_agent(&place, &ids[1]).await;
+    // The Node is none of a kubelet, and the user none of an agent's account.
+    let words = [
+        "--node-name=workstation",
+        "--skip-host-id-check",
+        "--skip-policy-check",
+    ]
+    .map(str::to_owned);
+    let running = pod.run("agent", &dev.kubeconfig(&server), &words);
+    let requested =
+        "jsonpath={.metadata.annotations.5spot\\.finos\\.org/reclaim-requested}=true";
+    dev.wait("node/workstation", requested).await;
+    drop(running);
 }

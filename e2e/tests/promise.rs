@@ -14,6 +14,8 @@ pub(crate) struct Promise {
     only_kubernetes: Option<&'static str>,
     contract: Option<Contract>,
     gap: Option<(Contract, &'static str)>,
+    /// The environment variable without which it is not run anywhere.
+    variable: Option<&'static str>,
     /// The programs that it runs.
     pub(crate) programs: &'static [&'static str],
     /// Whether it changes what all others on a shared cluster rely on.
@@ -45,6 +47,7 @@ impl Promise {
             only_kubernetes: None,
             contract: None,
             gap: None,
+            variable: None,
             programs: &[],
             is_disruptive: false,
         }
@@ -100,6 +103,12 @@ impl Promise {
         self
     }
 
+    /// It needs something that takes long to make, which this environment variable names.
+    pub(crate) const fn with_variable(mut self, variable: &'static str) -> Self {
+        self.variable = Some(variable);
+        self
+    }
+
     /// It changes what all others on a shared cluster rely on: it is run while no other
     /// is.
     pub(crate) const fn disruptive(mut self) -> Self {
@@ -120,6 +129,10 @@ impl Promise {
         backend: Backend,
         contract: Contract,
     ) -> Option<String> {
+        let is_unset = |variable: &&str| std::env::var_os(variable).is_none();
+        if let Some(variable) = self.variable.filter(is_unset) {
+            return Some(format!("is run only where {variable} is set"));
+        }
         if backend == Backend::Embedded {
             return self.only_kubernetes.map(str::to_owned);
         }

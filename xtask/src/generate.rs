@@ -12,7 +12,7 @@ use fivespot_install::file;
 
 use crate::{
     Faults, builtin_kind, builtin_schema, conformance, diagram, how_we_test, protobuf,
-    public, scale,
+    public, release, scale,
 };
 
 /// The page that ends with the table of condition reasons.
@@ -103,6 +103,11 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: scale::page(root)?,
     };
     all.push((PathBuf::new(), scale));
+    let sizes = GeneratedFile {
+        path: release::size::PAGE.to_owned(),
+        text: release::size::page(root)?,
+    };
+    all.push((PathBuf::new(), sizes));
     Ok(all)
 }
 

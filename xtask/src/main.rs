@@ -75,9 +75,14 @@ usage: cargo xtask <task>
   kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
   release --dry-run [--registry PREFIX] [--binaries DIR]
                  make everything that a release consists of in target/release-files: archives,
-                 images (needs buildah), chart, manifests, krew manifest, sums
+                 images (needs buildah), chart, manifests, krew manifest, bills of materials
+                 (needs cargo-cyclonedx), sums; fail if an image is too large
+  release --check-reproducible [--program 5spot|5spot-reclaim-agent]
+                 build the last commit on two paths, with images, and compare the bytes
+  release --record
+                 keep the sizes of what --dry-run has made for docs/releases.md
   krew DIR       write the krew manifest of the archives in DIR
-  tools          build helm and actionlint, and print the PATH to them (needs Go)
+  tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
   record [--kubernetes 1.30]
                  keep a real API server's answers to the corpus (needs Go), and measure
   record --agreement
@@ -127,6 +132,10 @@ fn main() -> ExitCode {
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),
+        ["release", "--check-reproducible", words @ ..] => {
+            release::reproduce::check(&root(), words)
+        }
+        ["release", "--record"] => release::size::record(&root()).map(none),
         ["release", words @ ..] => release::run(&root(), words).map(none),
         ["krew", folder] => release::krew(Path::new(folder)).map(none),
         ["tools"] => tool::build(&root()).map(none),

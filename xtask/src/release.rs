@@ -4,8 +4,13 @@
 //! nothing is signed: that is done by the workflow, with its own identity.
 
 mod archive;
+mod build;
 mod image;
 mod krew;
+mod licences;
+pub(crate) mod reproduce;
+mod sbom;
+pub(crate) mod size;
 
 use std::error::Error;
 use std::fs;
@@ -17,6 +22,7 @@ use fivespot_install::controller::Settings;
 use fivespot_install::{agent, file, webhook};
 
 use crate::cluster::target;
+use build::Build;
 
 /// What is built for the nodes of a cluster: the names of the architecture, as containers have it
 /// and as Rust has it.
@@ -79,36 +85,48 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let time = commit_time(root)?;
     let binaries = match &plan.binaries {
         Some(folder) => folder.clone(),
-        None => build(root, &time)?,
+        None => Build {
+            root,
+            target: &target(root),
+            time: &time,
+            programs: &PROGRAMS,
+        }
+        .run()?,
     };
     let pages = archive::manual(&binaries, &out)?;
     manifests(&out, plan)?;
-    chart(root, &out, plan)?;
-    for (architecture, _) in ARCHITECTURES {
+    chart(root, &out, plan, &time)?;
+    for (architecture, triple) in ARCHITECTURES {
         let folder = binaries.join(architecture);
         if !folder.is_dir() {
             println!("{architecture}: not built here");
             continue;
         }
+        sbom::write(root, triple, &time, &out)?;
+        let notices = &licences::write(root, triple, &out)?;
         let archive = archive::Archive {
             root,
             binaries: &folder,
             pages: &pages,
+            notices,
             time: &time,
         };
         archive.write(&out, architecture)?;
         let images = image::Images {
             root,
             binaries: &folder,
+            notices,
             architecture,
             time: &time,
         };
-        images.write(&out)?;
+        images.write(&out, &PROGRAMS)?;
+        fs::remove_dir_all(notices)?;
     }
     fs::remove_dir_all(&pages)?;
     krew(&out)?;
     sums(&out)?;
-    print_sizes(&out)
+    print_sizes(&out)?;
+    size::check(&out)
 }
 
 /// Writes the krew manifest of the archives in a folder.
@@ -118,42 +136,6 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
 pub(crate) fn krew(folder: &Path) -> Result<(), Box<dyn Error>> {
     let GeneratedFile { path, text } = krew::manifest(folder)?;
     Ok(fs::write(folder.join(path), text)?)
-}
-
-/// Builds the static binaries for this machine's architecture, such that their bytes depend on
-/// nothing but the source and the compiler.
-fn build(root: &Path, time: &str) -> Result<PathBuf, Box<dyn Error>> {
-    let own = std::env::consts::ARCH;
-    let triple = format!("{own}-unknown-linux-musl");
-    let Some((architecture, _)) = ARCHITECTURES.iter().find(|(_, it)| *it == triple)
-    else {
-        return Err(format!("no binaries are released for {own}").into());
-    };
-    let home = std::env::var("CARGO_HOME")
-        .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
-    let flags = format!(
-        "--remap-path-prefix={}=/5spot --remap-path-prefix={home}=/cargo -C target-feature=+crt-static",
-        root.display()
-    );
-    run_program(
-        Command::new("cargo")
-            // Each binary has the list of its dependencies, which scanners read.
-            .args(["auditable", "build", "--locked", "--profile", "dist"])
-            .args(["--target", &triple])
-            .args(["-p", "fivespot-cli", "-p", "fivespot-agent"])
-            .args(PROGRAMS.map(|name| format!("--bin={name}")))
-            .env("RUSTFLAGS", flags)
-            .env("SOURCE_DATE_EPOCH", time)
-            .current_dir(root),
-    )?;
-    let built = target(root).join(&triple).join("dist");
-    let folder = target(root).join("release-binaries");
-    let own = folder.join(architecture);
-    fs::create_dir_all(&own)?;
-    for name in PROGRAMS {
-        fs::copy(built.join(name), own.join(name))?;
-    }
-    Ok(folder)
 }
 
 /// The manifests with the images of this release.
@@ -179,7 +161,7 @@ fn manifests(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
 }
 
 /// The chart, whose images are those of this release.
-fn chart(root: &Path, out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
+fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn Error>> {
     let source = target(root).join("release-chart/5spot");
     if source.exists() {
         fs::remove_dir_all(&source)?;
@@ -208,7 +190,9 @@ fn chart(root: &Path, out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
             .arg(&source)
             .arg("-d")
             .arg(out),
-    )
+    )?;
+    let packed = out.join(format!("5spot-{}.tgz", env!("CARGO_PKG_VERSION")));
+    archive::repack(&packed, "5spot", time, &out.join("chart"))
 }
 
 /// The sums by which a download is verified: `sha256sum -c SHA256SUMS`.
@@ -244,6 +228,16 @@ fn file_names(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// The SHA-256 sum of a file.
+fn sum(path: &Path) -> Result<String, Box<dyn Error>> {
+    let done = Command::new("sha256sum").arg(path).output()?;
+    if !done.status.success() {
+        return Err(format!("sha256sum failed of {}", path.display()).into());
+    }
+    let printed = String::from_utf8_lossy(&done.stdout);
+    Ok(printed.split(' ').next().unwrap_or_default().to_owned())
 }
 
 /// The time of the commit, in seconds since 1970: that of every file in what is made.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{ARCHITECTURES, file_names, run_program};
+use super::{build, file_names, licences, run_program};
 
 /// What is put into an archive.
 pub(super) struct Archive<'r> {
@@ -14,6 +14,8 @@ pub(super) struct Archive<'r> {
     pub(super) binaries: &'r Path,
     /// The folder of the manual pages.
     pub(super) pages: &'r Path,
+    /// The folder with the licences of what the programs are made of.
+    pub(super) notices: &'r Path,
     /// The time of every file in it, in seconds since 1970.
     pub(super) time: &'r str,
 }
@@ -27,9 +29,7 @@ const COMPLETER: &str = "#!/bin/sh\nexec kubectl-5spot __complete \"$@\"\n";
 /// # Errors
 /// There is no such binary, or it fails.
 pub(super) fn manual(binaries: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let own = |triple: &str| triple.starts_with(std::env::consts::ARCH);
-    let found = ARCHITECTURES.iter().find(|(_, triple)| own(triple));
-    let (architecture, _) = found.ok_or("no binary of this architecture")?;
+    let (architecture, _) = build::own()?;
     let pages = out.join("man1");
     run_program(
         Command::new(binaries.join(architecture).join("5spot"))
@@ -70,23 +70,86 @@ impl Archive<'_> {
         for page in ["LICENSE", "README.md", "CHANGELOG.md"] {
             fs::copy(self.root.join(page), stage.join(page))?;
         }
-        // Nothing of this machine is in it: no user, no time, no order of its file system.
-        run_program(
-            Command::new("tar")
-                .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
-                .args([
-                    "--format=gnu",
-                    "--mode=go-w",
-                    "--use-compress-program=gzip -9n",
-                ])
-                .arg(format!("--mtime=@{}", self.time))
-                .arg("-cf")
-                .arg(out.join(&name))
-                .arg("-C")
-                .arg(&stage)
-                .arg("."),
-        )?;
+        for name in licences::FILES {
+            fs::copy(self.notices.join(name), stage.join(name))?;
+        }
+        pack(&stage, ".", &out.join(&name), self.time)?;
         fs::remove_dir_all(&stage)?;
         Ok(())
+    }
+}
+
+/// Packs what a folder has under a name, or all of it (`.`). It is compressed if the name of the archive
+/// ends with `gz`. Nothing of this machine is in what is written: no user, no time, no order of its file
+/// system.
+///
+/// # Errors
+/// `tar` fails.
+pub(super) fn pack(
+    folder: &Path,
+    name: &str,
+    to: &Path,
+    time: &str,
+) -> Result<(), Box<dyn Error>> {
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.args(["--format=gnu", "--mode=go-w"]);
+    if to.extension().is_some_and(|it| it == "gz" || it == "tgz") {
+        tar.arg("--use-compress-program=gzip -9n");
+    }
+    tar.arg(format!("--mtime=@{time}"));
+    tar.arg("-cf").arg(to).arg("-C").arg(folder).arg(name);
+    run_program(&mut tar)
+}
+
+/// Packs an archive again, which is of the time of its writing.
+///
+/// # Errors
+/// `tar` fails, or a file cannot be written.
+pub(super) fn repack(
+    archive: &Path,
+    name: &str,
+    time: &str,
+    place: &Path,
+) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(place)?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(archive).arg("-C").arg(place);
+    run_program(&mut tar)?;
+    pack(place, name, archive, time)?;
+    Ok(fs::remove_dir_all(place)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_files_are_the_same_archive_whenever_they_were_written() {
+        let place =
+            std::env::temp_dir().join(format!("5spot-pack-{}", std::process::id()));
+        let mut packed = Vec::new();
+        for (folder, mode) in [("one", 0o664), ("other", 0o644)] {
+            let source = place.join(folder);
+            fs::create_dir_all(source.join("blobs")).unwrap();
+            for name in ["blobs/b", "a"] {
+                let path = source.join(name);
+                fs::write(&path, name).unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+                let time =
+                    std::time::UNIX_EPOCH + std::time::Duration::from_secs(mode.into());
+                fs::File::options()
+                    .write(true)
+                    .open(&path)
+                    .unwrap()
+                    .set_modified(time)
+                    .unwrap();
+            }
+            let to = place.join(format!("{folder}.tgz"));
+            pack(&source, ".", &to, "1770000000").unwrap();
+            packed.push(fs::read(to).unwrap());
+        }
+        fs::remove_dir_all(&place).unwrap();
+        assert_eq!(packed[0], packed[1]);
     }
 }

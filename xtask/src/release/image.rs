@@ -2,10 +2,10 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::run_program;
+use super::{archive, licences, run_program};
 
 /// The targets of the Containerfile, which are the programs' roles, and the names of the images.
 const TARGETS: [(&str, &str); 2] =
@@ -15,29 +15,40 @@ const TARGETS: [(&str, &str); 2] =
 pub(super) struct Images<'r> {
     pub(super) root: &'r Path,
     pub(super) binaries: &'r Path,
+    /// The folder with the licences of what the programs are made of.
+    pub(super) notices: &'r Path,
     pub(super) architecture: &'r str,
     /// The time of every file in them, in seconds since 1970.
     pub(super) time: &'r str,
 }
 
 impl Images<'_> {
-    /// Writes `<image>-<architecture>.oci.tar` for each, and prints its digest.
+    /// Writes `<image>-<architecture>.oci.tar` for each program, prints its digest, and returns the
+    /// paths.
     ///
     /// # Errors
     /// There is no buildah, or it fails.
-    pub(super) fn write(&self, out: &Path) -> Result<(), Box<dyn Error>> {
+    pub(super) fn write(
+        &self,
+        out: &Path,
+        programs: &[&str],
+    ) -> Result<Vec<PathBuf>, Box<dyn Error>> {
         let context = out.join("context");
         let dist = context.join(self.architecture);
         fs::create_dir_all(&dist)?;
         fs::copy(self.root.join("LICENSE"), context.join("LICENSE"))?;
-        for (_, name) in TARGETS {
-            fs::copy(self.binaries.join(name), dist.join(name))?;
+        for name in licences::FILES {
+            fs::copy(self.notices.join(name), context.join(name))?;
         }
+        let mut images = Vec::new();
         for (target, name) in TARGETS {
-            self.build(&context, target, &out.join(name))?;
+            if programs.contains(&name) {
+                fs::copy(self.binaries.join(name), dist.join(name))?;
+                images.push(self.build(&context, target, &out.join(name))?);
+            }
         }
         fs::remove_dir_all(&context)?;
-        Ok(())
+        Ok(images)
     }
 
     fn build(
@@ -45,7 +56,7 @@ impl Images<'_> {
         context: &Path,
         target: &str,
         image: &Path,
-    ) -> Result<(), Box<dyn Error>> {
+    ) -> Result<PathBuf, Box<dyn Error>> {
         let store = context.join("store");
         let buildah = |words: &[&str]| {
             let mut command = Command::new("buildah");
@@ -81,18 +92,21 @@ impl Images<'_> {
         let built = fs::read_to_string(&id)?;
         let path = format!("{}-{}.oci.tar", image.display(), self.architecture);
         let digest = context.join(format!("{target}.digest"));
+        let layout = context.join(format!("{target}.oci"));
         run_program(
             buildah(&["push", "--quiet", "--format", "oci", "--digestfile"])
                 .arg(&digest)
-                .args([built.trim(), &format!("oci-archive:{path}")]),
+                .args([built.trim(), &format!("oci:{}", layout.display())]),
         )?;
+        // The archives that buildah writes have the time at which they were written.
+        archive::pack(&layout, ".", Path::new(&path), self.time)?;
         println!(
             "{} {} {}",
             fs::read_to_string(&digest)?.trim(),
             target,
             self.architecture
         );
-        Ok(())
+        Ok(PathBuf::from(path))
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::process::Command;
 
 use fivespot_api::manifest::GeneratedFile;
 use serde_json::{Value, json};
 
-use super::file_names;
+use super::{file_names, sum};
 
 /// The manifest for the archives in a folder.
 ///
@@ -54,15 +53,24 @@ fn platform(name: &str) -> Option<(&str, &str)> {
     platform.split_once('-')
 }
 
-fn sum(path: &Path) -> Result<String, Box<dyn Error>> {
-    let done = Command::new("sha256sum").arg(path).output()?;
-    let printed = String::from_utf8_lossy(&done.stdout);
-    Ok(printed.split(' ').next().unwrap_or_default().to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::platform;
+
+    #[test]
+    fn an_archive_is_downloaded_from_the_release() {
+        let place =
+            std::env::temp_dir().join(format!("5spot-krew-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let name = format!("5spot-{version}-linux-amd64.tar.gz");
+        std::fs::write(place.join(&name), "").unwrap();
+        let written = super::manifest(&place).unwrap().text;
+        std::fs::remove_dir_all(&place).unwrap();
+        let uri = format!("/releases/download/v{version}/{name}");
+        let line = written.lines().find(|line| line.contains(&uri)).unwrap();
+        assert!(line.contains("https://"), "{line}");
+    }
 
     #[test]
     fn the_platform_is_in_the_name_of_an_archive() {

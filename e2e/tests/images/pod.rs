@@ -1,0 +1,412 @@
+//! Pods without a kubelet: `runc` runs the root file system of an image with what the manifests ask
+//! for (user, capabilities, seccomp, read-only root), on the network of this machine.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fivespot_install::{agent, controller};
+use serde_json::{Value, json};
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+
+use super::{BINARIES, Place};
+use crate::program;
+
+/// What the API server is called by those who look it up.
+pub(super) const NAME: &str = "api.management.example";
+
+/// Where the resolver answers: C libraries ask on this port alone.
+const RESOLVER: &str = "127.0.0.153:53";
+
+/// The namespace of the operator and of the agent's configuration.
+const HOME: &str = "5spot-system";
+
+/// The profile of containers that ask for `RuntimeDefault`, which comes with buildah.
+const SECCOMP: &str = "/usr/share/containers/seccomp.json";
+
+/// A name server that knows one name; ends when it is dropped.
+pub(super) struct Resolver {
+    asked: Arc<AtomicUsize>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Resolver {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Resolver {
+    pub(super) async fn start() -> Self {
+        let socket = UdpSocket::bind(RESOLVER).await.unwrap();
+        let asked: Arc<AtomicUsize> = Arc::default();
+        let count = asked.clone();
+        let task = tokio::spawn(async move {
+            let mut buffer = [0; 512];
+            loop {
+                let (length, who) = socket.recv_from(&mut buffer).await.unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+                let answer = answer(&buffer[..length]);
+                socket.send_to(&answer, who).await.unwrap();
+            }
+        });
+        Self { asked, task }
+    }
+
+    /// How many questions it was asked.
+    pub(super) fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+/// The answer to a question of one name: 127.0.0.1 for an address of version 4, none for others.
+fn answer(question: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 12;
+    let name = question[HEADER..].iter().position(|byte| *byte == 0);
+    // After the name: type and class.
+    let end = HEADER + name.unwrap() + 5;
+    let is_version_4 = question[end - 4..end - 2] == [0, 1];
+    let mut answer = question[..end].to_vec();
+    // A response that is recursive; one question, no additional records.
+    answer[2..4].copy_from_slice(&[0x81, 0x80]);
+    answer[6..12].copy_from_slice(&[0, u8::from(is_version_4), 0, 0, 0, 0]);
+    if is_version_4 {
+        // The name of the question, type A, class IN, 60 s, four bytes.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
+    }
+    answer
+}
+
+/// A server with a simulated Cluster API and no operator, of the released binary; ends when it is
+/// dropped.
+pub(super) struct Dev {
+    process: Child,
+    folder: PathBuf,
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        // It has ended by itself where this fails.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Dev {
+    pub(super) fn start(folder: &Path) -> Self {
+        let program = PathBuf::from(std::env::var(BINARIES).unwrap()).join("amd64/5spot");
+        let home = folder.join("home.yaml");
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME},
+        });
+        std::fs::write(&home, namespace.to_string()).unwrap();
+        let mut process = Command::new(program)
+            .args(["dev", "--no-controller", "--apply"])
+            .arg(&home)
+            .arg("--kubeconfig")
+            .arg(folder.join("admin.kubeconfig"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let is_ready = lines.any(|it| it.is_ok_and(|it| it.starts_with("applied ")));
+        let dev = Self {
+            process,
+            folder: folder.to_owned(),
+        };
+        assert!(is_ready, "5spot dev ended");
+        std::thread::spawn(move || lines.for_each(drop));
+        dev
+    }
+
+    fn admin(&self) -> Value {
+        let path = self.folder.join("admin.kubeconfig");
+        let text = std::fs::read_to_string(path).unwrap();
+        serde_saphyr::from_str(&text).unwrap()
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        let admin = self.admin();
+        let server = admin["clusters"][0]["cluster"]["server"].as_str().unwrap();
+        let (_, port) = server.rsplit_once(':').unwrap();
+        port.trim_end_matches('/').parse().unwrap()
+    }
+
+    /// A kubeconfig that leads to the server in another way.
+    pub(super) fn kubeconfig(&self, server: &str) -> String {
+        let mut admin = self.admin();
+        let cluster = &mut admin["clusters"][0]["cluster"];
+        cluster["server"] = json!(server);
+        // Its certificate is for this name.
+        cluster["tls-server-name"] = json!("localhost");
+        admin.to_string()
+    }
+
+    async fn kubectl(&self, words: &[&str]) -> String {
+        let done = tokio::process::Command::new(program::path("kubectl").unwrap())
+            .arg("--kubeconfig")
+            .arg(self.folder.join("admin.kubeconfig"))
+            .args(words)
+            .output()
+            .await
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{words:?}: {said}");
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    async fn create(&self, object: &Value) {
+        let path = self.folder.join("object.yaml");
+        std::fs::write(&path, object.to_string()).unwrap();
+        self.kubectl(&["create", "-f", path.to_str().unwrap()])
+            .await;
+    }
+
+    /// Creates a ScheduledMachine that is wanted at all times, with a Cluster of its own, and
+    /// returns what kubectl calls it.
+    pub(super) async fn create_machine(&self, name: &str) -> String {
+        let mut cluster =
+            fivespot_testkit::cluster_object(fivespot_testkit::Contract::V1Beta2);
+        cluster["metadata"]["name"] = json!(name);
+        self.create(&cluster).await;
+        let mut machine = fivespot_testkit::scheduled_machine(name);
+        machine["spec"]["clusterName"] = json!(name);
+        machine["spec"]["schedule"] =
+            json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]});
+        self.create(&machine).await;
+        format!("sm/{name}")
+    }
+
+    /// Creates a Node, and what its agent is to look for.
+    pub(super) async fn create_node(&self, name: &str, command: &str) {
+        self.create(&json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+        }))
+        .await;
+        let patterns = [command.to_owned()];
+        self.create(&json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": fivespot_api::name::reclaim_config_map(name),
+                "namespace": HOME,
+            },
+            "data": {
+                fivespot_api::name::RECLAIM_CONFIG_KEY:
+                    fivespot_api::reclaim::agent_config(&patterns),
+            },
+        }))
+        .await;
+    }
+
+    /// Waits for what `kubectl wait` understands.
+    pub(super) async fn wait(&self, object: &str, condition: &str) {
+        let condition = format!("--for={condition}");
+        self.kubectl(&["wait", object, &condition, "--timeout=60s"])
+            .await;
+    }
+}
+
+/// The pod of a manifest, with one container.
+pub(super) struct Pod {
+    /// Where its images are.
+    folder: PathBuf,
+    root: String,
+    spec: Value,
+}
+
+/// A running container; ends when it is dropped.
+pub(super) struct Running {
+    process: Child,
+    name: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let runc = |words: &[&str]| {
+            let mut command = Command::new(program::path("runc").unwrap());
+            // It has ended by itself where this fails.
+            let _ = command.args(words).status();
+        };
+        runc(&["kill", &self.name, "TERM"]);
+        let _ = self.process.wait();
+        runc(&["delete", "--force", &self.name]);
+    }
+}
+
+impl Pod {
+    /// The operator's, as its Deployment has it.
+    pub(super) async fn of_operator(place: &Place, image: &str) -> Self {
+        let deployment = controller::Settings::default().deployment();
+        Self::of(place, image, &deployment).await
+    }
+
+    /// The agent's, as its DaemonSet has it.
+    pub(super) async fn of_agent(place: &Place, image: &str) -> Self {
+        let documents = agent::Settings::default().documents();
+        let mut documents = documents.iter();
+        let daemon_set = documents.find(|it| it["kind"] == "DaemonSet").unwrap();
+        Self::of(place, image, daemon_set).await
+    }
+
+    async fn of(place: &Place, image: &str, workload: &Value) -> Self {
+        let container = place.buildah(&["from", image]).await;
+        Self {
+            folder: place.0.clone(),
+            root: place.buildah(&["mount", &container]).await,
+            spec: workload["spec"]["template"]["spec"].clone(),
+        }
+    }
+
+    fn container(&self) -> &Value {
+        &self.spec["containers"][0]
+    }
+
+    /// Runs the container with its own arguments and some more, under a name.
+    pub(super) fn run(&self, name: &str, kubeconfig: &str, more: &[String]) -> Running {
+        let bundle = self.folder.join(format!("pod-{name}"));
+        std::fs::create_dir_all(&bundle).unwrap();
+        let kubeconfig_path = bundle.join("kubeconfig");
+        std::fs::write(&kubeconfig_path, kubeconfig).unwrap();
+        std::fs::write(
+            bundle.join("resolv.conf"),
+            "nameserver 127.0.0.153\noptions ndots:5\n",
+        )
+        .unwrap();
+        let config = self.runtime_config(&bundle, more);
+        std::fs::write(bundle.join("config.json"), config.to_string()).unwrap();
+        let name = format!("5spot-{name}-{}", std::process::id());
+        let process = Command::new(program::path("runc").unwrap())
+            .arg("run")
+            .arg("--bundle")
+            .arg(&bundle)
+            .arg(&name)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Running { process, name }
+    }
+
+    /// What the container runtime is given for the pod.
+    fn runtime_config(&self, bundle: &Path, more: &[String]) -> Value {
+        let (pod, container) = (
+            &self.spec["securityContext"],
+            &self.container()["securityContext"],
+        );
+        let user = [&container["runAsUser"], &pod["runAsUser"]]
+            .into_iter()
+            .find_map(Value::as_u64)
+            .unwrap();
+        assert_eq!(pod["seccompProfile"]["type"], "RuntimeDefault");
+        let dropped = &container["capabilities"]["drop"];
+        assert_eq!(*dropped, json!(["ALL"]));
+        let added: Vec<String> = container["capabilities"]["add"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|it| format!("CAP_{}", it.as_str().unwrap()))
+            .collect();
+        let mut arguments: Vec<String> = vec![entry_point(&self.root)];
+        let own = self.container()["args"].as_array();
+        let own = own.into_iter().flatten().map(|it| it.as_str().unwrap());
+        arguments.extend(own.map(str::to_owned));
+        arguments.extend(more.iter().cloned());
+        let mount = |name: &str, to: &str| {
+            json!({
+                "destination": to, "type": "bind", "source": bundle.join(name),
+                "options": ["bind", "ro"],
+            })
+        };
+        let mut namespaces = vec!["mount", "ipc", "uts"];
+        if self.spec["hostPID"] != true {
+            namespaces.push("pid");
+        }
+        let namespaces: Vec<Value> =
+            namespaces.iter().map(|it| json!({"type": it})).collect();
+        json!({
+            "ociVersion": "1.0.2",
+            "root": {
+                "path": self.root,
+                "readonly": container["readOnlyRootFilesystem"],
+            },
+            "process": {
+                "terminal": false,
+                "cwd": "/",
+                "args": arguments,
+                "env": ["KUBECONFIG=/etc/kubeconfig", "POD_NAME=image"],
+                "user": {"uid": user, "gid": user},
+                "noNewPrivileges": container["allowPrivilegeEscalation"] == false,
+                "capabilities": {
+                    "bounding": added, "effective": added,
+                    "permitted": added, "inheritable": [], "ambient": [],
+                },
+            },
+            "mounts": [
+                {"destination": "/proc", "type": "proc", "source": "proc"},
+                mount("kubeconfig", "/etc/kubeconfig"),
+                mount("resolv.conf", "/etc/resolv.conf"),
+            ],
+            "linux": {
+                "namespaces": namespaces,
+                "seccomp": seccomp(&added),
+            },
+        })
+    }
+}
+
+/// The program of an image with one.
+fn entry_point(root: &str) -> String {
+    let names = ["5spot", "5spot-reclaim-agent"].map(|name| format!("/{name}"));
+    let mut names = names.into_iter();
+    names
+        .find(|name| Path::new(&format!("{root}{name}")).exists())
+        .unwrap()
+}
+
+/// The profile as a runtime takes it: without what is for other machines, or for capabilities that
+/// the container does not have.
+fn seccomp(capabilities: &[String]) -> Value {
+    let profile = std::fs::read_to_string(SECCOMP).unwrap();
+    let profile: Value = serde_json::from_str(&profile).unwrap();
+    let holds = |condition: &Value| {
+        let any = |key: &str, mine: &dyn Fn(&str) -> bool| {
+            let values = condition[key].as_array();
+            values.map(|all| all.iter().any(|it| mine(it.as_str().unwrap())))
+        };
+        let has = |capability: &str| capabilities.iter().any(|it| it == capability);
+        [any("caps", &has), any("arches", &|it| it == "amd64")]
+    };
+    let applies = |rule: &&Value| {
+        let (includes, excludes) = (holds(&rule["includes"]), holds(&rule["excludes"]));
+        !includes.contains(&Some(false)) && !excludes.contains(&Some(true))
+    };
+    let rules = profile["syscalls"].as_array().unwrap().iter();
+    let rules: Vec<Value> = rules
+        .filter(applies)
+        .map(|rule| {
+            let mut own = json!({"names": rule["names"], "action": rule["action"]});
+            for key in ["args", "errnoRet"] {
+                if !rule[key].is_null() {
+                    own[key] = rule[key].clone();
+                }
+            }
+            own
+        })
+        .collect();
+    json!({
+        "defaultAction": profile["defaultAction"],
+        "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"],
+        "syscalls": rules,
+    })
+}
+
+/// A port that nobody listens on.
+pub(super) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}

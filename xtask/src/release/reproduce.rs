@@ -1,0 +1,157 @@
+//! `cargo xtask release --check-reproducible`: two builds on two paths give equal bytes.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::build::{self, Build};
+use super::image::Images;
+use super::{PROGRAMS, commit_time, licences, run_program, sum};
+use crate::Faults;
+use crate::cluster::target;
+
+/// Where the two copies of the source are, below the target directory: paths of other lengths.
+const PATHS: [&str; 2] = ["one", "on/another/path"];
+
+/// Builds the last commit on two paths, with images, and prints size and sums of each. What differs
+/// is returned. Binaries that are equal are kept where `--dry-run` takes them from.
+///
+/// # Errors
+/// A program is unknown, or something cannot be built.
+pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
+    let programs = programs(words).ok_or(
+        "say: release --check-reproducible [--program 5spot|5spot-reclaim-agent]",
+    )?;
+    let place = target(root).join("reproduce");
+    let mut sums = Vec::new();
+    for path in PATHS {
+        let source = place.join(path);
+        copy(root, &source)?;
+        sums.push(make(&source, &programs)?);
+    }
+    let mut faults = Faults::new();
+    for (one, other) in sums[0].iter().zip(&sums[1]) {
+        let (bytes, name) = (one.bytes, &one.name);
+        println!("{bytes:>10}  {name}  {}", one.sum);
+        if one != other {
+            faults.push(format!("{name} differs on another path: {}", other.sum));
+        }
+    }
+    if faults.is_empty() {
+        let kept = keep(root, &place, &programs)?;
+        fs::remove_dir_all(&place)?;
+        println!("two builds on two paths are equal; the binaries are in {kept}");
+    }
+    Ok(faults)
+}
+
+/// Copies the binaries to where a build on the usual path leaves them, and returns the folder.
+fn keep(root: &Path, place: &Path, programs: &[&str]) -> Result<String, Box<dyn Error>> {
+    let (architecture, _) = build::own()?;
+    let built = build::binaries(&place.join(PATHS[0]).join("target"));
+    let kept = build::binaries(&target(root));
+    fs::create_dir_all(kept.join(architecture))?;
+    for name in programs {
+        let path = Path::new(architecture).join(name);
+        fs::copy(built.join(&path), kept.join(&path))?;
+    }
+    Ok(kept.display().to_string())
+}
+
+/// The programs that the words ask for.
+fn programs(words: &[&str]) -> Option<Vec<&'static str>> {
+    match words {
+        [] => Some(PROGRAMS.to_vec()),
+        ["--program", name] => {
+            let found = PROGRAMS.into_iter().find(|it| it == name)?;
+            Some(vec![found])
+        }
+        _ => None,
+    }
+}
+
+/// Copies the last commit; what was built there before stays.
+fn copy(root: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    if !to.join(".git").exists() {
+        fs::create_dir_all(to)?;
+        run_program(
+            Command::new("git")
+                .args(["clone", "--quiet", "--shared"])
+                .args([root, to]),
+        )?;
+    }
+    let head = Command::new("git")
+        .args(["rev-parse", "HEAD"])
+        .current_dir(root)
+        .output()?;
+    let head = String::from_utf8(head.stdout)?;
+    run_program(
+        Command::new("git")
+            .args(["checkout", "--quiet", "--detach", head.trim()])
+            .current_dir(to),
+    )
+}
+
+/// A file that is compared.
+#[derive(PartialEq, Eq)]
+struct Made {
+    name: String,
+    bytes: u64,
+    sum: String,
+}
+
+/// Builds programs and their images from a source, and returns them.
+fn make(source: &Path, programs: &[&str]) -> Result<Vec<Made>, Box<dyn Error>> {
+    let time = commit_time(source)?;
+    let target = source.join("target");
+    let binaries = Build {
+        root: source,
+        target: &target,
+        time: &time,
+        programs,
+    }
+    .run()?;
+    let (architecture, triple) = build::own()?;
+    let out = target.join("release-files");
+    fs::create_dir_all(&out)?;
+    let notices = licences::write(source, triple, &out)?;
+    let images = Images {
+        root: source,
+        binaries: &binaries.join(architecture),
+        notices: &notices,
+        architecture,
+        time: &time,
+    };
+    let mut made = Vec::new();
+    for name in programs {
+        made.push(of(binaries.join(architecture).join(name))?);
+    }
+    for image in images.write(&out, programs)? {
+        made.push(of(image)?);
+    }
+    Ok(made)
+}
+
+fn of(path: PathBuf) -> Result<Made, Box<dyn Error>> {
+    let name = path.file_name().unwrap_or_default();
+    Ok(Made {
+        name: name.to_string_lossy().into_owned(),
+        bytes: fs::metadata(&path)?.len(),
+        sum: sum(&path)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::programs;
+
+    #[test]
+    fn all_programs_are_built_unless_one_is_named() {
+        assert_eq!(programs(&[]).map(|it| it.len()), Some(2));
+        let one = programs(&["--program", "5spot-reclaim-agent"]);
+        assert_eq!(one, Some(vec!["5spot-reclaim-agent"]));
+        assert_eq!(programs(&["--program", "kubectl"]), None);
+        assert_eq!(programs(&["--programs"]), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! The software bills of materials, as CycloneDX: what each binary is made of, with licences.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::run_program;
+
+/// The folders of the packages, and the programs that they make.
+const PACKAGES: [(&str, &str); 2] = [
+    ("crates/cli", "5spot"),
+    ("crates/agent", "5spot-reclaim-agent"),
+];
+
+/// How deep below the root the manifests of our packages are.
+const DEPTH: usize = 2;
+
+/// Writes `<program>-<target>.cdx.json` for each program.
+///
+/// # Errors
+/// There is no cargo-cyclonedx, or it fails.
+pub(super) fn write(
+    root: &Path,
+    triple: &str,
+    time: &str,
+    out: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let name = format!("5spot-release-{triple}.cdx");
+    run_program(
+        Command::new("cargo")
+            .args(["cyclonedx", "--quiet", "--format", "json"])
+            .args(["--spec-version", "1.5", "--target", triple])
+            .args(["--override-filename", &name])
+            .current_dir(root),
+    )?;
+    // There is one beside the manifest of each package.
+    let mut bills = BTreeMap::new();
+    take(root, &format!("{name}.json"), DEPTH, &mut bills)?;
+    for (folder, program) in PACKAGES {
+        let bill = bills
+            .get(&root.join(folder))
+            .ok_or_else(|| format!("cargo cyclonedx wrote nothing for {folder}"))?;
+        // Packages of this source are named by their paths.
+        let bill = bill.replace(&root.display().to_string(), "/5spot");
+        let bill = at(serde_json::from_str(&bill)?, time)?;
+        let path = out.join(format!("{program}-{triple}.cdx.json"));
+        fs::write(path, serde_json::to_string_pretty(&bill)? + "\n")?;
+    }
+    Ok(())
+}
+
+/// Removes the files of a name from a folder and those below it, and collects what was in them.
+fn take(
+    folder: &Path,
+    name: &str,
+    depth: usize,
+    taken: &mut BTreeMap<PathBuf, String>,
+) -> Result<(), Box<dyn Error>> {
+    let path = folder.join(name);
+    if path.is_file() {
+        taken.insert(folder.to_owned(), fs::read_to_string(&path)?);
+        fs::remove_file(path)?;
+    }
+    if depth == 0 {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_source = !matches!(entry.file_name().to_str(), Some("target" | ".git"));
+        if is_source && entry.file_type()?.is_dir() {
+            take(&entry.path(), name, depth - 1, taken)?;
+        }
+    }
+    Ok(())
+}
+
+/// A bill as of a time, in seconds since 1970. Otherwise it has the time at which it was written, and a
+/// random number.
+fn at(mut bill: Value, time: &str) -> Result<Value, Box<dyn Error>> {
+    let time = jiff::Timestamp::from_second(time.parse()?)?;
+    bill["metadata"]["timestamp"] = time.to_string().into();
+    if let Some(fields) = bill.as_object_mut() {
+        fields.remove("serialNumber");
+    }
+    Ok(bill)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_bill_depends_on_the_commit_alone() {
+        let written = |number: &str, time: &str| json!({"serialNumber": number, "metadata": {"timestamp": time}, "components": []});
+        let [one, other] = [
+            written("urn:1", "2026-11-24"),
+            written("urn:2", "2026-11-25"),
+        ]
+        .map(|bill| at(bill, "1770000000").unwrap());
+        assert_eq!(one, other);
+        assert_eq!(one["metadata"]["timestamp"], "2026-02-02T02:40:00Z");
+    }
+}

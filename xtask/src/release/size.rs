@@ -1,0 +1,136 @@
+//! How large what is released is, and the section of `docs/releases.md` about it.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{build, file_names};
+use crate::cluster::target;
+
+/// Where the page is, below the root.
+pub(crate) const PAGE: &str = "docs/releases.md";
+
+/// Where the sizes are kept, below the root.
+const KEPT: &str = "xtask/results/release.json";
+
+/// What the generated section begins with.
+const MARK: &str = "<!-- generated from here on: cargo xtask release --record -->\n";
+
+/// The images, and how many MiB one may have, compressed as registries store it.
+const LIMITS: [(&str, u64); 2] = [("5spot", 15), ("5spot-reclaim-agent", 5)];
+
+const MIB: u64 = 1 << 20;
+
+/// Checks the images in a folder.
+///
+/// # Errors
+/// One is larger than it may be, or the folder cannot be read.
+pub(super) fn check(folder: &Path) -> Result<(), Box<dyn Error>> {
+    for name in file_names(folder)? {
+        let Some(limit) = limit(&name) else {
+            continue;
+        };
+        let bytes = fs::metadata(folder.join(&name))?.len();
+        if bytes > limit * MIB {
+            return Err(
+                format!("{name} has {bytes} bytes; it may have {limit} MiB").into()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// How many MiB an image may have, by the name of its file: `5spot-amd64.oci.tar`.
+fn limit(file: &str) -> Option<u64> {
+    let stem = file.strip_suffix(".oci.tar")?;
+    let (image, _) = stem.rsplit_once('-')?;
+    let found = LIMITS.iter().find(|(name, _)| *name == image);
+    found.map(|(_, limit)| *limit)
+}
+
+/// Keeps the sizes of what was made for this machine's architecture.
+///
+/// # Errors
+/// Nothing was made, or a file cannot be written.
+pub(crate) fn record(root: &Path) -> Result<(), Box<dyn Error>> {
+    let folder = target(root).join("release-files");
+    let (architecture, triple) = build::own()?;
+    let mut files = Vec::new();
+    for name in file_names(&folder)? {
+        let bytes = fs::metadata(folder.join(&name))?.len();
+        let is_image = limit(&name).is_some();
+        if is_image || name.ends_with(&format!("{architecture}.tar.gz")) {
+            files.push(json!({"name": name, "bytes": bytes, "limitMiB": limit(&name)}));
+        }
+    }
+    if files.is_empty() {
+        return Err("nothing was made; run `cargo xtask release --dry-run`".into());
+    }
+    let kept = json!({"target": triple, "files": files});
+    let path = root.join(KEPT);
+    fs::create_dir_all(path.parent().unwrap_or(root))?;
+    fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;
+    println!("`cargo xtask gen` puts the sizes into {PAGE}");
+    Ok(())
+}
+
+/// The page with the section about sizes; as it is where none were kept.
+///
+/// # Errors
+/// The page or the sizes cannot be read.
+pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
+    let page = fs::read_to_string(root.join(PAGE))?;
+    let path = root.join(KEPT);
+    if !path.exists() {
+        return Ok(page);
+    }
+    let kept = serde_json::from_str(&fs::read_to_string(path)?)?;
+    Ok(with_section(&page, &kept))
+}
+
+fn with_section(page: &str, kept: &Value) -> String {
+    let written = page.split_once(MARK).map_or(page, |(it, _)| it);
+    let triple = kept["target"].as_str().unwrap_or_default();
+    let mut text = format!(
+        "{written}{MARK}\n## Sizes\n\nOf a build for `{triple}`. Images are measured as \
+         registries store them, compressed.\n\n| file | MiB | limit |\n|---|---:|---:|\n"
+    );
+    for file in kept["files"].as_array().into_iter().flatten() {
+        let bytes = file["bytes"].as_u64().unwrap_or_default();
+        // Rounded up, in tenths.
+        let tenths = (bytes * 10).div_ceil(MIB);
+        let name = file["name"].as_str().unwrap_or_default();
+        let limit = match file["limitMiB"].as_u64() {
+            Some(limit) => limit.to_string(),
+            None => "none".to_owned(),
+        };
+        let (whole, tenth) = (tenths / 10, tenths % 10);
+        let _ = writeln!(text, "| `{name}` | {whole}.{tenth} | {limit} |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_images_have_a_limit() {
+        assert_eq!(limit("5spot-amd64.oci.tar"), Some(15));
+        assert_eq!(limit("5spot-reclaim-agent-arm64.oci.tar"), Some(5));
+        assert_eq!(limit("5spot-0.1.0-linux-amd64.tar.gz"), None);
+    }
+
+    #[test]
+    fn sizes_are_rounded_up_and_replace_those_before() {
+        let kept = json!({"target": "x", "files": [
+            {"name": "a.oci.tar", "bytes": MIB + 1, "limitMiB": 15},
+        ]});
+        let once = with_section("# Page\n", &kept);
+        assert!(once.ends_with("| `a.oci.tar` | 1.1 | 15 |\n"), "{once}");
+        assert_eq!(with_section(&once, &kept), once);
+    }
+}
