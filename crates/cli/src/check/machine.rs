@@ -50,61 +50,97 @@ async fn cluster_api(reader: &Reader) -> Finding {
     }
 }
 
-/// A kind, and the first ScheduledMachine that names it.
-type Named = BTreeMap<(String, String), String>;
+/// The version and name of each kind, and where it is named: the first ScheduledMachine of each namespace.
+type Named = BTreeMap<(String, String), BTreeMap<String, String>>;
 
-async fn kinds(reader: &Reader, operator: &Operator, machines: &[Value]) -> Vec<Finding> {
-    const CHECK: &str = "provider";
+fn named(machines: &[Value]) -> Named {
     let mut named = Named::new();
     for machine in machines {
+        let namespace = machine["metadata"]["namespace"].as_str();
         for field in ["bootstrapSpec", "infrastructureSpec"] {
             let text =
                 |key: &str| machine["spec"][field][key].as_str().map(str::to_owned);
             if let (Some(version), Some(kind)) = (text("apiVersion"), text("kind")) {
                 named
                     .entry((version, kind))
+                    .or_default()
+                    .entry(namespace.unwrap_or_default().to_owned())
                     .or_insert_with(|| identity(machine));
             }
         }
     }
+    named
+}
+
+async fn kinds(reader: &Reader, operator: &Operator, machines: &[Value]) -> Vec<Finding> {
     let mut all = Vec::new();
-    for ((version, kind), machine) in named {
-        let served = match reader.get(&format!("/apis/{version}")).await {
-            Answer::Found(list) => plural(&list, &kind),
-            Answer::Missing => None,
-            Answer::Refused(why) => {
-                all.push(Finding::unknown(CHECK, why));
-                continue;
-            }
-        };
-        let Some(plural) = served else {
-            let message =
-                format!("{kind} of {version}, named by {machine}, is not served");
-            all.push(
-                Finding::error(CHECK, message)
-                    .remedy("install the provider that serves it"),
-            );
-            continue;
-        };
-        let group = version.split('/').next().unwrap_or_default();
-        let attributes = json!({"group": group, "resource": plural, "verb": "create"});
-        let is_allowed = reader.may(&user(operator), attributes).await;
-        all.push(match is_allowed {
-            Some(false) => Finding::error(
-                CHECK,
-                format!("the operator may not create {plural} of {group}, named by {machine}"),
-            )
-            .remedy(format!(
-                "generate its role with `5spot generate rbac --provider`, or label a ClusterRole \
-                 {}=true",
-                name::AGGREGATE_LABEL
-            )),
-            Some(true) | None => {
-                Finding::ok(CHECK, format!("{kind} of {version} is served"))
-            }
-        });
+    for ((version, kind), places) in named(machines) {
+        all.push(provider(reader, operator, (&version, &kind), &places).await);
     }
     all
+}
+
+/// Whether a kind is served, and the operator may create objects of it wherever it is named.
+async fn provider(
+    reader: &Reader,
+    operator: &Operator,
+    (version, kind): (&str, &str),
+    places: &BTreeMap<String, String>,
+) -> Finding {
+    const CHECK: &str = "provider";
+    let served = match reader.get(&format!("/apis/{version}")).await {
+        Answer::Found(list) => plural(&list, kind),
+        Answer::Missing => None,
+        Answer::Refused(why) => return Finding::unknown(CHECK, why),
+    };
+    let machine = places.values().next().map_or("", String::as_str);
+    let Some(plural) = served else {
+        let message = format!("{kind} of {version}, named by {machine}, is not served");
+        return Finding::error(CHECK, message)
+            .remedy("install the provider that serves it");
+    };
+    let group = version.split('/').next().unwrap_or_default();
+    let resource = json!({"group": group, "resource": plural, "verb": "create"});
+    let refused = refused_in(reader, operator, &resource, places).await;
+    let Some((machine, rest)) = refused.split_first() else {
+        return Finding::ok(CHECK, format!("{kind} of {version} is served"));
+    };
+    let more = match rest.len() {
+        0 => String::new(),
+        1 => " and by one in another namespace".to_owned(),
+        more => format!(" and by some in {more} other namespaces"),
+    };
+    Finding::error(
+        CHECK,
+        format!("the operator may not create {plural} of {group}, named by {machine}{more}"),
+    )
+    .remedy(format!(
+        "generate its role with `5spot generate rbac --provider`, or label a ClusterRole {}=true",
+        name::AGGREGATE_LABEL
+    ))
+}
+
+/// The machines in whose namespaces the operator may not do something. A confined operator may do it in
+/// its own namespaces alone.
+async fn refused_in<'m>(
+    reader: &Reader,
+    operator: &Operator,
+    attributes: &Value,
+    places: &'m BTreeMap<String, String>,
+) -> Vec<&'m str> {
+    let user = user(operator);
+    if reader.may(&user, attributes.clone()).await != Some(false) {
+        return Vec::new();
+    }
+    let mut refused = Vec::new();
+    for (namespace, machine) in places {
+        let mut attributes = attributes.clone();
+        attributes["namespace"] = json!(namespace);
+        if reader.may(&user, attributes).await == Some(false) {
+            refused.push(machine.as_str());
+        }
+    }
+    refused
 }
 
 /// The plural name of a kind in a list of resources; none where it is not served.

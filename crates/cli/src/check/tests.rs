@@ -102,6 +102,37 @@ async fn whatever_is_wrong_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
+async fn an_operator_that_is_confined_to_namespaces_is_well_in_them() {
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+    let (cluster, _replica) = with_worker().await;
+    let path = format!("{RBAC}/clusterrolebindings/5spot-controller-k0smotron");
+    let binding = cluster.get(&path).await.unwrap();
+    cluster.delete(&path).await;
+    cluster
+        .apply(&json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "5spot-controller-k0smotron", "namespace": "default"},
+            "roleRef": binding["roleRef"],
+            "subjects": binding["subjects"],
+        }))
+        .await;
+    let (text, is_well) = checked(cluster.client()).await;
+    assert!(is_well, "{text}");
+
+    cluster.add_namespace("other").await;
+    let mut elsewhere = scheduled_machine("elsewhere");
+    elsewhere["metadata"]["namespace"] = json!("other");
+    cluster.apply(&elsewhere).await;
+    let (text, is_well) = checked(cluster.client()).await;
+    assert!(
+        text.contains("may not create remotemachines of infrastructure.cluster.x-k8s.io, named by other/elsewhere;"),
+        "{text}"
+    );
+    assert!(!is_well);
+}
+
+#[tokio::test]
 async fn an_agent_that_is_not_there_is_an_error_where_it_is_needed() {
     let (cluster, _replica) = with_worker().await;
     let commands = json!({"spec": {"killIfCommands": ["steam"]}});
