@@ -12,7 +12,7 @@ use fivespot_install::file;
 
 use crate::{
     Faults, builtin_kind, builtin_schema, conformance, diagram, how_we_test, protobuf,
-    public, release, scale,
+    public, release, scale, upgrade,
 };
 
 /// The page that ends with the table of condition reasons.
@@ -103,11 +103,14 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         text: scale::page(root)?,
     };
     all.push((PathBuf::new(), scale));
-    let sizes = GeneratedFile {
-        path: release::size::PAGE.to_owned(),
-        text: release::size::page(root)?,
-    };
-    all.push((PathBuf::new(), sizes));
+    let pages = [
+        (release::size::PAGE, release::size::page(root)?),
+        (upgrade::PATH, upgrade::page(root)?),
+    ];
+    for (path, text) in pages {
+        let path = path.to_owned();
+        all.push((PathBuf::new(), GeneratedFile { path, text }));
+    }
     Ok(all)
 }
 

@@ -22,6 +22,7 @@ mod shape;
 mod size;
 mod source;
 mod tool;
+mod upgrade;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -81,6 +82,10 @@ usage: cargo xtask <task>
                  build the last commit on two paths, with images, and compare the bytes
   release --record
                  keep the sizes of what --dry-run has made for docs/releases.md
+  upgrade [--cluster NAME] [--record]
+                 run the first version's operator and this one under the manifests of either, with
+                 machines in every phase, on the embedded server or on a running cluster (needs
+                 kubectl)
   krew DIR       write the krew manifest of the archives in DIR
   tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
   record [--kubernetes 1.30]
@@ -138,6 +143,7 @@ fn main() -> ExitCode {
         ["release", "--record"] => release::size::record(&root()).map(none),
         ["release", words @ ..] => release::run(&root(), words).map(none),
         ["krew", folder] => release::krew(Path::new(folder)).map(none),
+        ["upgrade", words @ ..] => upgrade::run(&root(), words).map(none),
         ["tools"] => tool::build(&root()).map(none),
         _ => return usage(),
     };

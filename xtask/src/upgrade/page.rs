@@ -1,0 +1,110 @@
+//! `docs/upgrades.md`: what was kept between two versions.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{KEPT, text};
+use crate::kept;
+
+/// Where the page is, below the root.
+pub(crate) const PATH: &str = "docs/upgrades.md";
+
+const INTRODUCTION: &str = "\
+# Upgrades, as tested
+
+`cargo xtask upgrade` builds the operator of the first version (`v0.1.0`) and this one. It brings a machine
+into every phase and changes one version at a time: that of the CRDs, policies and roles (*manifests*), or that
+of the operator. At each stop it compares every machine with the beginning, and a new machine is opened and
+removed. *kept* means the same phase, the same Machine and the same `status.shutdown`. At the end, with
+everything new, each machine is changed and has to follow.
+
+On the embedded server, and on a real one (`cargo xtask cluster up --name upgrade`, then
+`cargo xtask upgrade --cluster upgrade`). With `--record` the results are stored in `e2e/upgrades`, from which
+`cargo xtask gen` writes this page. [Upgrade](how-to/upgrade.md) has the steps for a cluster.
+";
+
+/// The whole page.
+///
+/// # Errors
+/// A result cannot be read.
+pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
+    let mut page = INTRODUCTION.to_owned();
+    let folder = root.join(KEPT);
+    if !folder.exists() {
+        return Ok(page);
+    }
+    for kept in kept::results(&folder)? {
+        let (server, older) = (text(&kept, "/server"), text(&kept, "/older"));
+        let _ = write!(
+            page,
+            "\n## On {server}\n\n*old* is commit `{}`.\n\n{}",
+            older.get(..12).unwrap_or(older),
+            table(&kept["walk"])
+        );
+    }
+    Ok(page)
+}
+
+/// A row for each machine, a column for each stop.
+pub(super) fn table(walk: &Value) -> String {
+    let stops = list(&walk["stops"]);
+    let mut head = String::from("| machine | phase |");
+    let mut line = String::from("|---|---|");
+    for stop in stops {
+        let (manifests, operator) = (text(stop, "/manifests"), text(stop, "/operator"));
+        let _ = write!(head, " manifests {manifests}, operator {operator} |");
+        line.push_str("---|");
+    }
+    let mut table = format!("{head} at the end |\n{line}---|\n");
+    for (row, case) in list(&walk["cases"]).iter().enumerate() {
+        let _ = write!(
+            table,
+            "| {} | {} |",
+            text(case, "/name"),
+            text(case, "/phase")
+        );
+        for stop in stops {
+            let _ = write!(table, " {} |", text(&stop["machines"][row], ""));
+        }
+        let _ = writeln!(table, " {} |", text(&walk["ends"][row], ""));
+    }
+    table.push_str("| a new one | |");
+    for stop in stops {
+        let _ = write!(table, " {} |", text(stop, "/visitor"));
+    }
+    table.push_str(" |\n");
+    table
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::table;
+
+    #[test]
+    fn a_machine_is_a_row_and_a_stop_a_column() {
+        let walk = json!({
+            "cases": [{"name": "active", "phase": "Active"}],
+            "stops": [{
+                "manifests": "new", "operator": "old",
+                "machines": ["kept"], "visitor": "opened and removed",
+            }],
+            "ends": ["Inactive"],
+        });
+        let expected = "\
+| machine | phase | manifests new, operator old | at the end |
+|---|---|---|---|
+| active | Active | kept | Inactive |
+| a new one | | opened and removed | |
+";
+        assert_eq!(table(&walk), expected);
+    }
+}

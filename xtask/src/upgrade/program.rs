@@ -1,0 +1,115 @@
+//! The programs of both versions.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cluster::target;
+
+/// The commit that stands for the first version, `v0.1.0`. The file has the id alone.
+const FIRST: &str = include_str!("v0.1.0.commit");
+
+/// Which of the two versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Older,
+    Newer,
+}
+
+impl Version {
+    /// What it is called in tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Older => "old",
+            Self::Newer => "new",
+        }
+    }
+}
+
+/// `5spot` of both versions.
+pub(super) struct Programs {
+    older: PathBuf,
+    newer: PathBuf,
+}
+
+impl Programs {
+    /// Builds them. Each has a target folder of its own: Cargo takes packages of two sources for the same
+    /// if their paths below the root are.
+    ///
+    /// # Errors
+    /// The commit is not in this repository, or does not build.
+    pub(super) fn build(root: &Path) -> Result<Self, Box<dyn Error>> {
+        let place = target(root).join("upgrade");
+        let commit = first();
+        let older = place.join(commit).join("5spot");
+        if !older.is_file() {
+            eprintln!("building 5spot of {commit}");
+            let source = place.join("source");
+            if !source.join(".git").exists() {
+                fs::create_dir_all(&place)?;
+                let clone = ["clone", "--quiet", "--shared", "--no-checkout"];
+                run(Command::new("git").args(clone).arg(root).arg(&source))?;
+            }
+            let checkout = ["checkout", "--quiet", "--detach", commit];
+            run(Command::new("git").args(checkout).current_dir(&source))?;
+            build(&source, &place.join("target"), &older)?;
+        }
+        let newer = place.join("head/5spot");
+        build(root, &target(root), &newer)?;
+        Ok(Self { older, newer })
+    }
+
+    /// The path of one.
+    pub(super) fn path(&self, version: Version) -> &Path {
+        match version {
+            Version::Older => &self.older,
+            Version::Newer => &self.newer,
+        }
+    }
+
+    /// The commit of the older one.
+    pub(super) fn older_commit(&self) -> &'static str {
+        first()
+    }
+}
+
+fn first() -> &'static str {
+    FIRST.trim()
+}
+
+/// Builds `5spot` of a source and puts it at a path of its own.
+fn build(source: &Path, target: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    // By the name of the program: a package alone has other features, and compiles all of them again.
+    run(Command::new("cargo")
+        .args(["build", "--locked", "--quiet", "--bin", "5spot"])
+        .env("CARGO_TARGET_DIR", target)
+        .current_dir(source))?;
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::copy(target.join("debug/5spot"), to)?;
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let done = command
+        .status()
+        .map_err(|error| format!("running {name}: {error}"))?;
+    if done.success() {
+        return Ok(());
+    }
+    Err(format!("{name} failed").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first;
+
+    #[test]
+    fn the_first_version_is_one_commit() {
+        let is_hexadecimal = first().bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(is_hexadecimal && first().len() == 40, "{}", first());
+    }
+}

@@ -1,0 +1,288 @@
+//! The walk between the pairs of versions.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::machine::{CASES, NAMESPACE, Seen, VISITOR, add_cluster};
+use super::operator::Operator;
+use super::program::{Programs, Version};
+use super::server::Server;
+use Version::{Newer, Older};
+
+/// One pair of versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pair {
+    /// Of the definitions, policies and roles.
+    manifests: Version,
+    operator: Version,
+}
+
+const fn pair(manifests: Version, operator: Version) -> Pair {
+    Pair {
+        manifests,
+        operator,
+    }
+}
+
+/// Every edge between two pairs that differ in one version, in both directions.
+const STOPS: [Pair; 9] = [
+    pair(Older, Older),
+    // As the documentation has it: manifests first, then the operator; and back the same way.
+    pair(Newer, Older),
+    pair(Newer, Newer),
+    pair(Newer, Older),
+    pair(Older, Older),
+    // The wrong way round, and back.
+    pair(Older, Newer),
+    pair(Newer, Newer),
+    pair(Older, Newer),
+    pair(Older, Older),
+];
+
+/// What was seen at one stop.
+struct Stop {
+    pair: Pair,
+    /// A verdict for each of [`CASES`].
+    machines: Vec<String>,
+    visitor: String,
+}
+
+/// What was seen on the whole walk.
+#[derive(Default)]
+pub(super) struct Walked {
+    stops: Vec<Stop>,
+    /// What came of each of [`CASES`] at the end.
+    ends: Vec<String>,
+}
+
+/// What is written where nothing has changed.
+const KEPT: &str = "kept";
+
+/// What is written of a machine that was opened and removed.
+const SERVED: &str = "opened and removed";
+
+impl Walked {
+    /// For the table.
+    pub(super) fn result(&self) -> Value {
+        let stops: Vec<Value> = self
+            .stops
+            .iter()
+            .map(|stop| {
+                json!({
+                    "manifests": stop.pair.manifests.name(),
+                    "operator": stop.pair.operator.name(),
+                    "machines": stop.machines,
+                    "visitor": stop.visitor,
+                })
+            })
+            .collect();
+        let cases: Vec<Value> = CASES
+            .iter()
+            .map(|case| json!({"name": case.name, "phase": case.phase}))
+            .collect();
+        json!({"cases": cases, "stops": stops, "ends": self.ends})
+    }
+
+    /// What was not as it has to be.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for stop in &self.stops {
+            let names = CASES.iter().map(|case| case.name);
+            for (name, verdict) in names.zip(&stop.machines) {
+                if verdict != KEPT {
+                    faults.push(format!("{:?}: {name}: {verdict}", stop.pair));
+                }
+            }
+            // An operator creates nothing under definitions that it would lose fields under.
+            let may_wait = stop.pair == pair(Older, Newer);
+            let waits = stop.visitor.contains("CustomResourceDefinitionOutdated");
+            if stop.visitor != SERVED && !(may_wait && waits) {
+                faults.push(format!("{:?}: visitor: {}", stop.pair, stop.visitor));
+            }
+        }
+        for (case, end) in CASES.iter().zip(&self.ends) {
+            if end != case.end {
+                faults.push(format!("at the end: {}: {end}", case.name));
+            }
+        }
+        faults
+    }
+}
+
+/// Walks, and cleans up.
+///
+/// # Errors
+/// Something cannot be asked or done; what is not kept is in the result.
+pub(super) fn walk(
+    programs: &Programs,
+    server: &Server,
+    room: &Path,
+) -> Result<Walked, Box<dyn Error>> {
+    clear(server)?;
+    let mut walked = Walked::default();
+    let mut operator = None;
+    let mut before = Vec::new();
+    let mut standing = None;
+    for pair in STOPS {
+        eprintln!(
+            "manifests {}, operator {}",
+            pair.manifests.name(),
+            pair.operator.name()
+        );
+        let is_other = |of: fn(Pair) -> Version| standing.map(of) != Some(of(pair));
+        if is_other(|it| it.manifests) {
+            install(programs.path(pair.manifests), server)?;
+        }
+        if is_other(|it| it.operator) {
+            // The one before has released its Lease when this returns.
+            drop(operator.take());
+            operator = Some(Operator::start(programs, pair.operator, server, room)?);
+        }
+        let running = operator.as_ref().ok_or("no operator runs")?;
+        if before.is_empty() {
+            begin(server)?;
+            running.settle()?;
+            before = look(server)?;
+        }
+        running.settle()?;
+        let now = look(server)?;
+        let machines = before.iter().zip(&now).map(|(it, now)| verdict(it, now));
+        walked.stops.push(Stop {
+            pair,
+            machines: machines.collect(),
+            visitor: visit(server)?,
+        });
+        standing = Some(pair);
+    }
+    install(programs.path(Newer), server)?;
+    drop(operator.take());
+    let running = Operator::start(programs, Newer, server, room)?;
+    for case in &CASES {
+        let end = case.finish(server).map(|()| case.end.to_owned());
+        walked.ends.push(end.unwrap_or_else(|why| why.to_string()));
+    }
+    for case in &CASES {
+        case.remove(server)?;
+    }
+    drop(running);
+    clear(server)?;
+    Ok(walked)
+}
+
+/// Brings every machine to its phase.
+fn begin(server: &Server) -> Result<(), Box<dyn Error>> {
+    add_cluster(server)?;
+    for case in &CASES {
+        case.create(server)?;
+    }
+    for case in &CASES {
+        case.bring(server)?;
+    }
+    Ok(())
+}
+
+fn look(server: &Server) -> Result<Vec<Seen>, Box<dyn Error>> {
+    CASES.iter().map(|case| case.look(server)).collect()
+}
+
+/// What has changed of a machine since the beginning.
+fn verdict(before: &Seen, now: &Seen) -> String {
+    if before.machine != now.machine || before.is_deleting != now.is_deleting {
+        return "another Machine".to_owned();
+    }
+    if before.phase != now.phase {
+        return format!("{}, {}", now.phase, now.reason);
+    }
+    if before.shutdown != now.shutdown {
+        return format!("another shutdown: {}", now.shutdown);
+    }
+    KEPT.to_owned()
+}
+
+/// Whether a new machine is opened and removed, or why not.
+fn visit(server: &Server) -> Result<String, Box<dyn Error>> {
+    VISITOR.create(server)?;
+    let opened = super::operator::until("the visitor is Active, or refused", || {
+        let seen = VISITOR.look(server)?;
+        Ok(seen.phase == "Active" || seen.reason == "CustomResourceDefinitionOutdated")
+    });
+    let seen = VISITOR.look(server)?;
+    VISITOR.remove(server)?;
+    if seen.phase == "Active" {
+        return Ok(SERVED.to_owned());
+    }
+    match opened {
+        Ok(()) => Ok(format!("waits: {}", seen.reason)),
+        Err(_) => Ok(format!("{}: {}", seen.phase, seen.reason)),
+    }
+}
+
+/// Applies what a version installs, as its user does.
+fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
+    let done = Command::new(program)
+        .args([
+            "generate",
+            "manifests",
+            "--image",
+            "registry.example/5spot:0",
+        ])
+        .args(["--provider", "k0smotron", "--kubeconfig"])
+        .arg(format!("{NAMESPACE}/production,{NAMESPACE}/late"))
+        .output()?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(format!("5spot generate manifests: {}", said.trim()).into());
+    }
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE},
+    });
+    server.apply(&namespace.to_string())?;
+    server.apply(&String::from_utf8(done.stdout)?)?;
+    let words = [
+        "wait",
+        "--for=condition=Established",
+        "--timeout=60s",
+        "crd/scheduledmachines.5spot.finos.org",
+        "crd/scheduleoverrides.5spot.finos.org",
+    ];
+    server.kubectl(&words).map(drop)
+}
+
+/// Removes what another walk has left, and the definitions that a development server begins with.
+fn clear(server: &Server) -> Result<(), Box<dyn Error>> {
+    let words = ["delete", "--ignore-not-found", "--timeout=120s"];
+    let found = server.kubectl(&["get", "crd", "-o", "name"])?;
+    let ours: Vec<&str> = found
+        .lines()
+        .filter(|name| name.ends_with(".5spot.finos.org"))
+        .collect();
+    for object in left(server).lines() {
+        let patch = r#"{"metadata":{"finalizers":null}}"#;
+        let words = [
+            "patch",
+            object,
+            "-n",
+            NAMESPACE,
+            "--type=merge",
+            "-p",
+            patch,
+        ];
+        server.kubectl(&words)?;
+    }
+    if !ours.is_empty() {
+        server.kubectl(&[&words[..], &ours].concat())?;
+    }
+    server
+        .kubectl(&[&words[..], &["namespace", NAMESPACE]].concat())
+        .map(drop)
+}
+
+/// The names of the ScheduledMachines that a walk which failed has left; none where the kind is not
+/// served.
+fn left(server: &Server) -> String {
+    let words = ["get", "sm", "-n", NAMESPACE, "-o", "name"];
+    server.kubectl(&words).unwrap_or_default()
+}
