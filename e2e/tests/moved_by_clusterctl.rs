@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, Listening, instant, machine_path, scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, Contract, Listening, instant, machine_path,
+    scheduled_machine,
 };
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -16,9 +17,11 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_in_service_stays_and_is_found_again)
         .with_programs(&["clusterctl"])
+        .with_contract(Contract::V1Beta2)
         .disruptive(),
     promise!(a_shutdown_begins_anew_with_all_its_time)
         .with_programs(&["clusterctl"])
+        .with_contract(Contract::V1Beta2)
         .disruptive(),
 ];
 
