@@ -5,6 +5,7 @@
 //! (`target/release-binaries`), its images are run as their pods run them; otherwise the program in
 //! the image is another one that is static and here.
 
+pub(crate) mod installed;
 mod pod;
 
 use std::path::{Path, PathBuf};

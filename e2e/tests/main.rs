@@ -113,6 +113,7 @@ const ALL: &[&[Promise]] = &[
     reacts_after_idle_hours::PROMISES,
     idle_sends_no_requests::PROMISES,
     images::PROMISES,
+    images::installed::PROMISES,
     installs::PROMISES,
     keeps_fields_of_others::PROMISES,
     keeps_to_its_windows::PROMISES,

@@ -254,7 +254,8 @@ impl Pod {
         Self::of(place, image, daemon_set).await
     }
 
-    async fn of(place: &Place, image: &str, workload: &Value) -> Self {
+    /// That of a workload, with the image in the place of its own.
+    pub(super) async fn of(place: &Place, image: &str, workload: &Value) -> Self {
         let container = place.buildah(&["from", image]).await;
         Self {
             folder: place.0.clone(),
