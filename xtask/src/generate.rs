@@ -82,28 +82,16 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     for (path, text) in public::lists(root)? {
         all.push((PathBuf::new(), GeneratedFile { path, text }));
     }
-    let conformance = GeneratedFile {
-        path: conformance::PATH.to_owned(),
-        text: conformance::page(root)?,
-    };
-    all.push((PathBuf::new(), conformance));
     let written = fs::read_to_string(root.join(TROUBLESHOOTING))?;
     let troubleshooting = GeneratedFile {
         path: TROUBLESHOOTING.to_owned(),
         text: reference::troubleshooting(&written),
     };
     all.push((PathBuf::new(), troubleshooting));
-    let tests = GeneratedFile {
-        path: how_we_test::PATH.to_owned(),
-        text: how_we_test::page(root)?,
-    };
-    all.push((PathBuf::new(), tests));
-    let scale = GeneratedFile {
-        path: scale::PATH.to_owned(),
-        text: scale::page(root)?,
-    };
-    all.push((PathBuf::new(), scale));
     let pages = [
+        (conformance::PATH, conformance::page(root)?),
+        (how_we_test::PATH, how_we_test::page(root)?),
+        (scale::PATH, scale::page(root)?),
         (release::size::PAGE, release::size::page(root)?),
         (upgrade::PATH, upgrade::page(root)?),
     ];

@@ -137,11 +137,7 @@ fn main() -> ExitCode {
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),
-        ["release", "--check-reproducible", words @ ..] => {
-            release::reproduce::check(&root(), words)
-        }
-        ["release", "--record"] => release::size::record(&root()).map(none),
-        ["release", words @ ..] => release::run(&root(), words).map(none),
+        ["release", words @ ..] => release::task(&root(), words),
         ["krew", folder] => release::krew(Path::new(folder)).map(none),
         ["upgrade", words @ ..] => upgrade::run(&root(), words).map(none),
         ["tools"] => tool::build(&root()).map(none),

@@ -8,7 +8,7 @@ mod build;
 mod image;
 mod krew;
 mod licences;
-pub(crate) mod reproduce;
+mod reproduce;
 mod sbom;
 pub(crate) mod size;
 
@@ -21,6 +21,7 @@ use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::Settings;
 use fivespot_install::{agent, file, webhook};
 
+use crate::Faults;
 use crate::cluster::target;
 use build::Build;
 
@@ -70,11 +71,23 @@ impl Plan {
     }
 }
 
+/// What the words after `release` ask for; what differs between two builds is returned.
+///
+/// # Errors
+/// The words are not understood, a program is missing or fails, or a file cannot be written.
+pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
+    match words {
+        ["--check-reproducible", words @ ..] => reproduce::check(root, words),
+        ["--record"] => size::record(root).map(|()| Faults::new()),
+        _ => run(root, words).map(|()| Faults::new()),
+    }
+}
+
 /// Makes every file of a release, and prints its size.
 ///
 /// # Errors
 /// The words are not understood, a program is missing or fails, or a file cannot be written.
-pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
+fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let plan = &Plan::read(words)
         .ok_or("say: release --dry-run [--registry PREFIX] [--binaries DIR]")?;
     let out = target(root).join("release-files");

@@ -56,7 +56,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         fs::create_dir_all(&folder)?;
         let kept = json!({
             "server": server.title(),
-            "older": programs.older_commit(),
+            "older": program::first(),
             "walk": walked.result(),
         });
         let path = folder.join(format!("{}.json", server.label()));

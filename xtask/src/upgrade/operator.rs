@@ -19,7 +19,7 @@ use super::text;
 const HOME: &str = "5spot-system";
 
 /// How long something may take to come true.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How long nothing has to happen until an operator is taken to have seen everything.
 const QUIET: Duration = Duration::from_secs(3);

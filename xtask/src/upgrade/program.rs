@@ -67,14 +67,10 @@ impl Programs {
             Version::Newer => &self.newer,
         }
     }
-
-    /// The commit of the older one.
-    pub(super) fn older_commit(&self) -> &'static str {
-        first()
-    }
 }
 
-fn first() -> &'static str {
+/// The commit of the older one.
+pub(super) fn first() -> &'static str {
     FIRST.trim()
 }
 

@@ -10,7 +10,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::discovery::pinned_kind;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::connect::InProcessConnect;
 use super::load;
@@ -46,11 +46,19 @@ pub(super) fn start(
 }
 
 /// Shows others that the operator runs here and what it may do, so that `5spot check`, `status` and
-/// `uninstall` answer as in a production cluster: its Lease, and the binding of its account.
+/// `uninstall` answer as in a production cluster: its Lease, and the binding of its account. If none
+/// runs, what one of an earlier run has left in a data directory is removed.
 ///
 /// # Errors
 /// The server rejects them.
-pub(super) async fn register(client: &Client, clock: &Clock) -> Result<(), Failure> {
+pub(super) async fn register(
+    client: &Client,
+    clock: &Clock,
+    is_running: bool,
+) -> Result<(), Failure> {
+    if !is_running {
+        return unregister(client).await;
+    }
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name::SYSTEM_NAMESPACE},
     });
@@ -92,11 +100,7 @@ pub(super) async fn register(client: &Client, clock: &Clock) -> Result<(), Failu
     Ok(())
 }
 
-/// Removes what the operator of an earlier run has left in a data directory.
-///
-/// # Errors
-/// The server does not answer.
-pub(super) async fn unregister(client: &Client) -> Result<(), Failure> {
+async fn unregister(client: &Client) -> Result<(), Failure> {
     let failed = |error: kube::Error| {
         Failure::new(
             "removing what the operator of an earlier run has left",
@@ -109,8 +113,7 @@ pub(super) async fn unregister(client: &Client) -> Result<(), Failure> {
     let leases: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), name::SYSTEM_NAMESPACE, &resource);
     let lease = leases.get_opt(LEASE).await.map_err(failed)?;
-    let is_own =
-        |lease: &DynamicObject| lease.data["spec"]["holderIdentity"] == Value::from(OWN);
+    let is_own = |lease: &DynamicObject| lease.data["spec"]["holderIdentity"] == OWN;
     if !lease.as_ref().is_some_and(is_own) {
         return Ok(());
     }

@@ -59,10 +59,8 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
         let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
         simulate(simulation(&server, clock.clone(), workload)).await?;
     }
-    if args.no_controller {
-        operator::unregister(&client).await?;
-    } else {
-        operator::register(&client, &clock).await?;
+    operator::register(&client, &clock, !args.no_controller).await?;
+    if !args.no_controller {
         operator::start(&server, &clock, address, &printer);
     }
     let (stop, stopped) = oneshot::channel::<()>();
