@@ -72,6 +72,8 @@ pub const PARAMETER_NAMESPACE: &str = "5spot-admission";
 
 /// The name of the operator's ServiceAccount, Deployment and roles.
 pub const CONTROLLER: &str = "5spot-controller";
+/// The name of the Lease of the operator that leads.
+pub const LEADER_LEASE: &str = "5spot-leader";
 /// The name of the webhook's ServiceAccount, Deployment, roles and Secret.
 pub const WEBHOOK: &str = "5spot-webhook";
 /// The name of the webhook's Service. Older Kubernetes takes none that begins with a digit.
@@ -156,6 +158,18 @@ pub const ANNOTATION_PREFIX: &str = "5spot.finos.org/";
 
 /// The key under which Cluster API's kubeconfig Secret holds the kubeconfig.
 pub const KUBECONFIG_SECRET_KEY: &str = "value";
+
+/// The name under which a ServiceAccount is a user of the API server.
+///
+/// # Example
+/// ```
+/// use fivespot_api::name;
+/// let user = name::service_account_user("team-a", "builder");
+/// assert_eq!(user, "system:serviceaccount:team-a:builder");
+/// ```
+pub fn service_account_user(namespace: &str, account: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{account}")
+}
 
 /// The labels of everything that the operator is installed from.
 ///

@@ -19,9 +19,6 @@ use crate::reader::Reader;
 use crate::{Failure, Outcome};
 use finding::Finding;
 
-/// The name of the Lease unless the operator has another.
-pub(crate) const LEASE: &str = "5spot-leader";
-
 /// Check whether 5-Spot works in this cluster, and say what to do where it does not
 ///
 /// Only reads. Checks the CRDs and their version, the policy, the Lease, the kinds of the providers
@@ -43,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = name::CONTROLLER)]
     service_account: String,
     /// Name of the operator's Lease
-    #[arg(long, value_name = "NAME", default_value = LEASE)]
+    #[arg(long, value_name = "NAME", default_value = name::LEADER_LEASE)]
     lease_name: String,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
@@ -86,7 +83,7 @@ pub(crate) async fn is_lease_fresh(reader: &Reader, namespace: &str) -> bool {
     let operator = Operator {
         namespace: namespace.to_owned(),
         account: name::CONTROLLER.to_owned(),
-        lease: LEASE.to_owned(),
+        lease: name::LEADER_LEASE.to_owned(),
     };
     operator::lease(reader, &operator).await.is_well()
 }

@@ -130,11 +130,6 @@ impl Fleet {
         self.wanted.clone().unwrap_or_else(counted)
     }
 
-    /// The largest of these numbers.
-    pub(crate) fn most_wanted(&self) -> u32 {
-        self.counts().into_iter().max().unwrap_or(0)
-    }
-
     /// The kinds that occur, in the order of a legend.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let spans = self

@@ -56,6 +56,7 @@ pub fn document(fleet: &Fleet) -> String {
 /// The picture with its names and its legend, for a page that has [`SHEET`] and
 /// [`style::sheet`]. The names are links where their rows have one.
 pub fn figure(fleet: &Fleet) -> String {
+    let counts = fleet.counts();
     let mut out = String::from(r#"<figure><div class="fleet"><ol class="names">"#);
     for row in &fleet.rows {
         let (name, note) = (escape(&row.name), escape(&row.note));
@@ -71,9 +72,9 @@ pub fn figure(fleet: &Fleet) -> String {
     let _ = write!(
         out,
         r#"<li class="wanted">machines wanted<span>at most {}</span></li></ol><div class="scroll" id="week" role="region" aria-label="{}" tabindex="0">{}</div></div><figcaption><ul class="legend">"#,
-        fleet.most_wanted(),
+        svg::most(&counts),
         escape(&fleet.title),
-        svg::bars(fleet),
+        svg::bars(fleet, &counts),
     );
     for (mark, label) in svg::legend::marks(fleet) {
         let _ = write!(

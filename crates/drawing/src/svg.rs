@@ -41,6 +41,7 @@ pub fn document(fleet: &Fleet) -> String {
     let axis = Axis::of(fleet.from, fleet.to);
     let names = names_width(fleet);
     let width = (names + axis.width() + 24.0).max(480.0);
+    let counts = fleet.counts();
     let (legend, legend_height) = legend::lines(fleet, width - 24.0);
     let top = 40;
     let height = top + plot_height(fleet) + legend_height + 12;
@@ -60,13 +61,13 @@ pub fn document(fleet: &Fleet) -> String {
         escape(zone_name(&fleet.zone)),
     );
     let _ = write!(out, r#"<g transform="translate(12,{top})">"#);
-    name_texts(&mut out, fleet);
+    name_texts(&mut out, fleet, &counts);
     let _ = write!(
         out,
         r#"</g><g transform="translate({},{top})">"#,
         px(names + 12.0)
     );
-    plot(&mut out, fleet, axis);
+    plot(&mut out, fleet, axis, &counts);
     out.push_str("</g>");
     let _ = write!(
         out,
@@ -78,8 +79,8 @@ pub fn document(fleet: &Fleet) -> String {
 }
 
 /// The bars without names and legend, for a page that has [`style::sheet`] and lists the names
-/// beside it, [`ROW`] high each and [`HEAD`] below its top.
-pub fn bars(fleet: &Fleet) -> String {
+/// beside it, [`ROW`] high each and [`HEAD`] below its top. `counts` are those of the fleet.
+pub(crate) fn bars(fleet: &Fleet, counts: &[u32]) -> String {
     let axis = Axis::of(fleet.from, fleet.to);
     let (width, height) = (px(axis.width() + 8.0), plot_height(fleet));
     let mut out = format!(
@@ -87,7 +88,7 @@ pub fn bars(fleet: &Fleet) -> String {
         escape(&fleet.title),
         escape(&fleet.description()),
     );
-    plot(&mut out, fleet, axis);
+    plot(&mut out, fleet, axis, counts);
     out.push_str("</svg>");
     out
 }
@@ -118,7 +119,7 @@ fn names_width(fleet: &Fleet) -> f64 {
     (longest.max().unwrap_or(0) as f64 * 7.0 + 14.0).max(128.0)
 }
 
-fn name_texts(out: &mut String, fleet: &Fleet) {
+fn name_texts(out: &mut String, fleet: &Fleet, counts: &[u32]) {
     for (row, y) in fleet.rows.iter().zip((HEAD + 15..).step_by(ROW as usize)) {
         let name = escape(&shortened(&row.name, NAME));
         let text = format!(r#"<text class="ink" x="0" y="{y}">{name}</text>"#);
@@ -134,12 +135,12 @@ fn name_texts(out: &mut String, fleet: &Fleet) {
         out,
         r#"<text class="ink strong" x="0" y="{y}">machines wanted</text><text class="ink small" x="0" y="{}">at most {}</text>"#,
         y + 16,
-        fleet.most_wanted()
+        most(counts)
     );
 }
 
 /// Everything right of the names.
-fn plot(out: &mut String, fleet: &Fleet, axis: Axis) {
+fn plot(out: &mut String, fleet: &Fleet, axis: Axis, counts: &[u32]) {
     out.push_str(&style::patterns(PREFIX, &fleet.kinds()));
     let days = axis.days(&fleet.zone);
     let bottom = HEAD + rows_height(fleet) + FOOT - 14;
@@ -162,7 +163,7 @@ fn plot(out: &mut String, fleet: &Fleet, axis: Axis) {
         out.push_str("</g>");
     }
     clock_lines(out, fleet, axis, bottom);
-    curve(out, fleet, axis);
+    curve(out, fleet, axis, counts);
     now_line(out, fleet, axis, bottom);
 }
 
@@ -377,10 +378,14 @@ fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
     ClockChange::all(zone, at(axis.from), at(axis.to))
 }
 
+/// The largest number of the curve.
+pub(crate) fn most(counts: &[u32]) -> u32 {
+    counts.iter().copied().max().unwrap_or(0)
+}
+
 /// How many machines are wanted, as steps above a base line.
-fn curve(out: &mut String, fleet: &Fleet, axis: Axis) {
-    let counts = fleet.counts();
-    let most = counts.iter().copied().max().unwrap_or(0);
+fn curve(out: &mut String, fleet: &Fleet, axis: Axis, counts: &[u32]) {
+    let most = most(counts);
     let top = f64::from(HEAD + rows_height(fleet) + 24);
     let height = f64::from(FOOT - 24 - 14);
     let base = top + height;

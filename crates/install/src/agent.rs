@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use fivespot_api::name::{
     AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, CONTROLLER, RECLAIM_AGENT_ENABLED,
-    RECLAIM_AGENT_KEY, SYSTEM_NAMESPACE,
+    RECLAIM_AGENT_KEY, SYSTEM_NAMESPACE, service_account_user,
 };
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ impl Default for Settings {
             matching: Matching::default(),
             operators: vec![
                 CONTROLLER.to_owned(),
-                format!("system:serviceaccount:{SYSTEM_NAMESPACE}:{CONTROLLER}"),
+                service_account_user(SYSTEM_NAMESPACE, CONTROLLER),
             ],
         }
     }

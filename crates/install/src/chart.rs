@@ -239,11 +239,7 @@ fn agent(settings: &Settings) -> Vec<Block> {
         image: image("agent.image"),
         operators: vec![
             name::CONTROLLER.to_owned(),
-            format!(
-                "system:serviceaccount:{}:{}",
-                settings.rights.home,
-                name::CONTROLLER
-            ),
+            name::service_account_user(&settings.rights.home, name::CONTROLLER),
         ],
         ..agent::Settings::default()
     };

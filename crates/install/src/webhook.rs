@@ -345,7 +345,7 @@ impl Settings {
 /// fields, and whoever took over the webhook could have every Secret sent to it.
 pub fn confinement(home: &str) -> [Value; 2] {
     let version = "admissionregistration.k8s.io/v1";
-    let user = format!("system:serviceaccount:{home}:{}", name::WEBHOOK);
+    let user = name::service_account_user(home, name::WEBHOOK);
     let same = |before: &str, after: &str, fields: &[&str]| {
         let equal = |field: &&str| format!("{after}.?{field} == {before}.?{field}");
         fields.iter().map(equal).collect::<Vec<_>>().join(" && ")

@@ -207,10 +207,7 @@ async fn kubeconfigs(
 
 /// The operator, as API servers call it.
 fn user(operator: &Operator) -> String {
-    format!(
-        "system:serviceaccount:{}:{}",
-        operator.namespace, operator.account
-    )
+    name::service_account_user(&operator.namespace, &operator.account)
 }
 
 /// Namespace and name of a ScheduledMachine.

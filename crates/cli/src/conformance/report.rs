@@ -77,7 +77,7 @@ impl Report {
 
     /// Yes where at least one promise was run and none is broken, no where one is broken or
     /// something is left behind, and unanswered where none was
-    /// played or the run was interrupted.
+    /// run or the run was interrupted.
     pub(crate) fn outcome(&self) -> Outcome {
         let has = |wanted: fn(&Verdict) -> bool| {
             self.results.iter().any(|it| wanted(&it.verdict))

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 
+use fivespot_api::name;
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Allowed;
 use fivespot_controller::{Coordination, Lease, Namespaces, Options, Terms, TermsError};
@@ -88,7 +89,7 @@ pub(crate) struct Args {
         long,
         env = "LEASE_NAME",
         value_name = "NAME",
-        default_value = "5spot-leader"
+        default_value = name::LEADER_LEASE
     )]
     lease_name: String,
     /// Namespace of the Lease
@@ -96,7 +97,7 @@ pub(crate) struct Args {
         long,
         env = "POD_NAMESPACE",
         value_name = "NAME",
-        default_value = "5spot-system"
+        default_value = name::SYSTEM_NAMESPACE
     )]
     lease_namespace: String,
     /// How long other replicas wait before they take over the Lease

@@ -16,11 +16,7 @@ use super::connect::InProcessConnect;
 use super::load;
 use super::printer::Printer;
 use crate::Failure;
-use crate::check::LEASE;
 use crate::document::Document;
-
-/// Who the operator is in the audit log.
-const USER: &str = "system:serviceaccount:5spot-system:5spot-controller";
 
 /// What is called so exists only while the operator runs in this process.
 const OWN: &str = "5spot-dev";
@@ -36,7 +32,9 @@ pub(super) fn start(
     address: SocketAddr,
     printer: &Arc<Printer>,
 ) {
-    let service = server.in_process_as(User::new(USER, &["system:masters"]));
+    // Who the operator is in the audit log.
+    let user = name::service_account_user(name::SYSTEM_NAMESPACE, name::CONTROLLER);
+    let service = server.in_process_as(User::new(&user, &["system:masters"]));
     let client = Client::new(service, "default");
     let mut options = fivespot_controller::Options::new(client.clone(), clock.clone());
     options.connect = Arc::new(InProcessConnect { address, client });
@@ -66,7 +64,7 @@ pub(super) async fn register(
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": LEASE, "namespace": name::SYSTEM_NAMESPACE},
+        "metadata": {"name": name::LEADER_LEASE, "namespace": name::SYSTEM_NAMESPACE},
         "spec": {
             "holderIdentity": OWN,
             "leaseDurationSeconds": LEASE_SECONDS,
@@ -112,13 +110,13 @@ async fn unregister(client: &Client) -> Result<(), Failure> {
     let (resource, _) = pinned_kind(client, &kind).await.map_err(failed)?;
     let leases: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), name::SYSTEM_NAMESPACE, &resource);
-    let lease = leases.get_opt(LEASE).await.map_err(failed)?;
+    let lease = leases.get_opt(name::LEADER_LEASE).await.map_err(failed)?;
     let is_own = |lease: &DynamicObject| lease.data["spec"]["holderIdentity"] == OWN;
     if !lease.as_ref().is_some_and(is_own) {
         return Ok(());
     }
     leases
-        .delete(LEASE, &DeleteParams::default())
+        .delete(name::LEADER_LEASE, &DeleteParams::default())
         .await
         .map_err(failed)?;
     let kind =

@@ -4,7 +4,7 @@
 use fivespot_api::name::{
     AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, AGENT_POLICY, ANNOTATION_PREFIX,
     NODE_ANNOTATION_POLICY, RECLAIM_AGENT_KEY, RECLAIM_REASON_ANNOTATION,
-    RECLAIM_REQUESTED_ANNOTATION, RECLAIM_REQUESTED_AT_ANNOTATION,
+    RECLAIM_REQUESTED_ANNOTATION, RECLAIM_REQUESTED_AT_ANNOTATION, service_account_user,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn annotations() -> Value {
 }
 
 fn agent_user() -> String {
-    format!("system:serviceaccount:{AGENT_NAMESPACE}:{AGENT}")
+    service_account_user(AGENT_NAMESPACE, AGENT)
 }
 
 /// A policy and the binding of the same name that puts it in force.
