@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+use crate::folder::Folder;
 use crate::program;
 use crate::promise::{Promise, promise};
 
@@ -40,42 +41,30 @@ const TIME: &str = "1770000000";
 const NOTICES: [&str; 3] = ["LICENSE", "RUST-LICENSES.html", "THIRD-PARTY-LICENSES"];
 
 /// A folder of its own, and what buildah stores in it; removed at the end.
-struct Place(PathBuf);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+struct Place(Folder);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let folder = format!("images-{}-{name}", std::process::id());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-        std::fs::create_dir_all(folder.join("context/amd64")).unwrap();
+        let folder = Folder::new(&format!("images-{name}"));
+        std::fs::create_dir_all(folder.path().join("context/amd64")).unwrap();
         Self(folder)
     }
 
     async fn buildah(&self, words: &[&str]) -> String {
-        let done = Command::new(program::path("buildah").unwrap())
+        let mut buildah = Command::new(program::path("buildah").unwrap());
+        buildah
             .args(["--storage-driver", "vfs", "--root"])
-            .arg(self.0.join("root"))
+            .arg(self.0.path().join("root"))
             .arg("--runroot")
-            .arg(self.0.join("run"))
-            .args(words)
-            .output()
-            .await
-            .unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{words:?}: {said}");
-        String::from_utf8_lossy(&done.stdout).trim().to_owned()
+            .arg(self.0.path().join("run"))
+            .args(words);
+        program::output(&mut buildah).await.trim().to_owned()
     }
 
     /// Builds both images, and returns their ids.
     async fn build(&self, program: impl Fn(&str) -> PathBuf) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let context = self.0.join("context");
+        let context = self.0.path().join("context");
         for name in ["5spot", "5spot-reclaim-agent"] {
             let to = context.join("amd64").join(name);
             std::fs::copy(program(name), to).unwrap();
@@ -154,7 +143,7 @@ async fn released(name: &str) -> (Place, Vec<String>) {
 
 async fn the_operator_s_image_reaches_its_server_by_name_and_by_address() {
     let (place, ids) = released("operator").await;
-    let dev = pod::Dev::start(&place.0);
+    let dev = pod::Dev::start(place.0.path());
     let resolver = pod::Resolver::start().await;
     let pod = pod::Pod::of_operator(&place, &ids[0]).await;
     for (way, host) in [("address", "127.0.0.1"), ("name", pod::NAME)] {
@@ -176,7 +165,7 @@ async fn the_operator_s_image_reaches_its_server_by_name_and_by_address() {
 
 async fn the_agent_s_image_sees_the_programs_of_its_host() {
     let (place, ids) = released("agent").await;
-    let dev = pod::Dev::start(&place.0);
+    let dev = pod::Dev::start(place.0.path());
     let server = format!("https://127.0.0.1:{}", dev.port());
     // This program runs, outside of the container.
     let own = std::env::current_exe().unwrap();

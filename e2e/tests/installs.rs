@@ -62,7 +62,7 @@ fn every_value() -> Value {
 
 /// Writes values into the folder of the session, and returns the path.
 fn values(session: &Session, values: &Value) -> String {
-    let path = session.room().join("values.json");
+    let path = session.folder().join("values.json");
     std::fs::write(&path, values.to_string()).unwrap();
     path.to_str().unwrap().to_owned()
 }

@@ -2,7 +2,7 @@
 //!
 //! Every promise is kept on two backends. `cargo test -p e2e` runs all of them on the
 //! embedded server with a simulated Cluster API; with `E2E_BACKEND=kubernetes`, they are
-//! played on the real ones that `cargo xtask cluster up` has started. The operator is in this
+//! run on the real ones that `cargo xtask cluster up` has started. The operator is in this
 //! process on both, with a clock that the promise moves.
 //!
 //! # Adding a promise
@@ -46,6 +46,7 @@ mod examples;
 mod fails_over;
 mod faults;
 mod finalizes_when_deleted;
+mod folder;
 mod foreign_objects_survive;
 mod health;
 mod idle_sends_no_requests;

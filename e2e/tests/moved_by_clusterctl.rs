@@ -10,6 +10,7 @@ use fivespot_testkit::{
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+use crate::folder::Folder;
 use crate::program;
 use crate::promise::{Promise, promise};
 
@@ -89,42 +90,20 @@ async fn install_providers(from: &Cluster, to: &Cluster) {
     }
 }
 
-/// A folder for what clusterctl reads; removed at the end.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("clusterctl-{}-{name}", std::process::id());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-}
-
 /// Moves everything in the namespace of the test.
 async fn move_all(from: &End<'_>, to: &End<'_>, folder: &Folder) {
-    let done = Command::new(program::path("clusterctl").unwrap())
+    let mut clusterctl = Command::new(program::path("clusterctl").unwrap());
+    clusterctl
         .args(["move", "-v", "5", "--kubeconfig"])
         .arg(&from.kubeconfig)
         .arg("--to-kubeconfig")
         .arg(&to.kubeconfig)
         .args(["--namespace", &from.cluster.namespace("default")])
         // It keeps a configuration, and asks GitHub whether there is a newer version.
-        .env("HOME", &folder.0)
-        .env("XDG_CONFIG_HOME", &folder.0)
-        .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true")
-        .output()
-        .await
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path())
+        .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
+    program::output(&mut clusterctl).await;
 }
 
 /// The path of an object after the move: there, its namespace is called as it was here.
@@ -134,7 +113,7 @@ fn there(from: &Cluster, path: &str) -> String {
 }
 
 async fn a_machine_in_service_stays_and_is_found_again() {
-    let folder = Folder::new("in-service");
+    let folder = Folder::new("clusterctl");
     let from = Cluster::start(instant(BEFORE_CLOSING)).await;
     let to = from.another().await;
     let _operators = (from.operator(), to.operator());
@@ -148,8 +127,8 @@ async fn a_machine_in_service_stays_and_is_found_again() {
     from.apply(&calendar).await;
     install_providers(&from, &to).await;
     let ends = (
-        End::of(&from, &folder.0, "from").await,
-        End::of(&to, &folder.0, "to").await,
+        End::of(&from, folder.path(), "from").await,
+        End::of(&to, folder.path(), "to").await,
     );
     move_all(&ends.0, &ends.1, &folder).await;
 
@@ -183,7 +162,7 @@ async fn a_machine_in_service_stays_and_is_found_again() {
 }
 
 async fn a_shutdown_begins_anew_with_all_its_time() {
-    let folder = Folder::new("leaving");
+    let folder = Folder::new("clusterctl");
     let from = Cluster::start(instant(BEFORE_CLOSING)).await;
     let to = from.another().await;
     let _operators = (from.operator(), to.operator());
@@ -196,8 +175,8 @@ async fn a_shutdown_begins_anew_with_all_its_time() {
     from.pass_until(instant("2026-03-06T23:03:00Z")).await;
     install_providers(&from, &to).await;
     let ends = (
-        End::of(&from, &folder.0, "from").await,
-        End::of(&to, &folder.0, "to").await,
+        End::of(&from, folder.path(), "from").await,
+        End::of(&to, folder.path(), "to").await,
     );
     move_all(&ends.0, &ends.1, &folder).await;
 

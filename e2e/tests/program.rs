@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tokio::process::Command;
+
 /// Where a program is: the one that `cargo xtask tools` has built, else the one on the PATH. With
 /// `REQUIRE_<NAME>=1`, which `.ci/run` sets, one that is nowhere is run all the same, so that its
 /// test fails.
@@ -19,6 +21,19 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
     let variable = format!("REQUIRE_{}", name.to_uppercase().replace(['-', '.'], "_"));
     let is_required = std::env::var(variable).as_deref() == Ok("1");
     on_path.or_else(|| is_required.then(|| PathBuf::from(name)))
+}
+
+/// What a program prints. Panics unless it succeeds.
+pub(crate) async fn output(command: &mut Command) -> String {
+    let done = command.output().await.unwrap();
+    let printed = String::from_utf8(done.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        done.status.success(),
+        "{:?}: {printed}{errors}",
+        command.as_std()
+    );
+    printed
 }
 
 /// Whether it can be run.

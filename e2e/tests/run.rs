@@ -72,13 +72,13 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
     if place.backend == Backend::Kubernetes && arguments.test_threads.is_none() {
         arguments.test_threads = Some(AT_A_TIME);
     }
-    let (hindered, playable): (Vec<_>, Vec<_>) = promises
+    let (hindered, runnable): (Vec<_>, Vec<_>) = promises
         .into_iter()
         .map(|promise| (promise, place.hindrance(&promise)))
         .partition(|(_, hindrance)| hindrance.is_some());
     let kept: Arc<Mutex<Vec<&'static str>>> = Arc::default();
     let turns = Arc::new(RwLock::new(()));
-    let trials = playable
+    let trials = runnable
         .iter()
         .map(|(promise, _)| trial(*promise, kept.clone(), turns.clone()))
         .collect();
@@ -97,7 +97,7 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
             println!("  {}: it {why}", promise.name());
             results.insert(promise.name(), json!({"notRun": why}));
         }
-        for (promise, _) in &playable {
+        for (promise, _) in &runnable {
             let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             let result = if kept.contains(&promise.name()) {
                 "kept"

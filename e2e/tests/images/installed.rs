@@ -40,7 +40,7 @@ impl Site {
         // The operator is a program on the clock of this machine; that of the test is not used.
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
         let listening = cluster.listen().await;
-        let folder = place.0.clone();
+        let folder = place.0.path().to_owned();
         std::fs::write(folder.join("admin.kubeconfig"), listening.kubeconfig()).unwrap();
         Self {
             cluster,
@@ -55,18 +55,13 @@ impl Site {
 
     /// What a program prints, in the namespace of the test.
     async fn run(&self, program: PathBuf, words: &[&str]) -> String {
-        let done = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(words)
             .args(["--namespace", &self.namespace()])
             .env("KUBECONFIG", self.folder.join("admin.kubeconfig"))
-            .env("HOME", &self.folder)
-            .output()
-            .await
-            .unwrap();
-        let printed = String::from_utf8(done.stdout).unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{words:?}: {printed}{said}");
-        printed
+            .env("HOME", &self.folder);
+        program::output(&mut command).await
     }
 
     async fn kubectl(&self, words: &[&str]) -> String {

@@ -148,16 +148,12 @@ impl Dev {
     }
 
     async fn kubectl(&self, words: &[&str]) -> String {
-        let done = tokio::process::Command::new(program::path("kubectl").unwrap())
+        let mut kubectl = tokio::process::Command::new(program::path("kubectl").unwrap());
+        kubectl
             .arg("--kubeconfig")
             .arg(self.folder.join("admin.kubeconfig"))
-            .args(words)
-            .output()
-            .await
-            .unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{words:?}: {said}");
-        String::from_utf8(done.stdout).unwrap()
+            .args(words);
+        program::output(&mut kubectl).await
     }
 
     async fn create(&self, object: &Value) {
@@ -258,7 +254,7 @@ impl Pod {
     pub(super) async fn of(place: &Place, image: &str, workload: &Value) -> Self {
         let container = place.buildah(&["from", image]).await;
         Self {
-            folder: place.0.clone(),
+            folder: place.0.path().to_owned(),
             root: place.buildah(&["mount", &container]).await,
             spec: workload["spec"]["template"]["spec"].clone(),
         }

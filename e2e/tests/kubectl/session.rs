@@ -1,20 +1,14 @@
 //! The real kubectl, and other programs, against a cluster.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fivespot_testkit::{Cluster, Listening, Operator, instant, scheduled_machine};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
+use crate::folder::Folder;
 use crate::program;
-
-/// Where the tests may leave files.
-const ROOM: &str = env!("CARGO_TARGET_TMPDIR");
-
-/// Tells the sessions of one run apart.
-static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// A cluster with a running operator, and a kubectl that talks to it from outside. Time
 /// stands still while kubectl works.
@@ -22,14 +16,7 @@ pub(crate) struct Session {
     pub(crate) cluster: Cluster,
     _operator: Operator,
     _listening: Listening,
-    room: PathBuf,
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
-        let _ = std::fs::remove_dir_all(&self.room);
-    }
+    folder: Folder,
 }
 
 /// A kubectl that runs until it is dropped.
@@ -43,16 +30,13 @@ impl Session {
     pub(crate) async fn start(now: &str) -> Self {
         let cluster = Cluster::start(instant(now)).await;
         let listening = cluster.listen().await;
-        let number = SESSIONS.fetch_add(1, Ordering::Relaxed);
-        let room = format!("kubectl-{}-{number}", std::process::id());
-        let room = Path::new(ROOM).join(room);
-        std::fs::create_dir_all(&room).unwrap();
-        std::fs::write(room.join("kubeconfig"), listening.kubeconfig()).unwrap();
+        let folder = Folder::new("kubectl");
+        std::fs::write(folder.path().join("kubeconfig"), listening.kubeconfig()).unwrap();
         Self {
             _operator: cluster.operator(),
             cluster,
             _listening: listening,
-            room,
+            folder,
         }
     }
 
@@ -73,8 +57,8 @@ impl Session {
     }
 
     /// The folder in which the programs keep what they keep.
-    pub(crate) fn room(&self) -> &Path {
-        &self.room
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// What a program prints that reads the kubeconfig of this cluster, and its exit code if that is
@@ -90,9 +74,9 @@ impl Session {
         let mut command = Command::new(program::path(program).unwrap());
         command
             .args(arguments)
-            .env("KUBECONFIG", self.room.join("kubeconfig"))
-            .env("KUBECACHEDIR", self.room.join("cache"))
-            .env("HOME", &self.room)
+            .env("KUBECONFIG", self.folder.path().join("kubeconfig"))
+            .env("KUBECACHEDIR", self.folder.path().join("cache"))
+            .env("HOME", self.folder.path())
             .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
