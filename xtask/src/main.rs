@@ -12,6 +12,7 @@ mod go;
 mod how_we_test;
 mod kept;
 mod pod_security;
+mod process;
 mod promises;
 mod protobuf;
 mod public;

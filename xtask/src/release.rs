@@ -23,6 +23,7 @@ use fivespot_install::{agent, file, webhook};
 
 use crate::Faults;
 use crate::cluster::target;
+use crate::process;
 use build::Build;
 
 /// What is built for the nodes of a cluster: the names of the architecture, as containers have it
@@ -197,7 +198,7 @@ fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn
     } else {
         "helm".into()
     };
-    run_program(
+    process::run(
         Command::new(helm)
             .arg("package")
             .arg(&source)
@@ -212,14 +213,9 @@ fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn
 fn sums(out: &Path) -> Result<(), Box<dyn Error>> {
     let mut names = file_names(out)?;
     names.retain(|name| name != "SHA256SUMS");
-    let done = Command::new("sha256sum")
-        .args(&names)
-        .current_dir(out)
-        .output()?;
-    if !done.status.success() {
-        return Err("sha256sum failed".into());
-    }
-    Ok(fs::write(out.join("SHA256SUMS"), done.stdout)?)
+    let printed =
+        process::output(Command::new("sha256sum").args(&names).current_dir(out))?;
+    Ok(fs::write(out.join("SHA256SUMS"), printed)?)
 }
 
 fn print_sizes(out: &Path) -> Result<(), Box<dyn Error>> {
@@ -245,11 +241,7 @@ fn file_names(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
 
 /// The SHA-256 sum of a file.
 fn sum(path: &Path) -> Result<String, Box<dyn Error>> {
-    let done = Command::new("sha256sum").arg(path).output()?;
-    if !done.status.success() {
-        return Err(format!("sha256sum failed of {}", path.display()).into());
-    }
-    let printed = String::from_utf8_lossy(&done.stdout);
+    let printed = process::output(Command::new("sha256sum").arg(path))?;
     Ok(printed.split(' ').next().unwrap_or_default().to_owned())
 }
 
@@ -266,21 +258,6 @@ fn commit_time(root: &Path) -> Result<String, Box<dyn Error>> {
         );
     }
     Ok(time)
-}
-
-/// Runs a program to its end.
-///
-/// # Errors
-/// It is not installed, or it fails.
-fn run_program(command: &mut Command) -> Result<(), Box<dyn Error>> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let done = command
-        .status()
-        .map_err(|error| format!("running {name}: {error}"))?;
-    if done.success() {
-        return Ok(());
-    }
-    Err(format!("{name} failed").into())
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! `cargo xtask upgrade`: an operator of the first version and this one, under the definitions,
 //! policies and roles of either, with machines in every phase.
 //!
-//! One walk crosses every edge between the four pairs in both directions, with the same machines: at
-//! each stop no machine may have changed, and a new one has to be opened and removed. Time is that of
+//! One sequence of upgrades and downgrades changes one of the two at a time, in both directions, with
+//! the same machines: after each step no machine may have changed, and a new one has to be opened and removed. Time is that of
 //! this machine, because the operators are programs.
 
 mod machine;
 mod operator;
 mod page;
 mod program;
+mod sequence;
 mod server;
-mod walk;
 
 use std::error::Error;
 use std::fs;
@@ -25,7 +25,7 @@ use server::Server;
 /// Where results are kept, below the root; a file for each server.
 const KEPT: &str = "e2e/upgrades";
 
-/// Builds both versions, walks on the embedded server or on the real cluster of a name, and prints
+/// Builds both versions, runs the sequence on the embedded server or on the real cluster of a name, and prints
 /// what happened to each machine. With `--record`, that is kept for the page.
 ///
 /// # Errors
@@ -39,25 +39,25 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         _ => return Err("say: upgrade [--cluster NAME] [--record]".into()),
     };
     let programs = Programs::build(root)?;
-    let room = crate::cluster::target(root).join("upgrade/room");
-    if room.exists() {
-        fs::remove_dir_all(&room)?;
+    let folder = crate::cluster::target(root).join("upgrade/run");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
     }
-    fs::create_dir_all(&room)?;
+    fs::create_dir_all(&folder)?;
     let server = match cluster {
-        None => Server::embedded(&programs, &room)?,
+        None => Server::embedded(&programs, &folder)?,
         Some(name) => Server::real(root, name)?,
     };
-    let walked = walk::walk(&programs, &server, &room)?;
-    let faults = walked.faults();
-    print!("{}", page::table(&walked.result()));
+    let results = sequence::run(&programs, &server, &folder)?;
+    let faults = results.faults();
+    print!("{}", page::table(&results.result()));
     if is_recorded {
         let folder = root.join(KEPT);
         fs::create_dir_all(&folder)?;
         let kept = json!({
             "server": server.title(),
             "older": program::first(),
-            "walk": walked.result(),
+            "results": results.result(),
         });
         let path = folder.join(format!("{}.json", server.label()));
         fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{build, file_names, licences, run_program};
+use super::{build, file_names, licences};
+use crate::process;
 
 /// What is put into an archive.
 pub(super) struct Archive<'r> {
@@ -31,7 +32,7 @@ const COMPLETER: &str = "#!/bin/sh\nexec kubectl-5spot __complete \"$@\"\n";
 pub(super) fn manual(binaries: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let (architecture, _) = build::own()?;
     let pages = out.join("man1");
-    run_program(
+    process::run(
         Command::new(binaries.join(architecture).join("5spot"))
             .args(["generate", "man", "-o"])
             .arg(&pages),
@@ -99,7 +100,7 @@ pub(super) fn pack(
     }
     tar.arg(format!("--mtime=@{time}"));
     tar.arg("-cf").arg(to).arg("-C").arg(folder).arg(name);
-    run_program(&mut tar)
+    process::run(&mut tar)
 }
 
 /// Packs an archive again, which is of the time of its writing.
@@ -115,7 +116,7 @@ pub(super) fn repack(
     fs::create_dir_all(place)?;
     let mut tar = Command::new("tar");
     tar.arg("-xf").arg(archive).arg("-C").arg(place);
-    run_program(&mut tar)?;
+    process::run(&mut tar)?;
     pack(place, name, archive, time)?;
     Ok(fs::remove_dir_all(place)?)
 }

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{ARCHITECTURES, run_program};
+use super::ARCHITECTURES;
+use crate::process;
 
 /// A build of programs for this machine's architecture.
 pub(super) struct Build<'r> {
@@ -24,7 +25,7 @@ impl Build<'_> {
     /// Nothing is released for this architecture, or the build fails.
     pub(super) fn run(&self) -> Result<PathBuf, Box<dyn Error>> {
         let (architecture, triple) = own()?;
-        run_program(
+        process::run(
             Command::new("cargo")
                 // Each binary has the list of its dependencies, which scanners read.
                 .args(["auditable", "build", "--locked", "--profile", "dist"])

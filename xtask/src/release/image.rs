@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{archive, licences, run_program};
+use super::{archive, licences};
+use crate::process;
 
 /// The targets of the Containerfile, which are the programs' roles, and the names of the images.
 const TARGETS: [(&str, &str); 2] =
@@ -70,7 +71,7 @@ impl Images<'_> {
             command
         };
         let id = context.join(format!("{target}.id"));
-        run_program(
+        process::run(
             buildah(&[
                 "build",
                 "--quiet",
@@ -93,7 +94,7 @@ impl Images<'_> {
         let path = format!("{}-{}.oci.tar", image.display(), self.architecture);
         let digest = context.join(format!("{target}.digest"));
         let layout = context.join(format!("{target}.oci"));
-        run_program(
+        process::run(
             buildah(&["push", "--quiet", "--format", "oci", "--digestfile"])
                 .arg(&digest)
                 .args([built.trim(), &format!("oci:{}", layout.display())]),

@@ -12,6 +12,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::process;
+
 /// The files that are written, below the folder of [`write`].
 pub(super) const FILES: [&str; 2] = ["THIRD-PARTY-LICENSES", "RUST-LICENSES.html"];
 
@@ -63,7 +65,11 @@ pub(super) fn write(
     fs::create_dir_all(&folder)?;
     let packages = packages(root, triple)?;
     fs::write(folder.join(FILES[0]), page(&packages)?)?;
-    let sysroot = output(root, "rustc", &["--print", "sysroot"])?;
+    let sysroot = process::output(
+        Command::new("rustc")
+            .args(["--print", "sysroot"])
+            .current_dir(root),
+    )?;
     let own = Path::new(sysroot.trim()).join("share/doc/rust/COPYRIGHT-library.html");
     fs::copy(&own, folder.join(FILES[1]))
         .map_err(|error| format!("{}: {error}", own.display()))?;
@@ -84,10 +90,16 @@ fn packages(root: &Path, triple: &str) -> Result<Vec<Package>, Box<dyn Error>> {
     let words = ["tree", "--locked", "--target", triple, "--prefix", "none"];
     let programs = ["-p", "fivespot-cli", "-p", "fivespot-agent"];
     let linked = ["-e", "normal,no-proc-macro", "-f", "{p}"];
-    let tree = output(root, "cargo", &[&words[..], &programs, &linked].concat())?;
+    let tree = process::output(
+        Command::new("cargo")
+            .args([&words[..], &programs, &linked].concat())
+            .current_dir(root),
+    )?;
     let titles: BTreeSet<String> = tree.lines().filter_map(title).collect();
     let words = ["metadata", "--locked", "--format-version=1"];
-    let metadata: Value = serde_json::from_str(&output(root, "cargo", &words)?)?;
+    let metadata: Value = serde_json::from_str(&process::output(
+        Command::new("cargo").args(words).current_dir(root),
+    )?)?;
     let mut all = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let text = |field: &str| package[field].as_str().unwrap_or_default();
@@ -167,20 +179,6 @@ fn is_notice(name: &str) -> bool {
         .iter()
         .any(|end| name.ends_with(end));
     !is_source && NAMES.iter().any(|start| name.starts_with(start))
-}
-
-/// What a program prints.
-fn output(root: &Path, program: &str, words: &[&str]) -> Result<String, Box<dyn Error>> {
-    let done = Command::new(program)
-        .args(words)
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("running {program}: {error}"))?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        return Err(format!("{program} failed: {}", said.trim()).into());
-    }
-    Ok(String::from_utf8(done.stdout)?)
 }
 
 #[cfg(test)]

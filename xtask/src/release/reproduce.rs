@@ -7,9 +7,10 @@ use std::process::Command;
 
 use super::build::{self, Build};
 use super::image::Images;
-use super::{PROGRAMS, commit_time, licences, run_program, sum};
+use super::{PROGRAMS, commit_time, licences, sum};
 use crate::Faults;
 use crate::cluster::target;
+use crate::process;
 
 /// Where the two copies of the source are, below the target directory: paths of other lengths.
 const PATHS: [&str; 2] = ["one", "on/another/path"];
@@ -24,10 +25,12 @@ pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error
         "say: release --check-reproducible [--program 5spot|5spot-reclaim-agent]",
     )?;
     let place = target(root).join("reproduce");
+    let head = ["rev-parse", "HEAD"];
+    let head = process::output(Command::new("git").args(head).current_dir(root))?;
     let mut sums = Vec::new();
     for path in PATHS {
         let source = place.join(path);
-        copy(root, &source)?;
+        process::check_out(root, head.trim(), &source)?;
         sums.push(make(&source, &programs)?);
     }
     let mut faults = Faults::new();
@@ -69,28 +72,6 @@ fn programs(words: &[&str]) -> Option<Vec<&'static str>> {
         }
         _ => None,
     }
-}
-
-/// Copies the last commit; what was built there before stays.
-fn copy(root: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
-    if !to.join(".git").exists() {
-        fs::create_dir_all(to)?;
-        run_program(
-            Command::new("git")
-                .args(["clone", "--quiet", "--shared"])
-                .args([root, to]),
-        )?;
-    }
-    let head = Command::new("git")
-        .args(["rev-parse", "HEAD"])
-        .current_dir(root)
-        .output()?;
-    let head = String::from_utf8(head.stdout)?;
-    run_program(
-        Command::new("git")
-            .args(["checkout", "--quiet", "--detach", head.trim()])
-            .current_dir(to),
-    )
 }
 
 /// A file that is compared.

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::run_program;
+use crate::process;
 
 /// The folders of the packages, and the programs that they make.
 const PACKAGES: [(&str, &str); 2] = [
@@ -30,7 +30,7 @@ pub(super) fn write(
     out: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let name = format!("5spot-release-{triple}.cdx");
-    run_program(
+    process::run(
         Command::new("cargo")
             .args(["cyclonedx", "--quiet", "--format", "json"])
             .args(["--spec-version", "1.5", "--target", triple])

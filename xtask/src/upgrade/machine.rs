@@ -1,4 +1,4 @@
-//! The machines of a walk: one in every phase, and how each gets there and leaves.
+//! The machines of an upgrade test: one in every phase, and how each gets there and leaves.
 
 use std::error::Error;
 use std::process::Command;
@@ -9,8 +9,8 @@ use super::operator::until;
 use super::server::Server;
 use super::text;
 
-/// The namespace of everything that a walk creates.
-pub(super) const NAMESPACE: &str = "walk";
+/// The namespace of everything that the test creates.
+pub(super) const NAMESPACE: &str = "upgrade-test";
 
 /// The Cluster that most machines join.
 const CLUSTER: &str = "production";
@@ -138,9 +138,9 @@ pub(super) const CASES: [Case; 9] = [
     },
 ];
 
-/// The one that is opened and removed at each stop of the walk.
-pub(super) const VISITOR: Case = Case {
-    name: "visitor",
+/// The one that is opened and removed after each step.
+pub(super) const NEW_MACHINE: Case = Case {
+    name: "new",
     ..USUAL
 };
 
@@ -212,7 +212,7 @@ impl Case {
                     "kind": "RemoteMachine",
                     "spec": {"address": format!("{}.example", self.name), "port": 22},
                 },
-                // Longer than a walk.
+                // Longer than the test.
                 "gracefulShutdownTimeout": "4h",
                 "nodeDrainTimeout": "4h",
             },

@@ -27,7 +27,7 @@ const QUIET: Duration = Duration::from_secs(3);
 /// Between two looks.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 
-/// A running operator. Dropping it stops it, in order.
+/// A running operator. Dropping it stops it with SIGTERM.
 pub(super) struct Operator {
     process: Child,
     metrics: u16,
@@ -51,13 +51,13 @@ impl Operator {
         programs: &Programs,
         version: Version,
         server: &Server,
-        room: &Path,
+        folder: &Path,
     ) -> Result<Self, Box<dyn Error>> {
-        let kubeconfig = room.join("operator.kubeconfig");
+        let kubeconfig = folder.join("operator.kubeconfig");
         fs::write(&kubeconfig, restricted(server)?)?;
         let name = format!("5spot-{}-{}", version.name(), std::process::id());
         let (metrics, health) = (free_port()?, free_port()?);
-        let log = room.join(format!("operator-{}.log", version.name()));
+        let log = folder.join(format!("operator-{}.log", version.name()));
         let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
         let process = Command::new(programs.path(version))
             .arg("controller")
@@ -125,10 +125,10 @@ fn restricted(server: &Server) -> Result<String, Box<dyn Error>> {
     let kubeconfig = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "walk", "cluster": admin["clusters"][0]["cluster"]}],
+        "clusters": [{"name": "upgrade-test", "cluster": admin["clusters"][0]["cluster"]}],
         "users": [{"name": account, "user": {"token": token.trim()}}],
-        "contexts": [{"name": "walk", "context": {"cluster": "walk", "user": account}}],
-        "current-context": "walk",
+        "contexts": [{"name": "upgrade-test", "context": {"cluster": "upgrade-test", "user": account}}],
+        "current-context": "upgrade-test",
     });
     Ok(kubeconfig.to_string())
 }

@@ -17,7 +17,7 @@ const INTRODUCTION: &str = "\
 
 `cargo xtask upgrade` builds the operator of the first version (`v0.1.0`) and this one. It brings a machine
 into every phase and changes one version at a time: that of the CRDs, policies and roles (*manifests*), or that
-of the operator. At each stop it compares every machine with the beginning, and a new machine is opened and
+of the operator. After each step it compares every machine with the beginning, and a new machine is opened and
 removed. *kept* means the same phase, the same Machine and the same `status.shutdown`. At the end, with
 everything new, each machine is changed and has to follow.
 
@@ -42,38 +42,38 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
             page,
             "\n## On {server}\n\n*old* is commit `{}`.\n\n{}",
             older.get(..12).unwrap_or(older),
-            table(&kept["walk"])
+            table(&kept["results"])
         );
     }
     Ok(page)
 }
 
-/// A row for each machine, a column for each stop.
-pub(super) fn table(walk: &Value) -> String {
-    let stops = list(&walk["stops"]);
+/// A row for each machine, a column for each step.
+pub(super) fn table(results: &Value) -> String {
+    let steps = list(&results["steps"]);
     let mut head = String::from("| machine | phase |");
     let mut line = String::from("|---|---|");
-    for stop in stops {
-        let (manifests, operator) = (text(stop, "/manifests"), text(stop, "/operator"));
+    for step in steps {
+        let (manifests, operator) = (text(step, "/manifests"), text(step, "/operator"));
         let _ = write!(head, " manifests {manifests}, operator {operator} |");
         line.push_str("---|");
     }
     let mut table = format!("{head} at the end |\n{line}---|\n");
-    for (row, case) in list(&walk["cases"]).iter().enumerate() {
+    for (row, case) in list(&results["cases"]).iter().enumerate() {
         let _ = write!(
             table,
             "| {} | {} |",
             text(case, "/name"),
             text(case, "/phase")
         );
-        for stop in stops {
-            let _ = write!(table, " {} |", text(&stop["machines"][row], ""));
+        for step in steps {
+            let _ = write!(table, " {} |", text(&step["machines"][row], ""));
         }
-        let _ = writeln!(table, " {} |", text(&walk["ends"][row], ""));
+        let _ = writeln!(table, " {} |", text(&results["ends"][row], ""));
     }
     table.push_str("| a new one | |");
-    for stop in stops {
-        let _ = write!(table, " {} |", text(stop, "/visitor"));
+    for step in steps {
+        let _ = write!(table, " {} |", text(step, "/newMachine"));
     }
     table.push_str(" |\n");
     table
@@ -91,11 +91,11 @@ mod tests {
 
     #[test]
     fn a_machine_is_a_row_and_a_stop_a_column() {
-        let walk = json!({
+        let results = json!({
             "cases": [{"name": "active", "phase": "Active"}],
-            "stops": [{
+            "steps": [{
                 "manifests": "new", "operator": "old",
-                "machines": ["kept"], "visitor": "opened and removed",
+                "machines": ["kept"], "newMachine": "opened and removed",
             }],
             "ends": ["Inactive"],
         });
@@ -105,6 +105,6 @@ mod tests {
 | active | Active | kept | Inactive |
 | a new one | | opened and removed | |
 ";
-        assert_eq!(table(&walk), expected);
+        assert_eq!(table(&results), expected);
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cluster::target;
+use crate::process;
 
 /// The commit that stands for the first version, `v0.1.0`. The file has the id alone.
 const FIRST: &str = include_str!("v0.1.0.commit");
@@ -46,13 +47,7 @@ impl Programs {
         if !older.is_file() {
             eprintln!("building 5spot of {commit}");
             let source = place.join("source");
-            if !source.join(".git").exists() {
-                fs::create_dir_all(&place)?;
-                let clone = ["clone", "--quiet", "--shared", "--no-checkout"];
-                run(Command::new("git").args(clone).arg(root).arg(&source))?;
-            }
-            let checkout = ["checkout", "--quiet", "--detach", commit];
-            run(Command::new("git").args(checkout).current_dir(&source))?;
+            process::check_out(root, commit, &source)?;
             build(&source, &place.join("target"), &older)?;
         }
         let newer = place.join("head/5spot");
@@ -77,26 +72,17 @@ pub(super) fn first() -> &'static str {
 /// Builds `5spot` of a source and puts it at a path of its own.
 fn build(source: &Path, target: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     // By the name of the program: a package alone has other features, and compiles all of them again.
-    run(Command::new("cargo")
-        .args(["build", "--locked", "--quiet", "--bin", "5spot"])
-        .env("CARGO_TARGET_DIR", target)
-        .current_dir(source))?;
+    process::run(
+        Command::new("cargo")
+            .args(["build", "--locked", "--quiet", "--bin", "5spot"])
+            .env("CARGO_TARGET_DIR", target)
+            .current_dir(source),
+    )?;
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
     fs::copy(target.join("debug/5spot"), to)?;
     Ok(())
-}
-
-fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let done = command
-        .status()
-        .map_err(|error| format!("running {name}: {error}"))?;
-    if done.success() {
-        return Ok(());
-    }
-    Err(format!("{name} failed").into())
 }
 
 #[cfg(test)]

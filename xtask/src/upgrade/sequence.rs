@@ -1,4 +1,4 @@
-//! The walk between the pairs of versions.
+//! The sequence of upgrades and downgrades.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,10 +6,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::machine::{CASES, NAMESPACE, Seen, VISITOR, add_cluster};
+use super::machine::{CASES, NAMESPACE, NEW_MACHINE, Seen, add_cluster};
 use super::operator::Operator;
 use super::program::{Programs, Version};
 use super::server::Server;
+use crate::process;
 use Version::{Newer, Older};
 
 /// One pair of versions.
@@ -27,8 +28,8 @@ const fn pair(manifests: Version, operator: Version) -> Pair {
     }
 }
 
-/// Every edge between two pairs that differ in one version, in both directions.
-const STOPS: [Pair; 9] = [
+/// Every change of one of the two versions, in both directions.
+const STEPS: [Pair; 9] = [
     pair(Older, Older),
     // As the documentation has it: manifests first, then the operator; and back the same way.
     pair(Newer, Older),
@@ -42,18 +43,18 @@ const STOPS: [Pair; 9] = [
     pair(Older, Older),
 ];
 
-/// What was seen at one stop.
-struct Stop {
+/// What was seen after one step.
+struct Step {
     pair: Pair,
     /// A verdict for each of [`CASES`].
     machines: Vec<String>,
-    visitor: String,
+    new_machine: String,
 }
 
-/// What was seen on the whole walk.
+/// What was seen in the whole sequence.
 #[derive(Default)]
-pub(super) struct Walked {
-    stops: Vec<Stop>,
+pub(super) struct Results {
+    steps: Vec<Step>,
     /// What came of each of [`CASES`] at the end.
     ends: Vec<String>,
 }
@@ -64,18 +65,18 @@ const KEPT: &str = "kept";
 /// What is written of a machine that was opened and removed.
 const SERVED: &str = "opened and removed";
 
-impl Walked {
+impl Results {
     /// For the table.
     pub(super) fn result(&self) -> Value {
-        let stops: Vec<Value> = self
-            .stops
+        let steps: Vec<Value> = self
+            .steps
             .iter()
-            .map(|stop| {
+            .map(|step| {
                 json!({
-                    "manifests": stop.pair.manifests.name(),
-                    "operator": stop.pair.operator.name(),
-                    "machines": stop.machines,
-                    "visitor": stop.visitor,
+                    "manifests": step.pair.manifests.name(),
+                    "operator": step.pair.operator.name(),
+                    "machines": step.machines,
+                    "newMachine": step.new_machine,
                 })
             })
             .collect();
@@ -83,24 +84,29 @@ impl Walked {
             .iter()
             .map(|case| json!({"name": case.name, "phase": case.phase}))
             .collect();
-        json!({"cases": cases, "stops": stops, "ends": self.ends})
+        json!({"cases": cases, "steps": steps, "ends": self.ends})
     }
 
     /// What was not as it has to be.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        for stop in &self.stops {
+        for step in &self.steps {
             let names = CASES.iter().map(|case| case.name);
-            for (name, verdict) in names.zip(&stop.machines) {
+            for (name, verdict) in names.zip(&step.machines) {
                 if verdict != KEPT {
-                    faults.push(format!("{:?}: {name}: {verdict}", stop.pair));
+                    faults.push(format!("{:?}: {name}: {verdict}", step.pair));
                 }
             }
             // An operator creates nothing under definitions that it would lose fields under.
-            let may_wait = stop.pair == pair(Older, Newer);
-            let waits = stop.visitor.contains("CustomResourceDefinitionOutdated");
-            if stop.visitor != SERVED && !(may_wait && waits) {
-                faults.push(format!("{:?}: visitor: {}", stop.pair, stop.visitor));
+            let may_wait = step.pair == pair(Older, Newer);
+            let waits = step
+                .new_machine
+                .contains("CustomResourceDefinitionOutdated");
+            if step.new_machine != SERVED && !(may_wait && waits) {
+                faults.push(format!(
+                    "{:?}: new machine: {}",
+                    step.pair, step.new_machine
+                ));
             }
         }
         for (case, end) in CASES.iter().zip(&self.ends) {
@@ -112,21 +118,21 @@ impl Walked {
     }
 }
 
-/// Walks, and cleans up.
+/// Runs the sequence, and cleans up.
 ///
 /// # Errors
 /// Something cannot be asked or done; what is not kept is in the result.
-pub(super) fn walk(
+pub(super) fn run(
     programs: &Programs,
     server: &Server,
-    room: &Path,
-) -> Result<Walked, Box<dyn Error>> {
+    folder: &Path,
+) -> Result<Results, Box<dyn Error>> {
     clear(server)?;
-    let mut walked = Walked::default();
+    let mut results = Results::default();
     let mut operator = None;
     let mut before = Vec::new();
     let mut standing = None;
-    for pair in STOPS {
+    for pair in STEPS {
         eprintln!(
             "manifests {}, operator {}",
             pair.manifests.name(),
@@ -139,7 +145,7 @@ pub(super) fn walk(
         if is_other(|it| it.operator) {
             // The one before has released its Lease when this returns.
             drop(operator.take());
-            operator = Some(Operator::start(programs, pair.operator, server, room)?);
+            operator = Some(Operator::start(programs, pair.operator, server, folder)?);
         }
         let running = operator.as_ref().ok_or("no operator runs")?;
         if before.is_empty() {
@@ -150,26 +156,26 @@ pub(super) fn walk(
         running.settle()?;
         let now = look(server)?;
         let machines = before.iter().zip(&now).map(|(it, now)| verdict(it, now));
-        walked.stops.push(Stop {
+        results.steps.push(Step {
             pair,
             machines: machines.collect(),
-            visitor: visit(server)?,
+            new_machine: try_new_machine(server)?,
         });
         standing = Some(pair);
     }
     install(programs.path(Newer), server)?;
     drop(operator.take());
-    let running = Operator::start(programs, Newer, server, room)?;
+    let running = Operator::start(programs, Newer, server, folder)?;
     for case in &CASES {
         let end = case.finish(server).map(|()| case.end.to_owned());
-        walked.ends.push(end.unwrap_or_else(|why| why.to_string()));
+        results.ends.push(end.unwrap_or_else(|why| why.to_string()));
     }
     for case in &CASES {
         case.remove(server)?;
     }
     drop(running);
     clear(server)?;
-    Ok(walked)
+    Ok(results)
 }
 
 /// Brings every machine to its phase.
@@ -202,15 +208,15 @@ fn verdict(before: &Seen, now: &Seen) -> String {
     KEPT.to_owned()
 }
 
-/// Whether a new machine is opened and removed, or why not.
-fn visit(server: &Server) -> Result<String, Box<dyn Error>> {
-    VISITOR.create(server)?;
-    let opened = super::operator::until("the visitor is Active, or refused", || {
-        let seen = VISITOR.look(server)?;
+/// Whether the new machine is opened and removed, or why not.
+fn try_new_machine(server: &Server) -> Result<String, Box<dyn Error>> {
+    NEW_MACHINE.create(server)?;
+    let opened = super::operator::until("the new machine is Active, or refused", || {
+        let seen = NEW_MACHINE.look(server)?;
         Ok(seen.phase == "Active" || seen.reason == "CustomResourceDefinitionOutdated")
     });
-    let seen = VISITOR.look(server)?;
-    VISITOR.remove(server)?;
+    let seen = NEW_MACHINE.look(server)?;
+    NEW_MACHINE.remove(server)?;
     if seen.phase == "Active" {
         return Ok(SERVED.to_owned());
     }
@@ -222,25 +228,18 @@ fn visit(server: &Server) -> Result<String, Box<dyn Error>> {
 
 /// Applies what a version installs, as its user does.
 fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
-    let done = Command::new(program)
-        .args([
-            "generate",
-            "manifests",
-            "--image",
-            "registry.example/5spot:0",
-        ])
-        .args(["--provider", "k0smotron", "--kubeconfig"])
-        .arg(format!("{NAMESPACE}/production,{NAMESPACE}/late"))
-        .output()?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        return Err(format!("5spot generate manifests: {}", said.trim()).into());
-    }
+    let manifests = process::output(
+        Command::new(program)
+            .args(["generate", "manifests"])
+            .args(["--image", "registry.example/5spot:0"])
+            .args(["--provider", "k0smotron", "--kubeconfig"])
+            .arg(format!("{NAMESPACE}/production,{NAMESPACE}/late")),
+    )?;
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE},
     });
     server.apply(&namespace.to_string())?;
-    server.apply(&String::from_utf8(done.stdout)?)?;
+    server.apply(&manifests)?;
     let words = [
         "wait",
         "--for=condition=Established",
@@ -251,7 +250,7 @@ fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
     server.kubectl(&words).map(drop)
 }
 
-/// Removes what another walk has left, and the definitions that a development server begins with.
+/// Removes what another run has left, and the definitions that a development server begins with.
 fn clear(server: &Server) -> Result<(), Box<dyn Error>> {
     let words = ["delete", "--ignore-not-found", "--timeout=120s"];
     let found = server.kubectl(&["get", "crd", "-o", "name"])?;
@@ -280,7 +279,7 @@ fn clear(server: &Server) -> Result<(), Box<dyn Error>> {
         .map(drop)
 }
 
-/// The names of the ScheduledMachines that a walk which failed has left; none where the kind is not
+/// The names of the ScheduledMachines that a run which failed has left; none where the kind is not
 /// served.
 fn left(server: &Server) -> String {
     let words = ["get", "sm", "-n", NAMESPACE, "-o", "name"];

@@ -1,4 +1,4 @@
-//! The API server of a walk, asked with kubectl as a user does.
+//! The API server of an upgrade test, asked with kubectl as a user does.
 
 use std::error::Error;
 use std::fs;
@@ -37,14 +37,14 @@ impl Server {
     /// It does not start.
     pub(super) fn embedded(
         programs: &Programs,
-        room: &Path,
+        folder: &Path,
     ) -> Result<Self, Box<dyn Error>> {
-        let nothing = room.join("nothing.yaml");
+        let nothing = folder.join("nothing.yaml");
         fs::write(
             &nothing,
-            "apiVersion: v1\nkind: Namespace\nmetadata: {name: walk}\n",
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: upgrade-test}\n",
         )?;
-        let kubeconfig = room.join("admin.kubeconfig");
+        let kubeconfig = folder.join("admin.kubeconfig");
         let mut process = Command::new(programs.path(Version::Newer))
             .args(["dev", "--no-controller", "--apply"])
             .arg(&nothing)
