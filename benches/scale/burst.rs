@@ -49,11 +49,19 @@ pub(crate) struct Pair {
     pub(crate) seconds: [f64; 3],
     /// What the operator asked before the last of them was there.
     pub(crate) until_created: Span,
-    /// What it asked until all served and it came to rest.
+    /// What it asked until all served and it came to rest; none where that was not waited for.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) serving: Option<Serving>,
+    taken: Taken,
+}
+
+/// What an operator asked until all machines served and it came to rest.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Serving {
     pub(crate) until_serving: Span,
     /// How many of those it asked of the workload cluster.
     workload_requests: usize,
-    taken: Taken,
 }
 
 /// Measures as many pairs as asked for. Each has a namespace and an operator of its own.
@@ -108,9 +116,20 @@ async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
     let seconds = quantiles(&latenesses(&entries, begun));
     let until_created = Span::of(&until_last_create(entries));
 
-    watcher.settle("Active", args.machines).await?;
-    run::quiet(&log).await?;
-    let entries = log.since(from)?;
+    let serving = if args.until_created {
+        None
+    } else {
+        watcher.settle("Active", args.machines).await?;
+        run::quiet(&log).await?;
+        let entries = log.since(from)?;
+        Some(Serving {
+            until_serving: Span::of(&entries),
+            workload_requests: entries
+                .iter()
+                .filter(|entry| is_of_workload(entry))
+                .count(),
+        })
+    };
     let taken = operator.taken()?;
     operator.kill().await?;
     // Deleting thousands takes Cluster API longer than all that is measured.
@@ -120,8 +139,7 @@ async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
         floor_seconds: floor.as_secs_f64(),
         seconds,
         until_created,
-        until_serving: Span::of(&entries),
-        workload_requests: entries.iter().filter(|entry| is_of_workload(entry)).count(),
+        serving,
         taken,
     })
 }

@@ -101,6 +101,10 @@ struct Args {
     /// How many bursts
     #[arg(long, default_value_t = 3, requires = "burst")]
     pairs: usize,
+    /// Ends each pair when the last Machine exists: with thousands, Cluster API takes long until all
+    /// serve
+    #[arg(long, requires = "burst")]
+    until_created: bool,
     /// A program that is run with `begin` before each pair and with `end` after it, for instance to
     /// suspend what else runs on this computer
     #[arg(long, requires = "burst")]

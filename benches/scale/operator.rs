@@ -64,6 +64,8 @@ impl Description {
                 "--allow-loopback-workload-server",
                 "--namespaces",
                 "$NAMESPACE",
+                "--lease-namespace",
+                "$NAMESPACE",
                 "--metrics-port",
                 "0",
                 "--health-port",

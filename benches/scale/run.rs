@@ -211,8 +211,10 @@ pub(crate) async fn quiet(log: &Log) -> Result<(), Failure> {
     Err("the operator does not come to rest".into())
 }
 
-/// What is asked from then on until the objects of all machines are there, or for as long as that may
-/// take.
+/// What is asked from then on until the objects of all machines are there.
+///
+/// # Errors
+/// They are not all there in the time that so many may take.
 pub(crate) async fn until_created(
     log: &Log,
     mut from: u64,
@@ -224,10 +226,11 @@ pub(crate) async fn until_created(
         tokio::time::sleep(Duration::from_secs(1)).await;
         entries.extend(log.follow(&mut from)?);
         if latenesses(&entries, begun).len() >= machines {
-            break;
+            return Ok(entries);
         }
     }
-    Ok(entries)
+    let made = latenesses(&entries, begun).len();
+    Err(format!("{made} of {machines} machines created; see scale-operator.log").into())
 }
 
 /// What a bare client takes now.

@@ -57,7 +57,7 @@ impl Dev {
     fn transition(&mut self) -> (Timestamp, String) {
         let lines = self.lines.by_ref().map(Result::unwrap);
         let mut changes = lines.filter_map(|line| {
-            let (at, rest) = line.split_once("  default/desk-042  ")?;
+            let (at, rest) = line.split_once("  default/desk-017  ")?;
             let (change, _) = rest.split_once("  ").unwrap_or((rest, ""));
             let change = change.contains("->").then(|| change.to_owned())?;
             Some((at.parse().unwrap(), change))
@@ -81,7 +81,7 @@ impl Dev {
         let (name, _) = rest.split_once(';').unwrap();
         // The whole of St. Stephen's Day, whatever time the clock shows by now.
         let range = "--from 2026-12-25 --to 2026-12-27";
-        let shown = self.type_in(&format!("preview desk-042 {range} -o json"));
+        let shown = self.type_in(&format!("preview desk-017 {range} -o json"));
         let shown: Value = serde_json::from_str(&shown).unwrap();
         let changes = shown["items"][0]["transitions"].as_array().unwrap();
         let close = changes.iter().find(|it| it["time"] == end.to_string());
@@ -137,8 +137,8 @@ fn a_hold_and_a_run_that_are_typed_while_it_runs_are_kept_to_the_second() {
     let mut dev = Dev::start("typed", "2026-12-24T18:30:00Z", "1000");
     dev.next("Pending -> Active");
     // Christmas would take the machine away at 22:55.
-    let held = dev.type_in("hold desk-042 --until 2026-12-25T01:00:00Z --reason racks");
-    let begin = "desk-042 is held as it is until 2026-12-25T01:00:00Z (ScheduleOverride ";
+    let held = dev.type_in("hold desk-017 --until 2026-12-25T01:00:00Z --reason racks");
+    let begin = "desk-017 is held as it is until 2026-12-25T01:00:00Z (ScheduleOverride ";
     assert!(held.starts_with(begin), "{held}");
     assert_eq!(
         dev.transition(),
@@ -148,8 +148,8 @@ fn a_hold_and_a_run_that_are_typed_while_it_runs_are_kept_to_the_second() {
         )
     );
     dev.next("ShuttingDown -> Inactive");
-    let run = dev.type_in("run desk-042 --for 2h");
-    let (_, rest) = run.split_once("desk-042 runs until ").unwrap();
+    let run = dev.type_in("run desk-017 --for 2h");
+    let (_, rest) = run.split_once("desk-017 runs until ").unwrap();
     let (end, _) = rest.split_once(" (").unwrap();
     let end = at(end);
     dev.previews_the_run(&run, end);

@@ -36,6 +36,10 @@ pub const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 /// For how long at most a key of low priority that is due waits for others.
 const LONGEST_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
 
+/// How many reconciles of low priority are under way at most beside one of high priority. What they
+/// write makes the API server slower for it.
+const LOW_BESIDE_HIGH: usize = 4;
+
 /// How a reconcile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
@@ -76,8 +80,9 @@ pub enum ReconcileResult {
 pub struct Queue<G> {
     entries: BTreeMap<Key, Entry<G>>,
     high: BTreeSet<Scheduled>,
-    /// Taken when none of high priority is due.
+    /// Taken when none of high priority is due, few at a time while one of them is under way.
     low: BTreeSet<Scheduled>,
+    under_way: UnderWay,
     next_age: u64,
     backoff: Backoff,
     /// What the clock showed last.
@@ -95,6 +100,27 @@ struct Scheduled {
     priority: Priority,
 }
 
+/// How many reconciles have begun and not ended, by priority.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    high: usize,
+    low: usize,
+}
+
+impl UnderWay {
+    fn of(&mut self, priority: Priority) -> &mut usize {
+        match priority {
+            Priority::High => &mut self.high,
+            Priority::Low => &mut self.low,
+        }
+    }
+
+    /// Whether one of low priority may begin although others can still wait for those under way.
+    fn admits_low(self) -> bool {
+        self.high == 0 || self.low < LOW_BESIDE_HIGH
+    }
+}
+
 /// Of keys that are due, those of high priority come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Priority {
@@ -106,7 +132,8 @@ enum Priority {
 struct Entry<G> {
     scheduled: Option<Scheduled>,
     guard: Option<G>,
-    running: bool,
+    /// The priority with which its reconcile began that is under way.
+    running: Option<Priority>,
     /// Asked for while running.
     again: Option<Priority>,
     /// How often that was.
@@ -126,7 +153,7 @@ impl<G> Default for Entry<G> {
         Self {
             scheduled: None,
             guard: None,
-            running: false,
+            running: None,
             again: None,
             calls: 0,
             is_deferred: false,
@@ -145,6 +172,7 @@ impl<G> Queue<G> {
             entries: BTreeMap::new(),
             high: BTreeSet::new(),
             low: BTreeSet::new(),
+            under_way: UnderWay::default(),
             next_age: 0,
             backoff,
             shown: Timestamp::MIN,
@@ -164,7 +192,7 @@ impl<G> Queue<G> {
 
     fn enqueue(&mut self, key: &Key, now: Timestamp, priority: Priority, guard: G) {
         let entry = self.entries.entry(key.clone()).or_default();
-        if entry.running {
+        if entry.running.is_some() {
             // The reconcile that is under way may wait for an answer: nothing stands still for its
             // successor until it has ended.
             entry.again = entry.again.max(Some(priority));
@@ -185,16 +213,18 @@ impl<G> Queue<G> {
         self.note_clock(now);
         let first = |all: &BTreeSet<Scheduled>| {
             let first = all.first().filter(|first| first.due <= now);
-            first.map(|first| (first.due, first.key.clone()))
+            first.map(|first| (first.due, first.key.clone(), first.priority))
         };
         let (high, low) = (first(&self.high), first(&self.low));
         let overdue = low
             .clone()
-            .filter(|(due, _)| after(*due, LONGEST_DEFERRAL) <= now);
-        let (_, key) = overdue.or(high).or(low)?;
+            .filter(|(due, ..)| after(*due, LONGEST_DEFERRAL) <= now);
+        let low = low.filter(|_| self.under_way.admits_low());
+        let (_, key, priority) = overdue.or(high).or(low)?;
         self.cancel(&key);
         let entry = self.entries.get_mut(&key)?;
-        entry.running = true;
+        entry.running = Some(priority);
+        *self.under_way.of(priority) += 1;
         entry.calls = 0;
         entry.is_deferred = false;
         if now.duration_since(entry.burst.0) >= BURST_WINDOW {
@@ -217,10 +247,17 @@ impl<G> Queue<G> {
         due(&self.high) + due(&self.low)
     }
 
-    /// When the next key is due.
+    /// When the next key is to be taken, unless a reconcile that is under way ends before.
     pub fn next_due(&self) -> Option<Timestamp> {
-        let firsts = self.high.first().into_iter().chain(self.low.first());
-        firsts.map(|first| first.due).min()
+        let high = self.high.first().map(|first| first.due);
+        let low = self.low.first().map(|first| {
+            if self.under_way.admits_low() {
+                first.due
+            } else {
+                after(first.due, LONGEST_DEFERRAL)
+            }
+        });
+        high.into_iter().chain(low).min()
     }
 
     /// Of keys that are due together from now on, those of lower rank come first. Says nothing
@@ -236,7 +273,10 @@ impl<G> Queue<G> {
         let Some(entry) = self.entries.get_mut(key) else {
             return 0;
         };
-        entry.running = false;
+        if let Some(priority) = entry.running.take() {
+            let under_way = self.under_way.of(priority);
+            *under_way = under_way.saturating_sub(1);
+        }
         let backoff = self.backoff;
         let mut due =
             entry.due_after(result, now, |failures| backoff.wait(key, failures));

@@ -283,6 +283,44 @@ fn nobody_is_deferred_for_longer_than_half_a_minute() {
     assert_eq!(queue.take(at(32)).unwrap().0, key("a"));
 }
 
+/// A queue in which what is left to do of six keys can wait, and is due at 1 s.
+fn six_deferred() -> Queue<()> {
+    let mut queue = queue();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        queue.wake(&key(name), at(0), ());
+        queue.take(at(0)).unwrap();
+        let until = at(1);
+        queue.finish(&key(name), ReconcileResult::Deferred { until }, at(0));
+    }
+    queue
+}
+
+#[test]
+fn few_that_can_wait_begin_while_one_that_cannot_is_under_way() {
+    let mut queue = six_deferred();
+    queue.wake(&key("urgent"), at(1), ());
+    let begun = taken(&mut queue, at(1));
+    assert_eq!(begun, ["urgent", "a", "b", "c", "d"]);
+    assert_eq!(queue.next_due(), Some(at(31)));
+    queue.finish(&key("b"), DONE, at(2));
+    assert_eq!(taken(&mut queue, at(2)), ["e"]);
+    queue.finish(&key("urgent"), DONE, at(3));
+    assert_eq!(taken(&mut queue, at(3)), ["f"]);
+}
+
+#[test]
+fn all_that_can_wait_begin_when_nothing_else_is_under_way() {
+    assert_eq!(taken(&mut six_deferred(), at(1)).len(), 6);
+}
+
+#[test]
+fn what_has_waited_for_half_a_minute_begins_beside_whatever_is_under_way() {
+    let mut queue = six_deferred();
+    queue.wake(&key("urgent"), at(1), ());
+    taken(&mut queue, at(1));
+    assert_eq!(taken(&mut queue, at(31)), ["e", "f"]);
+}
+
 #[test]
 fn what_is_deferred_is_due_at_its_instant_whatever_happens() {
     let mut queue = deferred();
