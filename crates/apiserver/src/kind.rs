@@ -110,9 +110,21 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         FinalizerRule::Owned
     }
 
+    /// Whether applying the status of an object that is not there creates it. Other kinds refuse
+    /// that, unless an update of theirs creates too.
+    fn is_made_by_its_status(&self) -> bool {
+        false
+    }
+
     /// Fills in what an object leaves out.
     fn default(&self, object: &mut Value) {
         let _ = object;
+    }
+
+    /// What the client is warned of that [`prepare_create`](Self::prepare_create) is about to change.
+    fn preparation_warnings(&self, object: &Value) -> Vec<String> {
+        let _ = object;
+        Vec::new()
     }
 
     /// What a new object begins with, whatever the client sent.

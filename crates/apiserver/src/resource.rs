@@ -52,6 +52,8 @@ pub struct Resource {
     pub unconditional_update: bool,
     /// Whether a replacement of one that is not there makes it.
     pub create_on_update: bool,
+    /// Whether the answer to a deletion is the object (`ReturnDeletedObject` of a store).
+    pub returned_when_deleted: bool,
     /// Whether this comes from a CustomResourceDefinition.
     pub custom: bool,
     /// What is particular about the objects of a built-in kind; `None` for any other.
@@ -101,6 +103,7 @@ impl Resource {
             generation: true,
             unconditional_update: true,
             create_on_update: false,
+            returned_when_deleted: false,
             custom: false,
             builtin: None,
             deprecation: None,
@@ -175,6 +178,13 @@ impl Resource {
     #[must_use]
     pub fn created_on_update(mut self) -> Self {
         self.create_on_update = true;
+        self
+    }
+
+    /// Shown in the answer to its deletion.
+    #[must_use]
+    pub fn returned_when_deleted(mut self) -> Self {
+        self.returned_when_deleted = true;
         self
     }
 

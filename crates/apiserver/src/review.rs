@@ -15,6 +15,7 @@ use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::Status;
+use crate::verb;
 
 /// Whether the kind is a question that is answered and not stored.
 pub(crate) fn is_review(resource: &Resource) -> bool {
@@ -37,12 +38,10 @@ pub(crate) fn reply(
     let body = decode::object(call, &resource.kind)?;
     let mut review = body.value;
     decode::check_kind(state, call, resource, &mut review)?;
-    if resource.namespaced && meta::namespace(&review).is_empty() {
-        meta::set(&mut review, "namespace", target.namespace.as_str());
-    }
     let found = decode::prune_and_default(state, resource, &mut review, body.repeated);
     let refuse = |why: String| decode::unhandled(resource, &why);
     let warnings = decode::judge(call.query.field_validation, found, refuse)?;
+    verb::place(target, &mut review)?;
     meta::fields(&mut review).shift_remove("status");
     if resource.group == "authorization.k8s.io" {
         track(state, call, target, &mut review);

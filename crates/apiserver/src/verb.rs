@@ -13,6 +13,7 @@ mod update;
 mod watch;
 mod write;
 
+pub(crate) use create::place;
 pub(crate) use write::invalid;
 
 use http::Method;

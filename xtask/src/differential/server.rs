@@ -41,7 +41,7 @@ fn compare(
 ) -> Result<Option<String>, Box<dyn Error>> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let done = Command::new(program)
-        .args(["run", "--quiet", "-p", "e2e", "--bin", "differential", "--"])
+        .args(["run", "--quiet", "--bin", "differential", "--"])
         .arg(kubeconfig)
         .args(words)
         .current_dir(root)

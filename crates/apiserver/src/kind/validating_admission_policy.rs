@@ -33,6 +33,10 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
         FinalizerRule::Any
     }
 
+    fn is_made_by_its_status(&self) -> bool {
+        true
+    }
+
     fn default(&self, object: &mut Value) {
         let spec = meta::field(meta::fields(object), "spec");
         spec.entry("failurePolicy").or_insert_with(|| "Fail".into());

@@ -329,3 +329,23 @@ fn malformed_strategic_patches_are_refused_in_kubernetes_words() {
         assert_eq!((refused.code, refused.message.as_str()), (code, message));
     }
 }
+
+#[test]
+fn entries_of_several_types_are_refused_before_lists_of_lists() {
+    let node = json!({"metadata": {"finalizers": ["a"]}});
+    let refused = |entries: Value| {
+        let patch = json!({"metadata": {"finalizers": entries}});
+        strategic(&resource("Node"), &node, &patch).unwrap_err()
+    };
+    let mixed = refused(json!(["b", 1]));
+    let expected = "list element types are not identical: [[a] [b 1]]";
+    assert_eq!((mixed.code, mixed.message.as_str()), (500, expected));
+    // The list comes after an entry of another type.
+    let listed = refused(json!([["b"]]));
+    let expected = "list element types are not identical: [[a] [[b]]]";
+    assert_eq!((listed.code, listed.message.as_str()), (500, expected));
+    let bare = json!({"metadata": {"finalizers": []}});
+    let patch = json!({"metadata": {"finalizers": [["b"]]}});
+    let alone = strategic(&resource("Node"), &bare, &patch).unwrap_err();
+    assert_eq!(alone.code, 422);
+}

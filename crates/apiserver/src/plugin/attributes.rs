@@ -7,6 +7,7 @@ use fivespot_admission::policy::{self, Operation};
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::meta;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::status::Status;
@@ -20,6 +21,8 @@ pub struct Attributes<'a> {
     target: &'a Target,
     operation: Operation,
     old: Option<&'a Value>,
+    /// The beginning of the name, of an object whose name is generated later.
+    beginning: String,
     notes: RefCell<Notes>,
     reinvocation: RefCell<Reinvocation>,
 }
@@ -73,6 +76,7 @@ impl<'a> Attributes<'a> {
             target,
             operation,
             old: None,
+            beginning: String::new(),
             notes: RefCell::default(),
             reinvocation: RefCell::default(),
         }
@@ -81,6 +85,12 @@ impl<'a> Attributes<'a> {
     /// The same, of an object that was like `old` before.
     pub(crate) fn with_old(mut self, old: Option<&'a Value>) -> Self {
         self.old = old;
+        self
+    }
+
+    /// The same, of a write of `object`.
+    pub(crate) fn with_object(mut self, object: &Value) -> Self {
+        meta::text(object, "generateName").clone_into(&mut self.beginning);
         self
     }
 
@@ -114,7 +124,7 @@ impl<'a> Attributes<'a> {
         &self.target.namespace
     }
 
-    /// The name; empty for a collection that is deleted.
+    /// The name; empty for a collection that is deleted, and where it is not generated yet.
     pub fn name(&self) -> &'a str {
         &self.target.name
     }
@@ -169,12 +179,12 @@ impl<'a> Attributes<'a> {
         self.reinvocation.borrow_mut()
     }
 
-    /// 403 of this request. A collection that is deleted has no name.
+    /// 403 of this request. A collection that is deleted has no name, and a new object may have
+    /// the beginning of one.
     pub fn forbidden(&self, why: &str) -> Status {
-        let name = match self.name() {
-            "" => "Unknown",
-            name => name,
-        };
+        let names = [self.name(), &self.beginning, "Unknown"];
+        let name = names.into_iter().find(|it| !it.is_empty());
+        let name = name.unwrap_or_default();
         Status::forbidden(self.resource(), name, why)
     }
 }

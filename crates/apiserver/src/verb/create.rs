@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use http::Method;
 use serde_json::Value;
 
+use super::update;
 use super::write::Draft;
 use crate::answer::Answer;
 use crate::apply::{self, Writer};
@@ -40,14 +42,6 @@ pub(super) fn create(
     let refuse = |why: String| decode::unhandled(resource, &why);
     let warnings = decode::judge(call.query.field_validation, found, refuse)?;
     place(target, &mut object)?;
-    // What is no number is not looked at, as in Kubernetes.
-    if meta::version(&object)
-        .parse::<u64>()
-        .is_ok_and(|it| it != 0)
-    {
-        let message = "resourceVersion should not be set on objects to be created";
-        return Err(Status::new(500, Reason::Unknown, message));
-    }
     let mut draft = Draft::new(object, None);
     draft.warnings = warnings;
     finish(state, call, target, draft)
@@ -61,8 +55,9 @@ pub(super) fn finish(
     mut draft: Draft,
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
+    let version = meta::version(&draft.object).to_owned();
     clear_system_fields(&mut draft.object);
-    name(state, resource, &mut draft.object)?;
+    let generated = generated_name(state, &draft.object);
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);
     if let Some(kind) = &resource.builtin {
@@ -79,15 +74,28 @@ pub(super) fn finish(
         };
         apply::tracked(resource, None, &mut draft.object, &writer);
     }
-    // Nobody manages what the server itself puts into a new object.
+    draft.mutate(state, call, &target)?;
+    if call.method != Method::POST {
+        update::said_version(&version)?;
+    }
+    // Mutating plugins see neither a generated name nor what the server itself puts into a new
+    // object.
+    if let Some(name) = generated {
+        target.name.clone_from(&name);
+        meta::set(&mut draft.object, "name", name);
+    }
+    if let Some(kind) = &resource.builtin {
+        let found = kind.preparation_warnings(&draft.object);
+        draft.warnings.extend(found);
+    }
     begin(resource, &mut draft.object);
     if let Some(kind) = &resource.builtin {
         kind.note_requester(&mut draft.object, &call.user);
     }
-    draft.mutate(state, call, &target)?;
     draft.confirm(state, call, &target)?;
     draft.validate(state, call, &target)?;
     draft.admit(state, call, &target)?;
+    check_unversioned(call, &version)?;
     let key = Key::new(&target.namespace, &target.name);
     let bucket = state.bucket(resource);
     if let Some(found) = state.get(bucket, &key) {
@@ -105,7 +113,7 @@ pub(super) fn finish(
 ///
 /// # Errors
 /// 400 when it says that it belongs into another.
-pub(super) fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
+pub(crate) fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
     let said = meta::namespace(object);
     if !target.resource.namespaced {
         meta::clear(object, "namespace");
@@ -120,32 +128,29 @@ pub(super) fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// Makes a name where only its beginning was given.
+/// The store refuses a version of what it is to create; a rehearsal does not get that far. What is
+/// no number is not looked at, as in Kubernetes.
 ///
 /// # Errors
-/// 422 when neither was.
-fn name(
-    state: &mut State,
-    resource: &Resource,
-    object: &mut Value,
-) -> Result<(), Status> {
-    if !meta::name(object).is_empty() {
+/// 500 for a new object that says one.
+fn check_unversioned(call: &Call, version: &str) -> Result<(), Status> {
+    let is_versioned = version.parse::<u64>().is_ok_and(|it| it != 0);
+    if !is_versioned || call.method != Method::POST || call.query.dry_run {
         return Ok(());
     }
+    let message = "resourceVersion should not be set on objects to be created";
+    Err(Status::new(500, Reason::Unknown, message))
+}
+
+/// A name for an object of which only the beginning of one was given.
+fn generated_name(state: &mut State, object: &Value) -> Option<String> {
     let base = meta::text(object, "generateName");
-    if base.is_empty() {
-        let cause = crate::status::Cause::new(
-            "FieldValueRequired",
-            "metadata.name",
-            "Required value: name or generateName is required",
-        );
-        return Err(Status::invalid(resource, "", vec![cause]));
+    if base.is_empty() || !meta::name(object).is_empty() {
+        return None;
     }
     // Kubernetes keeps names with a suffix within 63 characters.
     let base: String = base.chars().take(58).collect();
-    let name = format!("{base}{}", state.random.suffix());
-    meta::set(object, "name", name);
-    Ok(())
+    Some(format!("{base}{}", state.random.suffix()))
 }
 
 /// What clients cannot set.

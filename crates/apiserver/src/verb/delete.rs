@@ -79,7 +79,9 @@ pub(super) fn delete(
         Outcome::Waits(object) => {
             Answer::object(resource, state.shown(resource, &object)?)
         }
-        Outcome::Gone(object) if is_pod(resource) => Answer::object(resource, object),
+        Outcome::Gone(object) if resource.returned_when_deleted => {
+            Answer::object(resource, state.shown(resource, &object)?)
+        }
         Outcome::Gone(object) => Answer::success(200, details(resource, &object)),
     };
     Ok(answer.admitted(notes))
@@ -233,10 +235,6 @@ fn choose_finalizers(object: &mut Value, propagation: Option<Propagation>) {
 pub(crate) const ORPHAN: &str = "orphan";
 /// The owner waits until its dependents are gone.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-
-fn is_pod(resource: &Resource) -> bool {
-    resource.storage == GroupResource::new("", "pods")
-}
 
 /// 409 where the object is not the one that the options are about.
 pub(super) fn check_preconditions(

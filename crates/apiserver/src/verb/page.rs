@@ -75,7 +75,7 @@ pub(super) fn page(
 
 /// Whether Kubernetes answers from its watch cache where any version will do. It gives lists
 /// in one piece then (`computeListLimit` in k8s.io/apiserver), and has none of events.
-fn is_cached(resource: &Resource) -> bool {
+pub(super) fn is_cached(resource: &Resource) -> bool {
     resource.storage != GroupResource::new("", "events")
 }
 

@@ -91,7 +91,7 @@ fn server_side_apply(
 ) -> Result<Answer, Status> {
     let resource = &target.resource;
     let old = current(state, target)?;
-    if old.is_none() && !target.subresource.is_empty() && !resource.create_on_update {
+    if old.is_none() && !may_be_made(target) {
         return Err(Status::not_found(resource, &target.name));
     }
     let body = decode::value(call).map_err(DecodeError::bare)?;
@@ -143,6 +143,15 @@ fn server_side_apply(
         may_create(state, call)?;
         create::finish(state, call, target, draft)
     }
+}
+
+/// Whether applying creates what is not there.
+fn may_be_made(target: &Target) -> bool {
+    let resource = &target.resource;
+    let kind = resource.builtin.as_ref();
+    target.subresource.is_empty()
+        || resource.create_on_update
+        || kind.is_some_and(|it| it.is_made_by_its_status())
 }
 
 /// A write to what is not there is a creation, which is a right of its own.

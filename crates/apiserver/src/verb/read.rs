@@ -11,7 +11,7 @@ use crate::store::{Key, Object};
 /// The object itself, whichever subresource was named.
 ///
 /// # Errors
-/// 404 when it is not there; 500 for a version that is no number, 504 for one to come.
+/// 404 when it is not there; 400 or 500 for a version that is no number, 504 for one to come.
 pub(super) fn get(
     state: &mut State,
     call: &Call,
@@ -24,6 +24,11 @@ pub(super) fn get(
         }
         Err(_) if !version.is_empty() => {
             let message = page::malformed(version);
+            // The watch cache and the store have each their own refusal.
+            if !page::is_cached(&target.resource) {
+                let message = format!("invalid resource version: {message}");
+                return Err(Status::bad_request(message));
+            }
             return Err(Status::new(500, Reason::Unknown, message));
         }
         _ => {}

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use fivespot_admission::FieldError;
+use fivespot_admission::object_meta::{self, NameRule, Scope};
 use serde_json::{Map, Value, json};
 
 use super::write::{Draft, invalid};
@@ -28,22 +29,32 @@ pub(super) fn perform(
     verb: Verb,
 ) -> Result<Answer, Status> {
     let paths = paths(&target.resource).ok_or_else(Status::no_such_resource)?;
+    let mut warnings = Vec::new();
     let sent = match verb {
-        Verb::Update => Some(sent(state, call, target)?),
+        Verb::Update => Some(sent(state, call, target, &mut warnings)?),
+        _ => None,
+    };
+    let form = match verb {
+        Verb::Patch => patch::kind(call, target)?,
         _ => None,
     };
     let old = read::existing(state, target)?;
     let old = state.shown(&target.resource, &old)?;
     let current = scale(&old, paths);
     let wanted = match (verb, sent) {
-        (Verb::Update, Some(sent)) => sent,
-        (Verb::Patch, _) => changed(call, target, &current)?,
+        (Verb::Update, Some(sent)) => {
+            update::check_uid(&target.resource, &sent, meta::uid(&old))?;
+            sent
+        }
+        (Verb::Patch, _) => {
+            changed(state, call, target, (form, &current), &mut warnings)?
+        }
         _ => return Ok(Answer::new(200, Content::Plain(current))),
     };
-    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
-    if replicas < 0 && !target.resource.custom {
-        return Err(negative(target, replicas));
+    if !target.resource.custom {
+        check(target, &wanted, meta::uid(&old))?;
     }
+    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
     let mut object = Value::clone(&old);
     meta::copy(&wanted, &mut object, "resourceVersion");
     put(&mut object, &paths.spec_replicas_path, replicas);
@@ -55,6 +66,7 @@ pub(super) fn perform(
     };
     apply::scaled(&target.resource, &old, &mut object, &writer);
     let mut draft = Draft::new(object, Some(old));
+    draft.warnings = warnings;
     draft.managed = true;
     let mut answer = update::finish(state, call, target, draft)?;
     if let Content::Object(_, object) = &answer.content {
@@ -75,30 +87,42 @@ static SCALE: LazyLock<Resource> = LazyLock::new(|| {
 ///
 /// # Errors
 /// 400 of one that cannot be read, or is about another object.
-fn sent(state: &State, call: &Call, target: &Target) -> Result<Value, Status> {
-    let mut sent = decode::object(call, "Scale")?.value;
-    let read = decode::check_kind(state, call, &SCALE, &mut sent);
-    read.map_err(|refused| {
-        if target.resource.custom {
-            // Kubernetes does not know there what the Scale of a custom object is called.
-            let why = "no kind is registered for the type v1.Scale in scheme \
-                 \"pkg/runtime/scheme.go:111\"";
-            Status::bad_request(why)
-        } else {
-            refused
-        }
-    })?;
+fn sent(
+    state: &State,
+    call: &Call,
+    target: &Target,
+    warnings: &mut Vec<String>,
+) -> Result<Value, Status> {
+    let body = decode::object(call, "Scale")?;
+    let mut sent = body.value;
+    // Kubernetes does not know there what the Scale of a custom object is called.
+    let in_words = |refused: Status| match target.resource.custom {
+        true => Status::bad_request(
+            "no kind is registered for the type v1.Scale in scheme \
+             \"pkg/runtime/scheme.go:111\"",
+        ),
+        false => refused,
+    };
+    decode::check_kind(state, call, &SCALE, &mut sent).map_err(in_words)?;
+    let found = decode::prune_and_default(state, &SCALE, &mut sent, body.repeated);
+    let refuse = |why: String| in_words(decode::unhandled(&SCALE, &why));
+    *warnings = decode::judge(call.query.field_validation, found, refuse)?;
     update::check_place(target, &mut sent)?;
     Ok(sent)
 }
 
-/// The Scale that a patch makes of the one there is.
+/// The Scale that a patch of a form makes of the one there is; of none, what is applied.
 ///
 /// # Errors
 /// As of a patch of a built-in kind; 500 for one that is applied to a custom object, which
 /// Kubernetes cannot do.
-fn changed(call: &Call, target: &Target, current: &Value) -> Result<Value, Status> {
-    let form = patch::kind(call, target)?;
+fn changed(
+    state: &State,
+    call: &Call,
+    target: &Target,
+    (form, current): (Option<Kind>, &Value),
+    warnings: &mut Vec<String>,
+) -> Result<Value, Status> {
     let kind = form.unwrap_or(Kind::Merge);
     let body = decode::value(call);
     let body = body.map_err(|it| undecodable(kind, &it.why))?.value;
@@ -110,18 +134,45 @@ fn changed(call: &Call, target: &Target, current: &Value) -> Result<Value, Statu
     }
     // Applying to a Scale would have to record managers of paths that it maps.
     let mut wanted = patched(kind, &SCALE, current, &body)?;
+    let refuse = |why: &str| refused(kind, &SCALE, (current, &body), why);
     if let Some(why) = type_error(kind, &SCALE, &mut wanted) {
-        return Err(refused(kind, &SCALE, (current, &body), &why));
+        return Err(refuse(&why));
     }
+    let found = decode::prune_and_default(state, &SCALE, &mut wanted, Vec::new());
+    let validation = call.query.field_validation;
+    *warnings = decode::judge(validation, found, |why| refuse(&why))?;
     update::check_place(target, &mut wanted)?;
     Ok(wanted)
 }
 
-/// 422 of a Scale that wants less than nothing.
-fn negative(target: &Target, replicas: i64) -> Status {
-    let why = "must be greater than or equal to 0";
-    let error = FieldError::invalid("spec.replicas", replicas.into(), why);
-    invalid(&SCALE, &target.name, &[error])
+/// Checks the Scale of a built-in kind, whose object has the given uid (`ValidateScale`, and the
+/// precondition after it).
+///
+/// # Errors
+/// 422 for wrong metadata and for one that wants less than nothing, 409 for the Scale of another
+/// object.
+fn check(target: &Target, wanted: &Value, had: &str) -> Result<(), Status> {
+    let metadata = wanted.get("metadata");
+    let scope = Scope::Namespaced;
+    let mut errors = object_meta::create(metadata, NameRule::DnsSubdomain, scope);
+    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+    if replicas < 0 {
+        let why = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("spec.replicas", replicas.into(), why));
+    }
+    if !errors.is_empty() {
+        return Err(invalid(&SCALE, &target.name, &errors));
+    }
+    let uid = meta::uid(wanted);
+    if uid.is_empty() || uid == had {
+        return Ok(());
+    }
+    let why = format!(
+        "Precondition failed: UID in precondition: {uid}, UID in object meta: {had}"
+    );
+    let mut scaled = Resource::clone(&target.resource);
+    scaled.plural.push_str("/scale");
+    Err(Status::conflict(&scaled, &target.name, &why))
 }
 
 /// The Scale of an object, if `target` is about that and not about the object itself.

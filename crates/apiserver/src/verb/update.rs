@@ -41,7 +41,6 @@ pub(super) fn update(
         return finish(state, call, target, draft);
     }
     check_uid(resource, &draft.object, "")?;
-    version(&draft.object)?;
     patch::may_create(state, call)?;
     create::finish(state, call, target, draft)
 }
@@ -161,7 +160,11 @@ fn check_preconditions(
 }
 
 /// 409 for an object that says another uid than there is.
-fn check_uid(resource: &Resource, object: &Value, had: &str) -> Result<(), Status> {
+pub(super) fn check_uid(
+    resource: &Resource,
+    object: &Value,
+    had: &str,
+) -> Result<(), Status> {
     let uid = meta::uid(object);
     if uid.is_empty() || uid == had {
         return Ok(());
@@ -180,7 +183,14 @@ fn check_uid(resource: &Resource, object: &Value, had: &str) -> Result<(), Statu
 /// # Errors
 /// 500, as Kubernetes answers, for one that is no number.
 fn version(object: &Value) -> Result<u64, Status> {
-    let version = meta::version(object);
+    said_version(meta::version(object))
+}
+
+/// The number of a version; 0 for none.
+///
+/// # Errors
+/// 500, as Kubernetes answers, for one that is no number.
+pub(super) fn said_version(version: &str) -> Result<u64, Status> {
     if version.is_empty() {
         return Ok(0);
     }

@@ -56,7 +56,8 @@ impl Draft {
             object: &self.object,
             old: self.old.as_deref(),
             kube: state.kube,
-            subresource: &target.subresource,
+            // What a write to a subresource creates is a new object as any other.
+            subresource: self.old.as_ref().map_or("", |_| &target.subresource),
         }
     }
 
@@ -226,9 +227,17 @@ impl Draft {
         let chain = state.chain.clone();
         let attributes = Attributes::new(call, target, self.operation());
         let attributes = attributes.with_old(self.old.as_deref());
-        let notes = chain.admit(state, &attributes, Some(&mut self.object))?;
+        let attributes = attributes.with_object(&self.object);
+        let notes = chain.admit(state, &attributes, Some(&mut self.object));
+        let notes = notes.map_err(|refused| self.warned(refused))?;
         self.note(notes);
         Ok(())
+    }
+
+    /// A refusal, with what the client was to be warned of before.
+    fn warned(&self, mut refused: Status) -> Status {
+        refused.warnings.splice(..0, self.warnings.iter().cloned());
+        refused
     }
 
     fn note(&mut self, notes: Notes) {
@@ -251,7 +260,8 @@ impl Draft {
         let object = written.as_ref().unwrap_or(&self.object);
         let old = before.as_ref().or(self.old.as_deref());
         let attributes = Attributes::new(call, target, self.operation()).with_old(old);
-        let notes = state.chain.validate(state, &attributes, Some(object))?;
+        let notes = state.chain.validate(state, &attributes, Some(object));
+        let notes = notes.map_err(|refused| self.warned(refused))?;
         conversion::all_answered(state)?;
         self.note(notes);
         Ok(())

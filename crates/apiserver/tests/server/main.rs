@@ -24,6 +24,7 @@ mod mutating_policies;
 mod namespaces;
 mod objects;
 mod operator;
+mod order_of_checks;
 mod parameters;
 mod plugin_page;
 mod plugins;

@@ -60,8 +60,8 @@ pub(in crate::patch) enum Error {
     #[error("no elements in any of the given slices")]
     NoElements,
     /// A list of mixed entries.
-    #[error("list element types are not identical")]
-    MixedList,
+    #[error("list element types are not identical: {0}")]
+    MixedList(String),
 }
 
 impl Error {
@@ -95,7 +95,7 @@ impl Error {
             | Self::Directive { .. }
             | Self::MergeDirective
             | Self::NoElements
-            | Self::MixedList => Status::new(500, Reason::Unknown, self.to_string()),
+            | Self::MixedList(_) => Status::new(500, Reason::Unknown, self.to_string()),
         }
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::go;
 use super::{DIRECTIVE, Error, SET_ELEMENT_ORDER, cleaned, merge_objects, suffix};
+use crate::decode::go_kind;
 use crate::openapi::shape::Shape;
 
 /// Lays `patch` over the list `original` at `place`: merged where the schema says so,
@@ -37,12 +38,11 @@ pub(super) fn merge(
         let at = merged.iter().position(|it| it.get(key) == Some(found));
         match at.and_then(|at| merged.get_mut(at)) {
             Some(slot) => {
-                let (Value::Object(old), Value::Object(new)) =
+                if let (Value::Object(old), Value::Object(new)) =
                     (slot.take(), entry.clone())
-                else {
-                    return Err(Error::MixedList);
-                };
-                *slot = Value::Object(merge_objects(old, new, place.items())?);
+                {
+                    *slot = Value::Object(merge_objects(old, new, place.items())?);
+                }
             }
             None => merged.extend(cleaned(entry.clone())),
         }
@@ -151,17 +151,28 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// Whether the entries are objects rather than scalars; all must be of one sort.
+/// Whether the entries are objects rather than scalars; all must be of one type. The first that is
+/// not decides how they are refused.
 fn entries_are_objects(original: &[Value], patch: &[Value]) -> Result<bool, Error> {
     let mut all = original.iter().chain(patch);
-    if all.clone().any(Value::is_array) {
+    let first = all.next();
+    if first.is_some_and(Value::is_array) {
         return Err(Error::ListOfLists);
     }
-    let objects = all.clone().any(Value::is_object);
-    if objects && !all.all(Value::is_object) {
-        return Err(Error::MixedList);
+    if all.any(|it| Some(go_type(it)) != first.map(go_type)) {
+        let both = [original, patch].map(|it| go(&Value::Array(it.to_vec())));
+        return Err(Error::MixedList(format!("[{}]", both.join(" "))));
     }
-    Ok(objects)
+    Ok(first.is_some_and(Value::is_object))
+}
+
+/// The type that Go's decoder reads a value as.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        other => go_kind(other),
+    }
 }
 
 /// Carries out the entries with `$patch`; what is left of the original and of the patch.

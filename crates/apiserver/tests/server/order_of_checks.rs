@@ -1,0 +1,263 @@
+//! What is refused first where several things are wrong, and in which words, as on a real API
+//! server.
+
+use fivespot_apiserver::Server;
+use http::{Request, header};
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    DEFINITIONS, MAPS, THINGS, ask, definition, map, read, send, server, thing,
+};
+
+const POLICIES: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+
+/// Code and answer of a patch of the media type `application/` and `form`.
+async fn patch(server: &Server, form: &str, path: &str, body: Value) -> (u16, Value) {
+    let request = Request::patch(path)
+        .header(header::CONTENT_TYPE, format!("application/{form}"))
+        .body(body.to_string().into_bytes().into())
+        .unwrap();
+    let (code, text) = read(send(server, request).await).await;
+    (
+        code,
+        serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    )
+}
+
+fn message(answer: &Value) -> &str {
+    answer["message"].as_str().unwrap_or_default()
+}
+
+fn deployment(name: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    })
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_ending_refuses_before_a_missing_name() {
+    let server = server();
+    let namespace = json!({"metadata": {"name": "ending"}});
+    ask(&server, "POST", "/api/v1/namespaces", namespace).await;
+    let maps = "/api/v1/namespaces/ending/configmaps";
+    let mut kept = map("kept");
+    kept["metadata"] = json!({"name": "kept", "finalizers": ["example.com/f"]});
+    ask(&server, "POST", maps, kept).await;
+    ask(&server, "DELETE", "/api/v1/namespaces/ending", Value::Null).await;
+    for (metadata, name) in [
+        (json!({}), "Unknown"),
+        (json!({"generateName": "made-"}), "made-"),
+        (json!({"name": "said"}), "said"),
+    ] {
+        let mut object = map("");
+        object["metadata"] = metadata;
+        let (code, refused) = ask(&server, "POST", maps, object).await;
+        assert_eq!(code, 403, "{refused}");
+        let expected = format!(
+            "configmaps \"{name}\" is forbidden: unable to create new content in namespace \
+             ending because it is being terminated"
+        );
+        assert_eq!(message(&refused), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_missing_name_is_one_of_the_things_that_are_wrong() {
+    let server = server();
+    let mut object = map("");
+    object["metadata"] = json!({"labels": {"a b": "c"}});
+    let (code, refused) = ask(&server, "POST", MAPS, object).await;
+    assert_eq!(code, 422);
+    let fields = refused["details"]["causes"].as_array().unwrap().iter();
+    let fields: Vec<_> = fields.map(|it| it["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["metadata.name", "metadata.labels"]);
+}
+
+#[tokio::test]
+async fn an_applied_status_of_a_policy_that_is_not_there_makes_it() {
+    let server = server();
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "made"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["CREATE"], "resources": ["configmaps"],
+            }]},
+            "validations": [{"expression": "true"}],
+        },
+        "status": {"observedGeneration": 1},
+    });
+    let path = format!("{POLICIES}/made/status?fieldManager=m");
+    let (code, made) = patch(&server, "apply-patch+yaml", &path, policy.clone()).await;
+    assert_eq!(code, 201, "{made}");
+    assert_eq!(made["spec"]["validations"][0]["expression"], "true");
+    let path = format!("{POLICIES}/wrong/status?fieldManager=m");
+    let mut wrong = policy;
+    wrong["metadata"]["name"] = "wrong".into();
+    wrong["spec"]["validations"][0]["expression"] = "true +".into();
+    let (code, refused) = patch(&server, "apply-patch+yaml", &path, wrong).await;
+    assert_eq!(code, 422, "{refused}");
+}
+
+#[tokio::test]
+async fn an_applied_object_is_not_made_at_a_version_that_is_no_number() {
+    let server = server();
+    let mut object = map("new");
+    object["metadata"]["resourceVersion"] = "x".into();
+    let path = format!("{MAPS}/new?fieldManager=m");
+    let (code, refused) = patch(&server, "apply-patch+yaml", &path, object).await;
+    assert_eq!(code, 500, "{refused}");
+    let expected = "strconv.ParseUint: parsing \"x\": invalid syntax";
+    assert_eq!(message(&refused), expected);
+}
+
+#[tokio::test]
+async fn an_event_is_not_read_at_a_version_that_is_no_number() {
+    let server = server();
+    for group in ["api", "apis/events.k8s.io"] {
+        let path =
+            format!("/{group}/v1/namespaces/default/events/missing?resourceVersion=x");
+        let (code, refused) = ask(&server, "GET", &path, Value::Null).await;
+        assert_eq!(code, 400, "{refused}");
+        assert_eq!(
+            message(&refused),
+            "invalid resource version: resourceVersion: Invalid value: \"x\": \
+             strconv.ParseUint: parsing \"x\": invalid syntax"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_scale_is_validated() {
+    let server = server();
+    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    let path = format!("{DEPLOYMENTS}/web/scale");
+    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    scale["metadata"]["labels"] = json!({"a b": "c"});
+    let (code, refused) = ask(&server, "PUT", &path, scale.clone()).await;
+    assert_eq!(code, 422, "{refused}");
+    let start = "Scale.autoscaling \"web\" is invalid: metadata.labels: Invalid value: \
+                 \"a b\"";
+    assert!(message(&refused).starts_with(start), "{refused}");
+    let body = json!({"metadata": {"labels": {"a b": "c"}}});
+    let (code, _) = patch(&server, "merge-patch+json", &path, body).await;
+    assert_eq!(code, 422);
+    scale["metadata"]["labels"] = json!({"a": "b"});
+    let (code, _) = ask(&server, "PUT", &path, scale).await;
+    assert_eq!(code, 200);
+}
+
+#[tokio::test]
+async fn a_scale_of_another_object_is_a_conflict() {
+    let server = server();
+    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    let path = format!("{DEPLOYMENTS}/web/scale");
+    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    let uid = scale["metadata"]["uid"].as_str().unwrap().to_owned();
+    scale["metadata"]["uid"] = "other".into();
+    let (code, refused) = ask(&server, "PUT", &path, scale).await;
+    assert_eq!(code, 409, "{refused}");
+    let body = json!({"metadata": {"uid": "other"}});
+    let (code, refused) = patch(&server, "merge-patch+json", &path, body).await;
+    assert_eq!(code, 409, "{refused}");
+    let expected = format!(
+        "Operation cannot be fulfilled on deployments/scale.apps \"web\": Precondition \
+         failed: UID in precondition: other, UID in object meta: {uid}"
+    );
+    assert_eq!(message(&refused), expected);
+}
+
+#[tokio::test]
+async fn a_scale_says_no_fields_that_it_does_not_have() {
+    let server = server();
+    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    let path = format!("{DEPLOYMENTS}/web/scale?fieldValidation=Strict");
+    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    scale["spec"]["odd"] = 1.into();
+    let (code, refused) = ask(&server, "PUT", &path, scale).await;
+    assert_eq!(code, 400, "{refused}");
+    assert_eq!(
+        message(&refused),
+        "Scale in version \"v1\" cannot be handled as a Scale: strict decoding error: unknown \
+         field \"spec.odd\""
+    );
+    let body = json!({"spec": {"odd": 1}});
+    let (code, refused) = patch(&server, "merge-patch+json", &path, body).await;
+    assert_eq!(code, 422, "{refused}");
+}
+
+#[tokio::test]
+async fn the_form_of_a_patch_of_a_scale_is_looked_at_before_its_object() {
+    let server = server();
+    let mut scaled = definition();
+    scaled["spec"]["versions"][0]["subresources"]["scale"] = json!({
+        "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size",
+    });
+    let (code, _) = ask(&server, "POST", DEFINITIONS, scaled).await;
+    assert_eq!(code, 201);
+    ask(&server, "POST", THINGS, thing("t")).await;
+    for name in ["t", "missing"] {
+        let path = format!("{THINGS}/{name}/scale");
+        let body = json!({"spec": {"replicas": 2}});
+        let found = patch(&server, "strategic-merge-patch+json", &path, body).await;
+        assert_eq!(found.0, 415, "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_review_belongs_into_the_namespace_of_its_path() {
+    let server = server();
+    let path =
+        "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
+    let review = |namespace: &str| {
+        json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "LocalSubjectAccessReview",
+            "metadata": {"namespace": namespace},
+            "spec": {
+                "user": "u",
+                "resourceAttributes":
+                    {"namespace": namespace, "verb": "get", "resource": "pods"},
+            },
+        })
+    };
+    let (code, refused) = ask(&server, "POST", path, review("other")).await;
+    assert_eq!(code, 400, "{refused}");
+    let expected = "the namespace of the provided object does not match the namespace sent \
+                    on the request";
+    assert_eq!(message(&refused), expected);
+    let (code, _) = ask(&server, "POST", path, review("default")).await;
+    assert_eq!(code, 201);
+}
+
+#[tokio::test]
+async fn a_version_of_a_new_object_is_refused_after_everything_else() {
+    let server = server();
+    let mut object = map("new");
+    object["metadata"] =
+        json!({"name": "new", "resourceVersion": "1", "labels": {"a b": "c"}});
+    let (code, _) = ask(&server, "POST", MAPS, object.clone()).await;
+    assert_eq!(code, 422);
+    object["metadata"]["labels"] = json!({});
+    let (code, refused) = ask(&server, "POST", MAPS, object.clone()).await;
+    assert_eq!(code, 500);
+    let expected = "resourceVersion should not be set on objects to be created";
+    assert_eq!(message(&refused), expected);
+    // A rehearsal does not get as far as the store, which is what looks at it.
+    let dry = format!("{MAPS}?dryRun=All");
+    let (code, _) = ask(&server, "POST", &dry, object).await;
+    assert_eq!(code, 201);
+}
