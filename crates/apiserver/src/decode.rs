@@ -234,6 +234,20 @@ pub(crate) fn check_kind(
         set_type_meta(resource, object);
         return Ok(());
     }
+    let group = version.rsplit_once('/').map_or("", |it| it.0);
+    if group == resource.group
+        && !version.is_empty()
+        && version != resource.api_version()
+        && is_known(&version, &resource.kind)
+        && (kind.is_empty() || kind == resource.kind)
+    {
+        // Kubernetes converts the versions of a kind into each other before it looks.
+        let expected = resource.api_version();
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version \
+             ({expected})"
+        )));
+    }
     decode(resource, object).map_err(|why| {
         let said = if kind.is_empty() {
             &resource.kind
@@ -327,11 +341,17 @@ pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
     Ok(())
 }
 
+/// Whether there is a kind in a version.
+fn is_known(api_version: &str, kind: &str) -> bool {
+    let (group, bare) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    definitions::names_kind(group, bare, kind)
+}
+
 /// Why an object of another kind cannot be had as one of this resource: the table of kinds
 /// is called after the place where Kubernetes makes it.
 fn unconvertible(resource: &Resource, version: &str, kind: &str) -> String {
-    let (group, bare) = version.rsplit_once('/').unwrap_or(("", version));
-    if !definitions::names_kind(group, bare, kind) {
+    let bare = version.rsplit('/').next().unwrap_or(version);
+    if !is_known(version, kind) {
         return format!(
             "no kind {kind:?} is registered for version {version:?} in scheme \
              \"pkg/runtime/scheme.go:111\""

@@ -27,6 +27,12 @@ fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>
                 }
                 let field = shape.field(name);
                 at(field, value, &path, unknown);
+                if value.is_null()
+                    && shape.is_map()
+                    && let Some(zero) = zero(field)
+                {
+                    *value = zero;
+                }
                 !value.is_null()
             });
         }
@@ -36,6 +42,16 @@ fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What a value of a map is of which a client said null: Go keeps the key, unlike the field of a
+/// struct.
+fn zero(shape: Shape<'_>) -> Option<Value> {
+    match shape.kind() {
+        _ if shape.name() == Some("Quantity") => Some("0".into()),
+        Some("string") => Some("".into()),
+        _ => None,
     }
 }
 

@@ -30,12 +30,12 @@ impl SigningRequest {
     /// Reads the first PEM block.
     ///
     /// # Errors
-    /// Where it is none of a request, in Go's words; of what is wrong in its DER there are fewer
-    /// words here.
+    /// Where it is none of a request, in Go's words; of what is wrong further inside of its DER
+    /// there are fewer words here.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         match pem::decode(text) {
             Some((block, _)) if block.label == REQUEST => {
-                of_der(&block.bytes).ok_or_else(|| "asn1: syntax error".to_owned())
+                of_der(&block.bytes).ok_or_else(|| unreadable(&block.bytes))
             }
             _ => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
         }
@@ -100,6 +100,28 @@ fn of_der(der: &[u8]) -> Option<SigningRequest> {
         signature: whole_bytes(signature)?,
         organizations,
     })
+}
+
+/// What Go says of DER that is no request: which tag there is instead of that of a sequence.
+fn unreadable(der: &[u8]) -> String {
+    const SEQUENCE: u8 = 0x30;
+    let syntax = || "asn1: syntax error".to_owned();
+    let [tag, length, ..] = *der else {
+        return syntax();
+    };
+    // Tags and lengths of several bytes are not told apart.
+    if tag == SEQUENCE || tag & 0x1f == 0x1f || length >= 0x80 {
+        return syntax();
+    }
+    format!(
+        "asn1: structure error: tags don't match (16 vs {{class:{} tag:{} length:{length} \
+         isCompound:{}}}) {{optional:false explicit:false application:false private:false \
+         defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} \
+         certificateRequest @2",
+        tag >> 6,
+        tag & 0x1f,
+        tag & 0x20 != 0
+    )
 }
 
 /// A string of bits that is one of bytes: it says first that no bit is unused.

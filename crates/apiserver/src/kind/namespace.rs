@@ -23,6 +23,7 @@ impl BuiltinKind for Namespace {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "Namespace", "namespaces")
             .in_the_cluster()
+            .returned_when_deleted()
             .with_short_names(&["ns"])
             .without_verb(Verb::DeleteCollection)
             .without_generation()

@@ -157,8 +157,13 @@ fn node_roles(object: &Value) -> String {
     }
 }
 
-/// The network of a node is the first of its networks.
+/// The network of a node is the first of its networks, and all that it has can be allocated.
 fn default(object: &mut Value) {
+    if let Some(Value::Object(status)) = meta::fields(object).get_mut("status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        status.entry("allocatable").or_insert(capacity);
+    }
     let spec = meta::field(meta::fields(object), "spec");
     let first = spec.get("podCIDRs").and_then(|all| all.get(0)).cloned();
     match (spec.get("podCIDR").cloned(), first) {

@@ -27,6 +27,7 @@ impl BuiltinKind for PersistentVolume {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "PersistentVolume", "persistentvolumes")
             .in_the_cluster()
+            .returned_when_deleted()
             .with_short_names(&["pv"])
             .without_generation()
             .with_subresources(&[Subresource::Status])

@@ -26,6 +26,7 @@ impl BuiltinKind for PersistentVolumeClaim {
             "PersistentVolumeClaim",
             "persistentvolumeclaims",
         )
+        .returned_when_deleted()
         .with_short_names(&["pvc"])
         .without_generation()
         .with_subresources(&[Subresource::Status])

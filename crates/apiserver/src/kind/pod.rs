@@ -1,11 +1,13 @@
 //! Pods.
 
+mod annotation;
 mod change;
 mod columns;
 mod default;
 mod quality_of_service;
 mod status;
 mod validation;
+mod version_skew;
 
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
@@ -30,6 +32,7 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
 impl BuiltinKind for Pod {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "Pod", "pods")
+            .returned_when_deleted()
             .with_short_names(&["po"])
             .with_category("all")
             .with_subresources(&[
@@ -62,7 +65,12 @@ impl BuiltinKind for Pod {
         default::fill_in(object);
     }
 
+    fn preparation_warnings(&self, object: &Value) -> Vec<String> {
+        version_skew::warnings(object)
+    }
+
     fn prepare_create(&self, object: &mut Value) {
+        version_skew::fill_in(object);
         let grace = object.pointer_mut("/spec/terminationGracePeriodSeconds");
         if let Some(grace) = grace.filter(|it| it.as_i64() < Some(0)) {
             *grace = 1.into();

@@ -29,7 +29,9 @@ pub(in crate::kind) use affinity::node_selector;
 pub(in crate::kind) use container::only_for_pods;
 pub(in crate::kind) use resources::overhead;
 pub(in crate::kind) use toleration::all as tolerations;
-pub(in crate::kind) use volume::{claim_errors, source as volume_source};
+pub(in crate::kind) use volume::{
+    claim_errors, source as volume_source, storage_network,
+};
 
 /// Whose spec it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

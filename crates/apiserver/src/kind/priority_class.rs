@@ -4,7 +4,8 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{BuiltinKind, Write, column, text};
+use super::field::Field;
+use super::{BuiltinKind, Write, column, rule};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -50,6 +51,7 @@ impl BuiltinKind for PriorityClass {
             "priorityclasses",
         )
         .in_the_cluster()
+        .without_generation()
         .with_short_names(&["pc"])
         .with_columns(vec![
             Column::new("Value", "integer", VALUE),
@@ -63,6 +65,10 @@ impl BuiltinKind for PriorityClass {
         let fields = meta::fields(object);
         let policy = || json!("PreemptLowerPriority");
         fields.entry("preemptionPolicy").or_insert_with(policy);
+    }
+
+    fn prepare_create(&self, object: &mut Value) {
+        meta::set(object, "generation", 1);
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
@@ -102,12 +108,8 @@ fn create_errors(object: &Value) -> Vec<FieldError> {
         let why = format!("maximum allowed value of a user defined priority is {MOST}");
         errors.push(FieldError::forbidden("value", why));
     }
-    let policy = text(object, "preemptionPolicy");
-    let known = ["Never", "PreemptLowerPriority"];
-    if !known.contains(&policy) {
-        let at = "preemptionPolicy";
-        errors.push(FieldError::not_supported(at, policy.into(), known));
-    }
+    let policy = Field::of(object, "preemptionPolicy");
+    rule::one_of(&policy, &["PreemptLowerPriority", "Never"], &mut errors);
     errors
 }
 

@@ -31,6 +31,7 @@ const LIMIT: &str = "Limits control the maximum amount of cpu/memory that a cont
 impl BuiltinKind for ResourceQuota {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "ResourceQuota", "resourcequotas")
+            .returned_when_deleted()
             .with_short_names(&["quota"])
             .without_generation()
             .with_subresources(&[Subresource::Status])

@@ -79,7 +79,9 @@ fn scheduling(field: &Field<'_>, errors: &mut Errors) {
     for each in tolerations.items() {
         let key = ["key", "operator", "value", "effect"].map(|it| each.child(it).text());
         if !seen.insert(key) {
-            errors.push(FieldError::duplicate(each.path.clone(), toleration(&each)));
+            let twice = FieldError::duplicate(each.path.clone(), Value::Null);
+            let shown = toleration(&each).to_string();
+            errors.push(twice.without_value().because(shown));
         }
     }
 }

@@ -22,6 +22,7 @@ pub(super) struct Service;
 impl BuiltinKind for Service {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "Service", "services")
+            .returned_when_deleted()
             .with_short_names(&["svc"])
             .with_category("all")
             .without_generation()

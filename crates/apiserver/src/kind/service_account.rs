@@ -13,6 +13,7 @@ pub(super) struct ServiceAccount;
 impl BuiltinKind for ServiceAccount {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "ServiceAccount", "serviceaccounts")
+            .returned_when_deleted()
             .with_short_names(&["sa"])
             .without_generation()
             .with_subresources(&[Subresource::Token])

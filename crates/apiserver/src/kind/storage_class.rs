@@ -51,6 +51,7 @@ impl BuiltinKind for StorageClass {
             "allowVolumeExpansion shows whether the storage class allow volume expand.";
         Resource::new("storage.k8s.io", "v1", "StorageClass", "storageclasses")
             .in_the_cluster()
+            .returned_when_deleted()
             .with_short_names(&["sc"])
             .without_generation()
             .with_columns(vec![
@@ -110,13 +111,19 @@ fn errors(object: &Value) -> Vec<FieldError> {
         );
     }
     let parameters = object["parameters"].as_object();
-    let parameters: Vec<_> = parameters.into_iter().flatten().collect();
+    let mut parameters: Vec<_> = parameters.into_iter().flatten().collect();
     let size = |(key, value): &(&String, &Value)| {
         key.len() + value.as_str().unwrap_or_default().len()
     };
     if parameters.len() > MOST_PARAMETERS {
         errors.push(FieldError::too_long("parameters", MOST_PARAMETERS as u64));
-    } else if parameters.iter().map(size).sum::<usize>() > PARAMETERS_SIZE {
+        parameters.clear();
+    }
+    if parameters.iter().any(|(key, _)| key.is_empty()) {
+        let why = "field can not be empty.";
+        errors.push(FieldError::invalid("parameters", "".into(), why));
+    }
+    if parameters.iter().map(size).sum::<usize>() > PARAMETERS_SIZE {
         errors.push(FieldError::too_long("parameters", PARAMETERS_SIZE as u64));
     }
     let words: [(&str, &[&str]); 2] = [
@@ -125,7 +132,8 @@ fn errors(object: &Value) -> Vec<FieldError> {
     ];
     for (field, known) in words {
         let said = text(object, field);
-        if !known.contains(&said) {
+        let is_left_out = field == "reclaimPolicy" && said.is_empty();
+        if !known.contains(&said) && !is_left_out {
             let known = known.iter().copied();
             errors.push(FieldError::not_supported(field, said.into(), known));
         }

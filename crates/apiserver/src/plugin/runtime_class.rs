@@ -7,7 +7,7 @@ use super::{Attributes, Plugin, pod, toleration};
 use crate::meta;
 use crate::resource::GroupResource;
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Reason, Status};
 use crate::store::Object;
 
 /// The plugin.
@@ -94,7 +94,7 @@ fn is_new_pod(attributes: &Attributes<'_>) -> bool {
 /// The class that a pod names; none where it names none.
 ///
 /// # Errors
-/// 403 where there is no such class.
+/// 403 where there is no such class, 500 for one without a name.
 fn class(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -103,6 +103,11 @@ fn class(
     let Some(name) = pod["spec"]["runtimeClassName"].as_str() else {
         return Ok(None);
     };
+    if name.is_empty() {
+        // It is no name to ask the server for.
+        let message = "resource name may not be empty";
+        return Err(Status::new(500, Reason::Unknown, message));
+    }
     let resource = GroupResource::new("node.k8s.io", "runtimeclasses");
     let found = cluster.object(&resource, "", name);
     let why = || format!("pod rejected: RuntimeClass {name:?} not found");

@@ -56,7 +56,7 @@ pub(super) fn errors(write: &Write<'_>) -> Errors {
     let request = spec.child("request");
     let read = SigningRequest::read(&bytes(request.value));
     if let Err(why) = read.and_then(|it| it.check_signature()) {
-        errors.push(request.invalid_text(why));
+        errors.push(request.invalid(why));
     }
     usage_errors(&spec.child("usages"), write.old, &mut errors);
     let signer = spec.child("signerName");

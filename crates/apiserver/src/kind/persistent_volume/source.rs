@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::pod_spec::default::fill;
-use crate::kind::pod_spec::volume_source;
+use crate::kind::pod_spec::{storage_network, volume_source};
 use crate::kind::rule;
 
 /// The fields of a spec that say what a volume is made of, in the order of Kubernetes' checks.
@@ -66,18 +66,19 @@ pub(super) fn default(spec: &mut Map<String, Value>) {
 }
 
 /// What the volume is made of: one source, in the order of Kubernetes' checks.
-pub(super) fn errors(spec: &Field<'_>, errors: &mut Errors) {
+/// `name` is that of the volume.
+pub(super) fn errors(spec: &Field<'_>, name: &str, errors: &mut Errors) {
     let set = NAMES.iter().filter(|it| spec.child(it).is_set());
     let mut count = 0;
-    for name in set {
+    for kind in set {
         count += 1;
         // Kubernetes forgets to count a flexVolume among the others.
-        if count > 1 && *name != "flexVolume" {
-            let refused = if *name == "cephfs" { "cephFS" } else { name };
+        if count > 1 && *kind != "flexVolume" {
+            let refused = if *kind == "cephfs" { "cephFS" } else { kind };
             let why = "may not specify more than 1 volume type";
             errors.push(FieldError::forbidden(spec.path_of(refused), why));
         } else {
-            source(name, spec, errors);
+            source((kind, name), spec, errors);
         }
     }
     if count == 0 {
@@ -92,10 +93,10 @@ pub(super) fn errors(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// One source. Those of clouds, whose drivers are gone, are not checked.
-fn source(name: &str, spec: &Field<'_>, errors: &mut Errors) {
-    let source = spec.child(name);
-    match name {
+/// One source of the named volume. Those of clouds, whose drivers are gone, are not checked.
+fn source((kind, name): (&str, &str), spec: &Field<'_>, errors: &mut Errors) {
+    let source = spec.child(kind);
+    match kind {
         "hostPath" => volume_source::host_path(&source, errors),
         "nfs" => volume_source::nfs(&source, errors),
         "local" => {
@@ -111,6 +112,8 @@ fn source(name: &str, spec: &Field<'_>, errors: &mut Errors) {
             }
         }
         "csi" => csi(&source, errors),
+        "iscsi" => storage_network::persistent_iscsi(&source, name, errors),
+        "fc" => storage_network::fibre_channel(&source, errors),
         "flexVolume" => volume_source::required(&source, &["driver"], errors),
         _ => {}
     }

@@ -1,11 +1,13 @@
 //! What is wrong with a persistent volume (pkg/apis/core/validation).
 
-use fivespot_admission::{FieldError, name};
+use fivespot_admission::FieldError;
+use fivespot_admission::name::dns_subdomain;
 use serde_json::Value;
 
 use super::{MOUNT_OPTIONS, source};
 use crate::kind::field::{Errors, Field};
 use crate::kind::{column, pod_spec, resource_name, rule, text, volume};
+use crate::meta;
 
 /// Sources that are mounted with options.
 const MOUNTED: [&str; 13] = [
@@ -26,12 +28,12 @@ const MOUNTED: [&str; 13] = [
 
 /// What is wrong with a volume, however it came to be (`ValidatePersistentVolume`).
 pub(super) fn errors(object: &Value) -> Errors {
-    let mut errors = spec_errors(&object["spec"]);
+    let mut errors = spec_errors(&object["spec"], meta::name(object));
     mount_options(object, &mut errors);
     errors
 }
 
-fn spec_errors(spec: &Value) -> Errors {
+fn spec_errors(spec: &Value, name: &str) -> Errors {
     let mut errors = volume::mode_errors(spec);
     let (path, capacity) = ("spec.capacity", &spec["capacity"]);
     if column::count(capacity) == 0 {
@@ -69,8 +71,8 @@ fn spec_errors(spec: &Value) -> Errors {
     if affinity.is_set() {
         node_affinity(&affinity.child("required"), &mut errors);
     }
-    source::errors(&at, &mut errors);
-    let (classes, path) = (name::dns_subdomain, "storageClassName");
+    source::errors(&at, name, &mut errors);
+    let (classes, path) = (dns_subdomain, "storageClassName");
     rule::text_if_set(&at.child(path), classes, &mut errors);
     errors.extend(volume::volume_mode_errors(spec));
     attributes_class(&at, &mut errors);

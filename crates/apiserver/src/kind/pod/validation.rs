@@ -3,14 +3,15 @@
 use fivespot_admission::FieldError;
 use serde_json::Value;
 
-use super::change;
+use super::{annotation, change};
 use crate::kind::field::{Errors, Field};
 use crate::kind::pod_spec::{self, Owner};
 
 /// The rules that a pod breaks.
 pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let spec = Field::of(object, "spec");
-    let mut errors = pod_spec::errors(&spec, Owner::Pod);
+    let mut errors = annotation::errors(object, old);
+    errors.extend(pod_spec::errors(&spec, Owner::Pod));
     pod_spec::only_for_pods(&spec, &mut errors);
     match old {
         None => on_create(&spec, &mut errors),

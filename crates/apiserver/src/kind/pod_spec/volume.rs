@@ -3,6 +3,7 @@
 mod claim;
 mod projected;
 pub(in crate::kind) mod source;
+pub(in crate::kind) mod storage_network;
 
 use std::collections::{BTreeMap, BTreeSet};
 

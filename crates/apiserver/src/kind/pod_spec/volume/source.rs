@@ -1,6 +1,8 @@
 //! What a volume is made of.
 
-use super::{Owner, claim, projected};
+use fivespot_admission::FieldError;
+
+use super::{Owner, claim, projected, storage_network};
 use crate::kind::field::{Errors, Field};
 use crate::kind::pod_spec::{container, env};
 use crate::kind::rule;
@@ -81,7 +83,8 @@ fn checked(name: &str, source: &Field<'_>, owner: Owner, errors: &mut Errors) {
             files(source, errors);
         }
         "nfs" => nfs(source, errors),
-        "iscsi" => iscsi(source, errors),
+        "iscsi" => storage_network::iscsi(source, errors),
+        "fc" => storage_network::fibre_channel(source, errors),
         "persistentVolumeClaim" => required(source, &["claimName"], errors),
         "rbd" => {
             let monitors = source.child("monitors");
@@ -155,22 +158,6 @@ pub(in crate::kind) fn nfs(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-fn iscsi(source: &Field<'_>, errors: &mut Errors) {
-    required(source, &["targetPortal", "iqn"], errors);
-    let name = source.child("iqn");
-    let known = ["iqn", "eui", "naa"].iter();
-    if !name.text().is_empty() && !known.clone().any(|it| name.text().starts_with(it)) {
-        let why = "must be valid format starting with iqn, eui, or naa";
-        errors.push(name.invalid(why));
-    }
-    rule::between(&source.child("lun"), 0..=255, errors);
-    let checks = ["chapAuthDiscovery", "chapAuthSession"];
-    let secret = source.child("secretRef");
-    if checks.iter().any(|it| source.child(it).is_true()) && !secret.is_set() {
-        errors.push(secret.required(""));
-    }
-}
-
 /// The name of a driver of the container storage interface.
 pub(in crate::kind) fn driver(name: &Field<'_>, errors: &mut Errors) {
     if name.text().is_empty() {
@@ -178,7 +165,7 @@ pub(in crate::kind) fn driver(name: &Field<'_>, errors: &mut Errors) {
         return;
     }
     if name.text().len() > 63 {
-        let error = fivespot_admission::FieldError::too_long(name.path.clone(), 63);
+        let error = FieldError::too_long(name.path.clone(), 63);
         errors.push(error);
     }
     let lower = |it: &str| fivespot_admission::name::dns_subdomain(&it.to_lowercase());
@@ -226,7 +213,7 @@ pub(super) fn downward_file(item: &Field<'_>, errors: &mut Errors) {
             let why = "fieldRef and resourceFieldRef can not be specified simultaneously";
             let path = item.path.clone();
             let said = "resource".into();
-            errors.push(fivespot_admission::FieldError::invalid(path, said, why));
+            errors.push(FieldError::invalid(path, said, why));
         }
     } else if resource.is_set() {
         env::resource_of_container(&resource, errors);

@@ -1,0 +1,142 @@
+//! Profiles of AppArmor that a pod says in the annotations of former days become fields
+//! (`applyAppArmorVersionSkew` in pkg/registry/core/pod).
+
+use serde_json::{Value, json};
+
+use crate::kind::text;
+use crate::meta;
+
+const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
+const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+/// Most bytes of the name of a profile.
+const LONGEST: usize = 4095;
+
+/// The annotations that are not said in fields too.
+pub(super) fn warnings(pod: &Value) -> Vec<String> {
+    let outdated =
+        of_containers(pod).filter(|it| it.profile.as_ref() != Some(of_pod(pod)));
+    let outdated = outdated.map(|it| {
+        format!(
+            "metadata.annotations[{}]: deprecated since v1.30; use the \"appArmorProfile\" field \
+             instead",
+            it.key
+        )
+    });
+    outdated.collect()
+}
+
+/// Fills in the fields. A profile that the whole pod has is not said again.
+pub(super) fn fill_in(pod: &mut Value) {
+    let of_pod = of_pod(pod).clone();
+    let found: Vec<_> = of_containers(pod)
+        .filter_map(|it| Some((it.list, it.index, it.profile?.clone())))
+        .filter(|(_, _, profile)| *profile != of_pod)
+        .collect();
+    for (list, index, profile) in found {
+        let containers = pod["spec"][list].as_array_mut();
+        let Some(container) = containers.and_then(|it| it.get_mut(index)) else {
+            continue;
+        };
+        let context = meta::field(meta::fields(container), "securityContext");
+        context.insert("appArmorProfile".to_owned(), profile);
+    }
+}
+
+/// A container with an annotation and without a field.
+struct Annotated {
+    list: &'static str,
+    index: usize,
+    key: String,
+    /// What the annotation means, if it means anything.
+    profile: Option<Value>,
+}
+
+fn of_pod(pod: &Value) -> &Value {
+    &pod["spec"]["securityContext"]["appArmorProfile"]
+}
+
+fn of_containers(pod: &Value) -> impl Iterator<Item = Annotated> {
+    let annotations = &pod["metadata"]["annotations"];
+    let is_for_windows = text(&pod["spec"]["os"], "name") == "windows";
+    let lists = LISTS.into_iter().filter(move |_| !is_for_windows);
+    lists.flat_map(move |list| {
+        let containers = pod["spec"][list].as_array().into_iter().flatten();
+        containers
+            .enumerate()
+            .filter_map(move |(index, container)| {
+                let key = format!("{PREFIX}{}", text(container, "name"));
+                let said = annotations[&key].as_str()?;
+                let own = &container["securityContext"]["appArmorProfile"];
+                let profile = profile(said);
+                own.is_null().then_some(Annotated {
+                    list,
+                    index,
+                    key,
+                    profile,
+                })
+            })
+    })
+}
+
+/// The profile that an annotation means; none for one that is no valid field.
+fn profile(annotation: &str) -> Option<Value> {
+    let local = |name: &str| {
+        let is_valid = !name.is_empty() && name.trim() == name && name.len() <= LONGEST;
+        is_valid.then(|| json!({"type": "Localhost", "localhostProfile": name}))
+    };
+    match annotation {
+        "unconfined" => Some(json!({"type": "Unconfined"})),
+        "runtime/default" => Some(json!({"type": "RuntimeDefault"})),
+        _ => local(annotation.strip_prefix("localhost/")?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(annotation: &str, context: Value, of_container: Value) -> Value {
+        json!({
+            "metadata": {"annotations": {(format!("{PREFIX}c")): annotation}},
+            "spec": {
+                "securityContext": context,
+                "containers": [{"name": "c", "securityContext": of_container}],
+            },
+        })
+    }
+
+    #[test]
+    fn an_annotation_becomes_the_field_of_its_container() {
+        let mut made = pod("localhost/p", json!({}), json!({}));
+        assert_eq!(warnings(&made).len(), 1);
+        fill_in(&mut made);
+        let own = &made["spec"]["containers"][0]["securityContext"]["appArmorProfile"];
+        let expected = json!({"type": "Localhost", "localhostProfile": "p"});
+        assert_eq!(*own, expected);
+    }
+
+    #[test]
+    fn what_a_field_says_already_is_left_to_it() {
+        let profile = json!({"appArmorProfile": {"type": "RuntimeDefault"}});
+        for said in [
+            pod("runtime/default", profile.clone(), json!({})),
+            pod("unconfined", json!({}), profile),
+        ] {
+            assert_eq!(warnings(&said), [""; 0]);
+            let mut made = said.clone();
+            fill_in(&mut made);
+            assert_eq!(made, said);
+        }
+    }
+
+    #[test]
+    fn an_annotation_that_means_nothing_is_warned_about() {
+        for said in ["odd", "localhost/", "localhost/ p"] {
+            let mut made = pod(said, json!({}), json!({}));
+            let before = made.clone();
+            assert_eq!(warnings(&made).len(), 1, "{said}");
+            fill_in(&mut made);
+            assert_eq!(made, before);
+        }
+    }
+}
