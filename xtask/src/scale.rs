@@ -1,6 +1,7 @@
 //! `docs/scale.md`: what many machines cost, from the numbers that `benches/scale` and
 //! `e2e/browser/figures.mjs` have kept.
 
+mod bursts;
 mod dashboard;
 
 use std::error::Error;
@@ -26,13 +27,17 @@ operator and the benchmark together. The operator is built with the profile `dis
 shipped; it needs fewer resources than with `release`. The runs store their numbers in
 `benches/results`, and `cargo xtask gen` writes this page from them.
 
-The baseline (column `floor`) is the time of a plain client that only creates the three objects of as
-many machines, 32 machines at a time, on the same server. The other times start when all windows open
-at the same instant, and end when the objects of half of the machines, of 99 percent and of all exist.
+The floor is the time of a plain client that only creates the three objects of as many machines,
+32 machines at a time, on the same server. Identical runs vary by up to a factor of two, the floor
+too: Cluster API reconciles while creation is in progress, and uses most of the server's time. So
+times are shown only as pairs, each with its floor measured right before it.
+";
 
-Each row is a separate run on a new cluster. Cluster API reconciles while creation is in progress, and
-uses most of the server's time. So identical runs, including the baseline, vary by up to a factor of
-two, and a row shows the order of magnitude of its numbers, not an exact ratio of two of them.
+const OF_A_RUN: &str = "
+## One run, as a whole
+
+Each row of the next three tables is a separate run on a new cluster, with one pair of a floor and an
+opening by the clock.
 
 On a real cluster:
 
@@ -47,10 +52,8 @@ Without `--opening-alone` the benchmark measures a whole cycle, which takes Clus
 with many machines.
 
 The rows without Cluster API are from the embedded server alone, where no other controller reacts to
-the created objects. They show whether the operator's time per machine grows with the number of
-machines. There the baseline is very short, and most of the time is the operator's own: it reads the
-objects again before it creates, and records them in the status. For 1,000 and 5,000 machines the
-median of three runs is kept.
+the created objects. They show whether what the operator needs per machine grows with the number of
+machines. For 1,000 and 5,000 machines the median of three runs is kept.
 
 ```console
 $ 5spot dev --no-controller --no-simulator --audit-log audit.json --kubeconfig dev.yaml --apply empty/
@@ -70,8 +73,10 @@ const BASE_MIB: f64 = 25.0;
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let results = results(&root.join(RESULTS))?;
     let mut page = HEAD.to_owned();
+    page.push_str(&bursts::part(root)?);
+    page.push_str(OF_A_RUN);
     page.push_str(
-        "\n## From the opening of the windows to all objects\n\n\
+        "\n### From the opening of the windows to all objects\n\n\
          | server | machines | floor | half | 99 in 100 | all | times the floor | per machine |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
@@ -105,7 +110,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
 /// What the process takes until all objects are made.
 fn process(results: &[Value]) -> String {
     let mut page = String::from(
-        "\n## The process\n\n\
+        "\n### The process\n\n\
          Resident memory when all machines were in the caches, when all objects had been created, \
          and its peak until then; the CPU time until then, and per machine between the two.\n\n\
          | server | machines | profile | all cached | all created | per machine | peak | CPU time | \
@@ -182,7 +187,7 @@ fn thousands(machines: f64) -> String {
 
 /// What whole cycles come to.
 fn whole(cycles: &[&Value]) -> String {
-    let mut text = "\n## A whole cycle\n\n\
+    let mut text = "\n### A whole cycle\n\n\
          Writes per machine are counted from the opening of the window to the end of the shutdown, without\n\
          Events and Leases; those that only copy what Cluster API and the workload cluster report are in\n\
          parentheses. A machine that Cluster API has not removed when its grace period ends needs two more:\n\
