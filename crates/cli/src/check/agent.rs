@@ -20,7 +20,7 @@ pub(super) fn check(machines: &Result<Vec<Value>, String>) -> Vec<Finding> {
     let wrong: Vec<Finding> = concerned.iter().filter_map(|it| wrong(it)).collect();
     if wrong.is_empty() && !concerned.is_empty() {
         let message = format!(
-            "no trouble with the agent of {} ScheduledMachines with killIfCommands",
+            "AgentReady is False nowhere; ScheduledMachines with killIfCommands: {}",
             concerned.len()
         );
         return vec![Finding::ok(CHECK, message)];
