@@ -33,6 +33,8 @@ type question struct {
 	Allowed []permission `json:"allowed"`
 	// Requests are put to the policies that could be registered.
 	Requests []request `json:"requests"`
+	// Mutations are each of a policy and an object of its own.
+	Mutations []mutation `json:"mutations"`
 }
 
 // write is an object on its way to storage.
@@ -115,6 +117,7 @@ type answer struct {
 	// TypeChecks has one entry for each policy.
 	TypeChecks [][]typeWarning `json:"typeChecks,omitempty"`
 	Decisions  []decision      `json:"decisions,omitempty"`
+	Mutated    []mutated       `json:"mutated,omitempty"`
 }
 
 // registration is what the server says to a definition or a policy.
@@ -203,6 +206,9 @@ func (asked *question) answer() answer {
 	}
 	for _, request := range asked.Requests {
 		given.Decisions = append(given.Decisions, world.decide(request))
+	}
+	for _, mutation := range asked.Mutations {
+		given.Mutated = append(given.Mutated, mutation.apply())
 	}
 	return given
 }

@@ -31,7 +31,7 @@ use serde_json::Value;
 
 use crate::record::Trouble;
 use case::Case;
-use compare::Difference;
+use compare::{Comparison, Difference};
 use run::Server;
 use seed::Seed;
 use tally::Tally;
@@ -119,11 +119,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// How many answers were compared, and the first difference.
-    async fn judge(
-        &self,
-        case: &Case<'_>,
-    ) -> Result<(usize, Option<Difference>), Trouble> {
+    /// What both servers' answers to a case come to.
+    async fn judge(&self, case: &Case<'_>) -> Result<Comparison, Trouble> {
         // The real server waits for its store while the other computes.
         let (theirs, ours) =
             futures::future::try_join(self.theirs.run(case), self.ours.run(case)).await?;
@@ -155,7 +152,7 @@ impl Pair {
         'again: while left > 0 {
             for less in shrink::smaller(&best.0) {
                 left = left.saturating_sub(1);
-                let (_, found) = self.judge(&less).await?;
+                let found = self.judge(&less).await?.difference;
                 if let Some(found) = found.filter(|it| it.skeleton() == matter) {
                     best = (less, found);
                     continue 'again;
@@ -197,8 +194,7 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
     let mut told = start;
     for number in plan.first..plan.first.saturating_add(plan.cases) {
         let case = made(&seeds, plan, number)?;
-        let (requests, found) = pair.judge(&case).await?;
-        tally.add(&case, requests, found.as_ref());
+        tally.add(&case, &pair.judge(&case).await?);
         if told.elapsed() > PROGRESS {
             told = Instant::now();
             eprintln!("{}", progress(&tally, number - plan.first + 1, plan, start));
@@ -246,7 +242,7 @@ async fn show(pair: &Pair, case: Case<'_>, whole: bool) -> Result<(), Trouble> {
     if whole {
         pair.print(&case).await?;
     }
-    let (_, Some(found)) = pair.judge(&case).await? else {
+    let Some(found) = pair.judge(&case).await?.difference else {
         println!("    (no difference)");
         return Ok(());
     };

@@ -12,6 +12,7 @@ mod form;
 pub(crate) mod gostd;
 mod kind;
 mod literal;
+pub(crate) mod mutation;
 mod oracle;
 mod ours;
 mod plan;

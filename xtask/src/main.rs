@@ -60,6 +60,8 @@ usage: cargo xtask <task>
   gostd [--seed S]
                  put 20,000 generated texts for each function to Go's standard library and to
                  crates/gostd, and compare (needs Go)
+  mutations      have Kubernetes' own libraries carry out generated mutations, and keep them as test
+                 data of ours (needs Go)
   pod-security   take the fixtures of Kubernetes' Pod Security Standards over as test data of
                  ours (needs Go)
   cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8] [--providers real]
@@ -134,6 +136,7 @@ fn main() -> ExitCode {
         ["record"] => record::record(&root(), record::MINOR).map(none),
         ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
         ["record", "--agreement"] => record::measure(&root()).map(none),
+        ["mutations"] => differential::mutation::write(&root(), 600).map(none),
         ["pod-security"] => pod_security::write(&root()).map(none),
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),

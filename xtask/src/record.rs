@@ -39,7 +39,7 @@ pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
 fn recorder(root: &Path, words: &[&OsStr]) -> Result<(), Box<dyn Error>> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let done = Command::new(program)
-        .args(["run", "--quiet", "-p", "e2e", "--bin", "record", "--"])
+        .args(["run", "--quiet", "--bin", "record", "--"])
         .args(words)
         .current_dir(root)
         .status()?;

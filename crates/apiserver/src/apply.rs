@@ -19,7 +19,7 @@ mod set;
 mod walk;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::empty;
 use crate::openapi::shape::Shape;
@@ -84,7 +84,7 @@ pub fn tracked(
     if managers.is_empty() && known {
         return;
     }
-    let live = old.map_or_else(|| empty(resource), without_managed_fields);
+    let live = old.map_or_else(|| empty::object(resource), without_managed_fields);
     update(resource, (&live, object), &mut managers, writer);
     managers.write_to(object);
 }
@@ -179,7 +179,7 @@ fn apply(
     writer: &Writer<'_>,
 ) -> Result<Value, Conflicts> {
     let shape = Shape::of(resource);
-    let live = old.map_or_else(|| empty(resource), without_managed_fields);
+    let live = old.map_or_else(|| empty::object(resource), without_managed_fields);
     let mut managers = old.map(Managers::of).unwrap_or_default();
     if managers.is_empty() {
         let before = Writer {
@@ -187,7 +187,12 @@ fn apply(
             subresource: "",
             ..*writer
         };
-        update(resource, (&empty(resource), &live), &mut managers, &before);
+        update(
+            resource,
+            (&empty::object(resource), &live),
+            &mut managers,
+            &before,
+        );
     }
     let reset = reset_fields(resource, writer.subresource);
     let id = record::Id::new(writer, Operation::Apply, resource);
@@ -326,16 +331,6 @@ fn listed(wrong: &[String]) -> String {
 fn go_kind(api_version: &str, kind: &str) -> String {
     let slash = if api_version.contains('/') { "" } else { "/" };
     format!("{slash}{api_version}, Kind={kind}")
-}
-
-/// What an object of the kind has without anybody having set it: what Kubernetes writes of
-/// an empty one, and what is filled in after fields are tracked.
-fn empty(resource: &Resource) -> Value {
-    let mut object = empty::object(resource);
-    if resource.kind == "Namespace" && !resource.custom {
-        object["spec"] = json!({"finalizers": ["kubernetes"]});
-    }
-    object
 }
 
 fn without_managed_fields(object: &Value) -> Value {

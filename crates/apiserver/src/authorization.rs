@@ -11,6 +11,7 @@ pub(crate) mod parameters;
 mod review;
 mod rule;
 mod rule_index;
+mod selector;
 mod variable;
 
 pub(crate) use action::Action;

@@ -231,6 +231,9 @@ pub(crate) fn check_kind(
             )));
         }
         check_version(state, resource, object)?;
+        if let Some(why) = openapi::metadata_error(&object["metadata"]) {
+            return Err(unhandled(resource, &why));
+        }
         set_type_meta(resource, object);
         return Ok(());
     }
@@ -264,7 +267,7 @@ pub(crate) fn check_kind(
 }
 
 /// A version or a kind that is no text.
-fn unreadable_kind(object: &Value) -> Option<DecodeError> {
+pub(crate) fn unreadable_kind(object: &Value) -> Option<DecodeError> {
     ["apiVersion", "kind"].iter().find_map(|key| {
         let value = object.get(key)?;
         let kind = go_kind(value);

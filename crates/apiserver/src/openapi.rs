@@ -19,7 +19,7 @@ use crate::registry::Registry;
 use crate::resource::Resource;
 
 pub(crate) use document::add_object_fields;
-pub(crate) use strictness::{deletion_type_error, value_error};
+pub(crate) use strictness::{bytes, deletion_type_error, metadata_error, value_error};
 pub use strictness::{type_error, unknown_fields};
 
 /// A kind that is built in, for the type checks of policies; none for a custom one.

@@ -16,6 +16,7 @@ const MANAGER_LIMIT: u64 = 128;
 /// # Errors
 /// 422 with a cause for each option that is wrong.
 pub(crate) fn check(call: &Call) -> Result<(), Status> {
+    call.query.check()?;
     let kind = match call.method {
         Method::POST => "CreateOptions",
         Method::PUT => "UpdateOptions",

@@ -90,6 +90,7 @@ pub(crate) fn type_error(
         return decode::decode(resource, patched).err();
     }
     let wrong = restored_type_error(resource, patched);
+    restore::cut(Shape::of(resource), patched);
     // Of what kind the object is, is not looked at on this way.
     decode::set_type_meta(resource, patched);
     wrong
@@ -98,6 +99,11 @@ pub(crate) fn type_error(
 /// Why an object that is merged field by field cannot be had as one of a built-in kind.
 pub(crate) fn restored_type_error(resource: &Resource, object: &Value) -> Option<String> {
     restore::error(Shape::of(resource), object)
+}
+
+/// Cuts the numbers of such an object to the bits that their fields have.
+pub(crate) fn cut(resource: &Resource, object: &mut Value) {
+    restore::cut(Shape::of(resource), object);
 }
 
 /// `object` with the operations of a JSON patch carried out in order.

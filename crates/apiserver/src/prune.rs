@@ -1,7 +1,10 @@
 //! Removes from objects of built-in kinds what their schema does not know.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::openapi::bytes;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 
@@ -18,6 +21,10 @@ fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>
         return;
     }
     match value {
+        Value::Array(items) if shape.format() == Some("byte") => {
+            let bytes = bytes(items).unwrap_or_default();
+            *value = STANDARD.encode(bytes).into();
+        }
         Value::Object(fields) => {
             fields.retain(|name, value| {
                 let path = join(path, name);
@@ -39,14 +46,19 @@ fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
                 at(shape.items(), item, &format!("{path}[{index}]"), unknown);
+                if item.is_null()
+                    && let Some(zero) = zero(shape.items())
+                {
+                    *item = zero;
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// What a value of a map is of which a client said null: Go keeps the key, unlike the field of a
-/// struct.
+/// What a value of a map or of a list is of which a client said null: Go keeps it, unlike the field
+/// of a struct.
 fn zero(shape: Shape<'_>) -> Option<Value> {
     match shape.kind() {
         _ if shape.name() == Some("Quantity") => Some("0".into()),

@@ -33,6 +33,8 @@ pub(crate) struct Query {
     pub(crate) include_object: String,
     /// All others in their order, as the options of connections.
     pub(crate) others: Vec<(String, String)>,
+    /// The first number that is none.
+    pub(crate) malformed: Option<String>,
 }
 
 /// What becomes of unknown and repeated fields.
@@ -45,20 +47,18 @@ pub(crate) enum FieldValidation {
 }
 
 impl Query {
-    /// Reads the part of a URL behind the question mark.
-    ///
-    /// # Errors
-    /// `BadRequest` for a number that is none.
-    pub(crate) fn parse(text: &str) -> Result<Self, Status> {
+    /// Reads the part of a URL behind the question mark. [`check`](Self::check) refuses numbers that
+    /// are none.
+    pub(crate) fn parse(text: &str) -> Self {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            query.take(&decode(key), decode(value))?;
+            query.take(&decode(key), decode(value));
         }
-        Ok(query)
+        query
     }
 
-    fn take(&mut self, key: &str, value: String) -> Result<(), Status> {
+    fn take(&mut self, key: &str, value: String) {
         match key {
             "fieldManager" => self.field_manager = value,
             "fieldValidation" => {
@@ -76,7 +76,7 @@ impl Query {
             "labelSelector" => self.label_selector = value,
             "fieldSelector" => self.field_selector = value,
             "limit" => {
-                let limit = number(&value)?.filter(|it| *it > 0);
+                let limit = self.number(&value).filter(|it| *it > 0);
                 self.limit = limit.and_then(|it| usize::try_from(it).ok());
             }
             "continue" => self.go_on = value,
@@ -86,34 +86,42 @@ impl Query {
             "allowWatchBookmarks" => self.bookmarks = truth(&value),
             "sendInitialEvents" => self.send_initial_events = Some(truth(&value)),
             "timeoutSeconds" => {
-                let seconds = number(&value)?;
+                let seconds = self.number(&value);
                 self.timeout_seconds = seconds.and_then(|it| u32::try_from(it).ok());
             }
-            "gracePeriodSeconds" => self.grace_period_seconds = number(&value)?,
+            "gracePeriodSeconds" => self.grace_period_seconds = self.number(&value),
             "propagationPolicy" => self.propagation_policy = value,
             "orphanDependents" => self.orphan_dependents = Some(truth(&value)),
             "verbose" => self.verbose = truth(&value),
             "includeObject" => self.include_object = value,
             _ => self.others.push((key.to_owned(), value)),
         }
-        Ok(())
+    }
+
+    fn number(&mut self, text: &str) -> Option<i64> {
+        let number = text.parse().ok();
+        if number.is_none() && !text.is_empty() && self.malformed.is_none() {
+            self.malformed = Some(text.to_owned());
+        }
+        number
+    }
+
+    /// Checks the numbers. That is done for those alone who may do what they ask for.
+    ///
+    /// # Errors
+    /// 400 for a text that is none.
+    pub(crate) fn check(&self) -> Result<(), Status> {
+        let Some(text) = &self.malformed else {
+            return Ok(());
+        };
+        let message = format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
+        Err(Status::bad_request(message))
     }
 }
 
 /// Kubernetes takes every text but these for true.
 pub(crate) fn truth(text: &str) -> bool {
     !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F")
-}
-
-fn number(text: &str) -> Result<Option<i64>, Status> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let refuse = |_| {
-        let message = format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
-        Status::bad_request(message)
-    };
-    text.parse().map(Some).map_err(refuse)
 }
 
 /// What a word asks for; an unknown one is refused later, with the kind of the options.
@@ -161,8 +169,7 @@ mod tests {
 
     #[test]
     fn a_query_is_read_with_its_encodings_undone() {
-        let query =
-            Query::parse("labelSelector=a%20in+%28b%2Cc%29&limit=5&watch=1&x=y").unwrap();
+        let query = Query::parse("labelSelector=a%20in+%28b%2Cc%29&limit=5&watch=1&x=y");
         assert_eq!(query.label_selector, "a in (b,c)");
         assert_eq!(query.limit, Some(5));
         assert!(query.watch);
@@ -170,8 +177,8 @@ mod tests {
 
     #[test]
     fn a_number_that_is_none_is_refused() {
-        assert_eq!(Query::parse("limit=-1").unwrap().limit, None);
-        assert_eq!(Query::parse("limit=many").unwrap_err().code, 400);
+        assert_eq!(Query::parse("limit=-1").limit, None);
+        assert_eq!(Query::parse("limit=many").check().unwrap_err().code, 400);
     }
 
     #[test]

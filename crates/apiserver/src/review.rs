@@ -41,6 +41,7 @@ pub(crate) fn reply(
     let found = decode::prune_and_default(state, resource, &mut review, body.repeated);
     let refuse = |why: String| decode::unhandled(resource, &why);
     let warnings = decode::judge(call.query.field_validation, found, refuse)?;
+    verb::clear_system_fields(&mut review);
     verb::place(target, &mut review)?;
     meta::fields(&mut review).shift_remove("status");
     if resource.group == "authorization.k8s.io" {

@@ -157,7 +157,7 @@ fn understand(
     let path = head.uri.path().to_owned();
     // Documents have forms of their own and fall back to JSON.
     let documents = !path.starts_with("/api/") && !path.starts_with("/apis/");
-    let query = Query::parse(head.uri.query().unwrap_or_default())?;
+    let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = if documents {
         Form::default()
     } else {

@@ -13,7 +13,7 @@ mod update;
 mod watch;
 mod write;
 
-pub(crate) use create::place;
+pub(crate) use create::{clear_system_fields, place};
 pub(crate) use write::invalid;
 
 use http::Method;

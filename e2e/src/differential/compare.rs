@@ -28,6 +28,11 @@ impl Answer {
         }
     }
 
+    /// Whether the server has closed the connection instead: it has panicked.
+    fn is_none(&self) -> bool {
+        self.code == 0
+    }
+
     fn is_refusal(&self) -> bool {
         self.code >= 400
     }
@@ -121,13 +126,31 @@ impl Difference {
     }
 }
 
-/// The first difference in the answers to a case, and how many were compared until then.
+/// What came of comparing the answers to a case.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Comparison {
+    /// How many answers were compared.
+    pub(super) compared: usize,
+    /// The first difference. Nothing is compared after it.
+    pub(super) difference: Option<Difference>,
+    /// Whether the real server has panicked, so that there is nothing to compare with.
+    pub(super) is_unanswered: bool,
+}
+
+/// Compares the answers to a case until two differ or the real server gives none.
 pub(super) fn first(
     case: &Case<'_>,
     (theirs, ours): (&[Answer], &[Answer]),
-) -> (usize, Option<Difference>) {
+) -> Comparison {
     let both = case.steps.iter().zip(theirs.iter().zip(ours));
     for (index, (step, (theirs, ours))) in both.enumerate() {
+        if theirs.is_none() {
+            return Comparison {
+                compared: index,
+                difference: None,
+                is_unanswered: true,
+            };
+        }
         if let Some((aspect, theirs, ours)) = compare(theirs, ours) {
             let place = place(case, step);
             let difference = Difference {
@@ -137,10 +160,17 @@ pub(super) fn first(
                 theirs,
                 ours,
             };
-            return (index + 1, Some(difference));
+            return Comparison {
+                compared: index + 1,
+                difference: Some(difference),
+                is_unanswered: false,
+            };
         }
     }
-    (case.steps.len(), None)
+    Comparison {
+        compared: case.steps.len(),
+        ..Comparison::default()
+    }
 }
 
 fn place(case: &Case<'_>, step: &Step) -> String {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::case::Case;
-use super::compare::{Aspect, Difference};
+use super::compare::{Aspect, Comparison};
 use super::explanation::Explanation;
 
 /// The counts of one kind.
@@ -34,6 +34,8 @@ pub(super) struct Tally {
     rows: BTreeMap<String, Row>,
     groups: BTreeMap<String, Group>,
     explanations: Vec<Explanation>,
+    /// Cases that were ended because the real server panicked.
+    unanswered: u64,
 }
 
 impl Tally {
@@ -45,17 +47,13 @@ impl Tally {
         }
     }
 
-    /// Counts a case, of which so many answers were compared.
-    pub(super) fn add(
-        &mut self,
-        case: &Case<'_>,
-        requests: usize,
-        found: Option<&Difference>,
-    ) {
+    /// Counts a case.
+    pub(super) fn add(&mut self, case: &Case<'_>, comparison: &Comparison) {
+        self.unanswered += u64::from(comparison.is_unanswered);
         let row = self.rows.entry(case.seed.kind().to_owned()).or_default();
         row.cases += 1;
-        row.requests += u64::try_from(requests).unwrap_or(u64::MAX);
-        let Some(found) = found else {
+        row.requests += u64::try_from(comparison.compared).unwrap_or(u64::MAX);
+        let Some(found) = &comparison.difference else {
             return;
         };
         *row.differing.entry(found.aspect).or_default() += 1;
@@ -115,7 +113,7 @@ impl Tally {
             json!({"aspect": group.aspect.name(), "cases": group.count,
                 "first": group.case, "words": words})
         });
-        json!({"seed": seed, "first": first, "kinds": rows.collect::<Vec<_>>(),
+        json!({"seed": seed, "first": first, "unanswered": self.unanswered, "kinds": rows.collect::<Vec<_>>(),
             "explained": explained.collect::<Vec<_>>(),
             "unexplained": unexplained.collect::<Vec<_>>()})
     }

@@ -56,6 +56,14 @@ The last recorded run (seed {}, from case {}) compared **{} requests**; **{} ver
     }
     let sums = COUNTS.map(|it| format!("**{}**", sum(it))).join(" | ");
     let _ = writeln!(text, "| **all** | {sums} |");
+    let unanswered = result["unanswered"].as_u64().unwrap_or_default();
+    if unanswered > 0 {
+        let _ = write!(
+            text,
+            "\nNot compared is what makes the real server panic, such as a list in the place of the key \
+             of a list's\nentries: it closes the connection, which ended {unanswered} of the cases.\n"
+        );
+    }
     text.push_str(&explained(&result["explained"]));
     text.push_str(&unexplained(&result["unexplained"]));
     text
@@ -106,7 +114,7 @@ mod tests {
     fn the_counts_of_the_kinds_are_added_up() {
         let kind =
             |name: &str| json!({"kind": name, "cases": 2, "requests": 5, "verdict": 1});
-        let text = render(&json!({"seed": 7, "first": 0,
+        let text = render(&json!({"seed": 7, "first": 0, "unanswered": 2,
             "kinds": [kind("Lease"), kind("Pod")],
             "explained": [{"what": "w", "why": "y", "cases": 3}],
             "unexplained": [{"aspect": "object", "cases": 1, "first": 9,
@@ -116,6 +124,7 @@ mod tests {
         let all = "| **all** | **4** | **10** | **2** | **0** | **0** | **0** |";
         assert!(text.contains(all), "{text}");
         assert!(text.contains("| 3 | w | y |"), "{text}");
+        assert!(text.contains("which ended 2 of the cases"), "{text}");
         let words = "| 1 | 9 | `object · get`<br>`kubernetes  a\\|b` |";
         assert!(text.contains(words), "{text}");
     }

@@ -102,6 +102,9 @@ impl Writer {
         let mut written = JsonMap::new();
         for (name, value) in object.fields() {
             self.take(name.len())?;
+            if self.kind == PatchType::JsonPatch && matches!(value, Value::Null) {
+                return Err(unwritable("proto: invalid type: structpb.NullValue"));
+            }
             let value = self.json(value, &format!("{place}.{name}"))?;
             written.insert(name.to_owned(), value);
         }
@@ -123,8 +126,32 @@ impl Writer {
             }
             Value::Map(map) => Json::Object(self.map(map, place)?),
             Value::Optional(Some(inner)) => self.json(inner, place)?,
-            other => self.scalar(other)?,
+            other => {
+                self.fits(other, place)?;
+                self.scalar(other)?
+            }
         })
+    }
+
+    /// Refuses in an object that is merged what no field takes: the merge sees the values of Go, and
+    /// knows no such types of theirs.
+    fn fits(&self, value: &Value<'_>, place: &str) -> Result<(), String> {
+        let go = match value {
+            Value::Null => "structpb.NullValue",
+            Value::Uint(_) => "uint64",
+            Value::Bytes(_) => "[]uint8",
+            Value::Duration(_) => "time.Duration",
+            Value::Timestamp(_) => "time.Time",
+            _ => return Ok(()),
+        };
+        if self.kind == PatchType::JsonPatch {
+            return Ok(());
+        }
+        let path = place.strip_prefix("Object").unwrap_or(place);
+        Err(format!(
+            "error applying patch: failed to convert patch object to typed object: {path}: \
+             expected a value that JSON has, got {go}"
+        ))
     }
 
     fn map(

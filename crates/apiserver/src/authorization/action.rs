@@ -140,7 +140,7 @@ mod tests {
         Action::of(&Call {
             method: Method::from_bytes(method.as_bytes()).unwrap(),
             path: path.to_owned(),
-            query: Query::parse(query).unwrap(),
+            query: Query::parse(query),
             accept: String::new(),
             content_type: String::new(),
             agent: String::new(),

@@ -3,6 +3,7 @@
 use fivespot_admission::FieldError;
 use serde_json::{Map, Value, json};
 
+use super::selector;
 use super::{Action, Decision, aggregate_text, decide};
 use crate::alias;
 use crate::call::Call;
@@ -140,6 +141,7 @@ fn errors(kind: &str, review: &Value) -> Vec<FieldError> {
         )),
         _ => {}
     }
+    errors.extend(selector::errors(spec));
     let groups = spec["groups"].as_array().map_or(0, Vec::len);
     let user = spec["user"].as_str().unwrap_or_default();
     if kind != "SelfSubjectAccessReview" && user.is_empty() && groups == 0 {

@@ -30,11 +30,12 @@ impl BuiltinKind for Lease {
         FinalizerRule::Any
     }
 
-    fn default(&self, object: &mut Value) {
-        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-            spec.shift_remove("strategy");
-            spec.shift_remove("preferredHolder");
-        }
+    fn prepare_create(&self, object: &mut Value) {
+        drop_gated(object);
+    }
+
+    fn prepare_update(&self, object: &mut Value, _old: &Value) {
+        drop_gated(object);
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
@@ -60,5 +61,14 @@ impl BuiltinKind for Lease {
             column::string(&object["spec"]["holderIdentity"]),
             column::age(object, now),
         ]
+    }
+}
+
+/// Drops the fields of coordinated leader election, which is behind a gate that is off. Who says
+/// them manages them all the same.
+fn drop_gated(object: &mut Value) {
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.shift_remove("strategy");
+        spec.shift_remove("preferredHolder");
     }
 }

@@ -39,6 +39,14 @@ impl BuiltinKind for LimitRange {
         limits.filter_map(Value::as_object_mut).for_each(fill_in);
     }
 
+    /// One without a name gets its uid for one.
+    fn prepare_create(&self, object: &mut Value) {
+        if meta::name(object).is_empty() {
+            let name = meta::uid(object).to_owned();
+            meta::set(object, "name", name);
+        }
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let mut types = BTreeSet::new();

@@ -47,6 +47,11 @@ impl BuiltinKind for Namespace {
         let name = meta::name(object).to_owned();
         let labels = meta::field(meta::edit(object), "labels");
         labels.insert("kubernetes.io/metadata.name".to_owned(), name.into());
+        let status = meta::field(meta::fields(object), "status");
+        let phase = status.entry("phase").or_insert_with(|| json!(""));
+        if phase == "" {
+            *phase = "Active".into();
+        }
     }
 
     fn prepare_create(&self, object: &mut Value) {

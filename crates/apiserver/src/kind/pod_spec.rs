@@ -9,6 +9,7 @@ mod container;
 pub(super) mod default;
 mod dns;
 mod env;
+mod image;
 mod mount;
 mod network;
 mod probe;

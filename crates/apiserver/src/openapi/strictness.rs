@@ -83,6 +83,15 @@ pub(crate) fn value_error(shape: Shape<'_>, value: &Value) -> Option<String> {
     find_type_error(shape, value, Context::default())
 }
 
+/// As [`type_error`], of the metadata of a custom object.
+pub(crate) fn metadata_error(metadata: &Value) -> Option<String> {
+    let context = Context {
+        structure: "ObjectMeta",
+        fields: "",
+    };
+    find_type_error(Shape::metadata(), metadata, context)
+}
+
 /// As [`type_error`], of a `DeleteOptions` object.
 pub(crate) fn deletion_type_error(options: &Value) -> Option<String> {
     static OPTIONS: LazyLock<Value> = LazyLock::new(|| {
@@ -159,6 +168,11 @@ fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
         return number_or_text(shape, value);
     };
     let found = match (value, wanted) {
+        (Value::Array(items), "string")
+            if shape.format() == Some("byte") && bytes(items).is_some() =>
+        {
+            return None;
+        }
         (Value::Null, _)
         | (Value::Bool(_), "boolean")
         | (Value::String(_), "string")
@@ -175,6 +189,12 @@ fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
         (Value::Object(_), _) => "object",
     };
     Some(found.to_owned())
+}
+
+/// The bytes of a list of numbers, which Go's decoder takes for bytes too.
+pub(crate) fn bytes(items: &[Value]) -> Option<Vec<u8>> {
+    let byte = |it: &Value| it.as_u64().and_then(|it| u8::try_from(it).ok());
+    items.iter().map(byte).collect()
 }
 
 /// Whether a number is one of Go's type of this format.

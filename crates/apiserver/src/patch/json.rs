@@ -115,6 +115,17 @@ impl<'a> Operation<'a> {
         found.ok_or_else(|| missing(&format!("operation missing {name} field")))
     }
 
+    /// Where a value comes from.
+    fn source(&self) -> Result<&'a str, Inapplicable> {
+        let found = self.0.get("from").and_then(Value::as_str);
+        found.ok_or_else(|| {
+            let name = self.0.get("op").and_then(Value::as_str);
+            let name = name.unwrap_or_default();
+            let why = "operation failed to decode from: operation, missing from field";
+            missing(&format!("{name} {why}"))
+        })
+    }
+
     /// What is to be put somewhere; null where nothing was said.
     fn value(&self) -> Value {
         self.0.get("value").cloned().unwrap_or_default()
@@ -145,9 +156,9 @@ impl Document {
             "add" => self.add(operation.text("path")?, operation.value()),
             "remove" => self.remove(operation.text("path")?),
             "replace" => self.replace(operation.text("path")?, operation.value()),
-            "move" => self.transfer(operation.text("from")?, operation.text("path")?),
+            "move" => self.transfer(operation.source()?, operation.text("path")?),
             "test" => self.test(operation.text("path")?, operation.0.get("value")),
-            "copy" => self.copy(operation.text("from")?, operation.text("path")?),
+            "copy" => self.copy(operation.source()?, operation.text("path")?),
             other => failed(format!("Unexpected kind: {other}")),
         }
     }
@@ -209,7 +220,8 @@ impl Document {
         if path.is_empty() {
             let is_whole = value.is_object() || value.is_array();
             if !is_whole || nesting::depth(&value) > nesting::MOST {
-                let why = "replace operation value must be object or array";
+                // The library wraps an error that there is not.
+                let why = "replace operation value must be object or array: %!w(<nil>)";
                 return failed(why.to_owned());
             }
             self.root = value;

@@ -48,6 +48,27 @@ pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
     }
 }
 
+/// Cuts numbers to the bits that their fields have, as Go's conversion does.
+pub(crate) fn cut(shape: Shape<'_>, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (key, it) in fields {
+                cut(shape.field(key), it);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|it| cut(shape.items(), it)),
+        Value::Number(number) if shape.format() == Some("int32") => {
+            const ALL: i64 = 1 << 32;
+            if let Some(whole) = number.as_i64() {
+                let low = whole.rem_euclid(ALL);
+                let cut = if low < ALL / 2 { low } else { low - ALL };
+                *value = cut.into();
+            }
+        }
+        _ => {}
+    }
+}
+
 /// What is wrong with a value in the place of a simple one. Go converts numbers, and would make
 /// a letter of a whole one.
 fn simple(wanted: &str, format: Option<&str>, value: &Value) -> Option<String> {

@@ -57,6 +57,7 @@ pub(super) fn finish(
     let resource = &target.resource;
     let version = meta::version(&draft.object).to_owned();
     clear_system_fields(&mut draft.object);
+    meta::clear(&mut draft.object, "resourceVersion");
     let generated = generated_name(state, &draft.object);
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);
@@ -81,7 +82,6 @@ pub(super) fn finish(
     // Mutating plugins see neither a generated name nor what the server itself puts into a new
     // object.
     if let Some(name) = generated {
-        target.name.clone_from(&name);
         meta::set(&mut draft.object, "name", name);
     }
     if let Some(kind) = &resource.builtin {
@@ -92,6 +92,8 @@ pub(super) fn finish(
     if let Some(kind) = &resource.builtin {
         kind.note_requester(&mut draft.object, &call.user);
     }
+    // A kind may give a name of its own making.
+    meta::name(&draft.object).clone_into(&mut target.name);
     draft.confirm(state, call, &target)?;
     draft.validate(state, call, &target)?;
     draft.admit(state, call, &target)?;
@@ -153,11 +155,10 @@ fn generated_name(state: &mut State, object: &Value) -> Option<String> {
     Some(format!("{base}{}", state.random.suffix()))
 }
 
-/// What clients cannot set.
-fn clear_system_fields(object: &mut Value) {
+/// What clients cannot set (`WipeObjectMetaSystemFields`).
+pub(crate) fn clear_system_fields(object: &mut Value) {
     let system = [
         "uid",
-        "resourceVersion",
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",

@@ -40,6 +40,8 @@ pub(super) fn patch(
     }
     if unversioned {
         // Kubernetes takes it for one of its own types, none of whose fields is found then.
+        let validation = call.query.field_validation;
+        decode::judge(validation, fields_of(&object), |why| refuse(&why))?;
         return Err(update::nameless(target));
     }
     let mut repeated = body.repeated;
@@ -130,6 +132,7 @@ fn server_side_apply(
     let refuse = |why: String| decode::unhandled(resource, &why);
     let warnings = decode::judge(validation, found, refuse)?;
     if !resource.custom {
+        patch::cut(resource, &mut object);
         let read = decode::decode(resource, &mut object);
         read.map_err(|why| decode::unhandled(resource, &why))?;
     }
@@ -182,6 +185,17 @@ fn current(state: &mut State, target: &Target) -> Result<Option<Object>, Status>
     found
         .map(|it| state.shown(&target.resource, it))
         .transpose()
+}
+
+/// The fields of an object but for those that say of which kind it is, each as an unknown one.
+fn fields_of(object: &Value) -> Vec<String> {
+    let names = object.as_object().into_iter().flatten().map(|it| it.0);
+    // Go writes what it has patched in the order of the names.
+    let mut names: Vec<&String> = names.collect();
+    names.retain(|it| !matches!(it.as_str(), "apiVersion" | "kind"));
+    names.sort_unstable();
+    let each = names.iter().map(|it| format!("unknown field \"{it}\""));
+    each.collect()
 }
 
 /// Whether an object does not say of which version it is.

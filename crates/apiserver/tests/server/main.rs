@@ -21,6 +21,7 @@ mod kube_client;
 mod listing;
 mod matching;
 mod mutating_policies;
+mod mutations;
 mod namespaces;
 mod objects;
 mod operator;

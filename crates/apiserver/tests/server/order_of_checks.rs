@@ -261,3 +261,189 @@ async fn a_version_of_a_new_object_is_refused_after_everything_else() {
     let (code, _) = ask(&server, "POST", &dry, object).await;
     assert_eq!(code, 201);
 }
+
+#[tokio::test]
+async fn the_selectors_of_a_review_are_validated() {
+    let server = server();
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let review = |selector: Value| {
+        json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            // What the server sets is cleared first.
+            "metadata": {"uid": "other", "deletionGracePeriodSeconds": 5},
+            "spec": {"resourceAttributes":
+                {"verb": "list", "resource": "pods", "fieldSelector": selector}},
+        })
+    };
+    let (code, refused) = ask(&server, "POST", path, review(json!({}))).await;
+    assert_eq!(code, 422, "{refused}");
+    assert_eq!(
+        message(&refused),
+        ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes.fieldSelector.\
+         requirements: Required value: when spec.resourceAttributes.fieldSelector is \
+         specified, requirements or rawSelector is required"
+    );
+    let (code, _) =
+        ask(&server, "POST", path, review(json!({"rawSelector": "a=b"}))).await;
+    assert_eq!(code, 201);
+}
+
+#[tokio::test]
+async fn limits_without_a_name_get_one() {
+    let server = server();
+    let limits = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {},
+        "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}});
+    let path = "/api/v1/namespaces/default/limitranges";
+    let (code, made) = ask(&server, "POST", path, limits).await;
+    assert_eq!(code, 201, "{made}");
+    assert_eq!(made["metadata"]["name"].as_str().unwrap().len(), 36);
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_custom_object_is_read_as_that_of_any_other() {
+    let server = server();
+    ask(&server, "POST", DEFINITIONS, definition()).await;
+    for (metadata, why) in [
+        (
+            json!({"name": "t", "finalizers": true}),
+            "json: cannot unmarshal bool into Go struct field ObjectMeta.finalizers of type \
+             []string",
+        ),
+        (
+            json!({"name": {}}),
+            "json: cannot unmarshal object into Go struct field ObjectMeta.name of type string",
+        ),
+    ] {
+        let mut object = thing("t");
+        object["metadata"] = metadata;
+        let (code, refused) = ask(&server, "POST", THINGS, object).await;
+        assert_eq!(code, 400, "{refused}");
+        let expected =
+            format!("Thing in version \"v1\" cannot be handled as a Thing: {why}");
+        assert_eq!(message(&refused), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_null_in_a_list_is_an_empty_text() {
+    let server = server();
+    let mut object = map("new");
+    object["metadata"]["finalizers"] = json!([null]);
+    let (code, refused) = ask(&server, "POST", MAPS, object.clone()).await;
+    assert_eq!(code, 422, "{refused}");
+    object["metadata"]["finalizers"] = json!([]);
+    object["data"] = json!({"a": null});
+    let (code, made) = ask(&server, "POST", MAPS, object).await;
+    assert_eq!((code, &made["data"]), (201, &json!({"a": ""})));
+}
+
+#[tokio::test]
+async fn an_active_namespace_without_a_phase_is_active() {
+    let server = server();
+    let namespace = json!({"metadata": {"name": "n"}});
+    ask(&server, "POST", "/api/v1/namespaces", namespace).await;
+    let body = json!([{"op": "add", "path": "/status", "value": {}}]);
+    let path = "/api/v1/namespaces/n/status";
+    let (code, patched) = patch(&server, "json-patch+json", path, body).await;
+    assert_eq!(code, 200, "{patched}");
+    assert_eq!(patched["status"]["phase"], "Active");
+}
+
+#[tokio::test]
+async fn whoever_says_the_finalizers_of_a_namespace_manages_them() {
+    let server = server();
+    let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}});
+    ask(&server, "POST", "/api/v1/namespaces", namespace.clone()).await;
+    namespace["spec"]["finalizers"] = json!(["example.com/f"]);
+    let path = "/api/v1/namespaces/n?fieldManager=other";
+    let (code, refused) = patch(&server, "apply-patch+yaml", path, namespace).await;
+    assert_eq!(code, 409, "{refused}");
+}
+
+#[tokio::test]
+async fn an_update_of_a_volume_validates_its_metadata_again() {
+    let server = server();
+    let path = "/api/v1/persistentvolumes";
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": "v"}, "spec": {"capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}});
+    ask(&server, "POST", path, volume).await;
+    let body = json!({"metadata": {"generateName": "Made "}});
+    let at = format!("{path}/v");
+    let (code, refused) = patch(&server, "merge-patch+json", &at, body).await;
+    assert_eq!(code, 422, "{refused}");
+}
+
+#[tokio::test]
+async fn an_empty_policy_of_traffic_inside_is_refused() {
+    let server = server();
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"ports": [{"port": 80}], "internalTrafficPolicy": ""}});
+    let path = "/api/v1/namespaces/default/services";
+    let (code, refused) = ask(&server, "POST", path, service).await;
+    assert_eq!(code, 422, "{refused}");
+}
+
+#[tokio::test]
+async fn a_patch_that_removes_the_version_leaves_no_known_field() {
+    let server = server();
+    ask(&server, "POST", MAPS, map("x")).await;
+    let body = || json!({"apiVersion": null});
+    let form = "merge-patch+json";
+    let path = format!("{MAPS}/x?fieldValidation=Strict");
+    let (code, refused) = patch(&server, form, &path, body()).await;
+    assert_eq!(code, 422, "{refused}");
+    let expected =
+        "strict decoding error: unknown field \"data\", unknown field \"metadata\"";
+    assert!(
+        message(&refused).ends_with(expected),
+        "{}",
+        message(&refused)
+    );
+    let (code, _) = patch(&server, form, &format!("{MAPS}/x"), body()).await;
+    assert_eq!(code, 400);
+}
+
+#[tokio::test]
+async fn who_may_not_list_is_refused_before_a_limit_that_is_no_number() {
+    let server = server();
+    for (user, code) in [("nobody", 403), ("", 400)] {
+        let path = format!("{MAPS}?limit=x");
+        let mut request = Request::get(path);
+        if !user.is_empty() {
+            request = request.header("impersonate-user", user);
+        }
+        let request = request.body(Vec::new().into()).unwrap();
+        let (found, text) = read(send(&server, request).await).await;
+        assert_eq!(found, code, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_numbers_is_bytes_too() {
+    let server = server();
+    let path = "/api/v1/namespaces/default/secrets";
+    let secret = |value: Value| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+            "data": {"key": value}})
+    };
+    let (code, _) = ask(&server, "POST", path, secret(json!([256]))).await;
+    assert_eq!(code, 400);
+    let (code, made) = ask(&server, "POST", path, secret(json!([97, 98]))).await;
+    assert_eq!((code, &made["data"]["key"]), (201, &json!("YWI=")));
+}
+
+#[tokio::test]
+async fn fields_behind_a_gate_are_managed_and_not_kept() {
+    let server = server();
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "strategy": "OldestEmulationVersion"}});
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    let (code, made) = ask(&server, "POST", path, lease.clone()).await;
+    assert_eq!((code, &made["spec"]["strategy"]), (201, &Value::Null));
+    let at = format!("{path}/l?fieldManager=other");
+    let (code, refused) = patch(&server, "apply-patch+yaml", &at, lease).await;
+    assert_eq!(code, 409, "{refused}");
+}

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::image;
 use crate::kind::resource_name;
 use crate::meta;
 
@@ -156,30 +157,9 @@ fn reference(source: &mut Fields) {
 
 fn fill_pull_policy(fields: &mut Fields, image: &str, policy: &str) {
     let image = fields.get(image).and_then(Value::as_str);
-    let is_latest = tag(image.unwrap_or_default()) == Some("latest");
+    let is_latest = image::tag(image.unwrap_or_default()) == Some("latest");
     let word = if is_latest { "Always" } else { "IfNotPresent" };
     fill(fields, policy, word);
-}
-
-/// The tag of an image; `latest` for one that says neither tag nor digest, none for a text that
-/// is no reference to an image.
-fn tag(image: &str) -> Option<&str> {
-    let (named, digest) = match image.split_once('@') {
-        Some((named, _)) => (named, true),
-        None => (image, false),
-    };
-    let (path, last) = named.rsplit_once('/').unwrap_or(("", named));
-    let (last, tag) = match last.split_once(':') {
-        Some((last, tag)) => (last, Some(tag)),
-        None => (last, None),
-    };
-    // The host in front may have capital letters.
-    let path = path.split_once('/').map_or("", |(_, rest)| rest);
-    let has_capitals = |text: &str| text.bytes().any(|it| it.is_ascii_uppercase());
-    if last.is_empty() || has_capitals(last) || has_capitals(path) {
-        return None;
-    }
-    tag.or_else(|| (!digest).then_some("latest"))
 }
 
 fn volume(volume: &mut Fields) {
@@ -223,26 +203,5 @@ pub(in crate::kind) fn claim(spec: &mut Fields) {
     fill(spec, "volumeMode", "Filesystem");
     if let Some(resources) = part(spec, "resources") {
         amounts(resources);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_without_a_tag_is_the_latest() {
-        let rows = [
-            ("example.com/c", Some("latest")),
-            ("example.com:5000/c", Some("latest")),
-            ("example.com:5000/c:v1", Some("v1")),
-            ("c@sha256:0123", None),
-            ("c:latest@sha256:0123", Some("latest")),
-            ("UPPER/Case:latest", None),
-            ("", None),
-        ];
-        for (image, expected) in rows {
-            assert_eq!(tag(image), expected, "{image}");
-        }
     }
 }

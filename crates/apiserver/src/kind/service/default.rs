@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kind::pod_spec::default::{each, fill};
+use crate::kind::pod_spec::default::{Fields, each, fill};
 use crate::meta;
 
 /// For how long a client is sent to the same pod, unless something else is said.
@@ -45,15 +45,20 @@ pub(super) fn fill_in(object: &mut Value) {
     let kind = spec.get("type").and_then(Value::as_str).map(str::to_owned);
     match kind.as_deref() {
         Some("LoadBalancer") => {
-            fill(spec, "internalTrafficPolicy", "Cluster");
+            absent(spec, "internalTrafficPolicy", "Cluster");
             fill(spec, "allocateLoadBalancerNodePorts", true);
             addresses(object);
         }
         Some("NodePort" | "ClusterIP") => {
-            fill(spec, "internalTrafficPolicy", "Cluster");
+            absent(spec, "internalTrafficPolicy", "Cluster");
         }
         _ => {}
     }
+}
+
+/// Sets a field that is not there. An empty text is one, and is refused.
+fn absent(fields: &mut Fields, name: &str, value: &str) {
+    fields.entry(name).or_insert_with(|| value.into());
 }
 
 /// An address of a load balancer is its own unless something else is said.

@@ -29,8 +29,11 @@ impl Patcher for Environment<'_> {
             None => Shape::of_kind(kind.group, kind.version, kind.kind),
         };
         let merged = apply::merged(object, &configuration, shape);
-        let merged = merged
+        let mut merged = merged
             .map_err(|why| PatchError::Policy(format!("error applying patch: {why}")))?;
+        if let Some(resource) = resource.filter(|it| !it.custom) {
+            patch::cut(resource, &mut merged);
+        }
         let finished = finished(self, resource, merged);
         finished.map(|it| it.0).map_err(PatchError::Policy)
     }
@@ -45,8 +48,13 @@ impl Patcher for Environment<'_> {
         let patched =
             patched.map_err(|why| PatchError::Policy(format!("JSON Patch: {why}")))?;
         let resource = self.of_kind(kind);
-        let (object, unknown) =
+        if let Some(why) = decode::unreadable_kind(&patched) {
+            return Err(PatchError::Server(why.why));
+        }
+        let (object, mut unknown) =
             finished(self, resource, patched).map_err(PatchError::Server)?;
+        // Go writes what it has patched in the order of the names.
+        unknown.sort_unstable();
         let is_custom = resource.is_none_or(|it| it.custom);
         if unknown.is_empty() || is_custom {
             return Ok(object);

@@ -1,0 +1,135 @@
+//! The selectors of what a review is about (pkg/apis/authorization/validation).
+
+use fivespot_admission::{FieldError, name};
+use serde_json::Value;
+
+const AT: &str = "spec.resourceAttributes";
+
+/// What is wrong with the selectors of a question.
+pub(super) fn errors(spec: &Value) -> Vec<FieldError> {
+    let attributes = &spec["resourceAttributes"];
+    let mut errors = Vec::new();
+    for kind in ["fieldSelector", "labelSelector"] {
+        let selector = &attributes[kind];
+        if selector.is_object() {
+            selector_errors(selector, kind, &mut errors);
+        }
+    }
+    errors
+}
+
+fn selector_errors(selector: &Value, kind: &str, errors: &mut Vec<FieldError>) {
+    let at = format!("{AT}.{kind}");
+    let raw = selector["rawSelector"].as_str().unwrap_or_default();
+    let requirements = selector["requirements"].as_array();
+    let requirements = requirements.map(Vec::as_slice).unwrap_or_default();
+    match (raw.is_empty(), requirements.is_empty()) {
+        (false, false) => {
+            let why = "may not specified at the same time as requirements";
+            let path = format!("{at}.rawSelector");
+            errors.push(FieldError::invalid(path, raw.into(), why));
+        }
+        (true, true) => {
+            let why = format!(
+                "when {at} is specified, requirements or rawSelector is required"
+            );
+            errors.push(FieldError::required(format!("{at}.requirements"), why));
+        }
+        _ => {}
+    }
+    for (index, requirement) in requirements.iter().enumerate() {
+        let at = format!("{at}.requirements[{index}]");
+        requirement_errors(requirement, &at, kind == "labelSelector", errors);
+    }
+}
+
+/// Operators that are not known pass: clients may be newer than the server.
+fn requirement_errors(
+    requirement: &Value,
+    at: &str,
+    is_of_labels: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let key = requirement["key"].as_str().unwrap_or_default();
+    let values = requirement["values"].as_array();
+    let values = values.map(Vec::as_slice).unwrap_or_default();
+    let path = format!("{at}.values");
+    if !is_of_labels && key.is_empty() {
+        errors.push(FieldError::required(
+            format!("{at}.key"),
+            "must be specified",
+        ));
+    }
+    match requirement["operator"].as_str() {
+        Some("In" | "NotIn") if values.is_empty() => {
+            let why = "must be specified when `operator` is 'In' or 'NotIn'";
+            errors.push(FieldError::required(path.as_str(), why));
+        }
+        Some("Exists" | "DoesNotExist") if !values.is_empty() => {
+            let why =
+                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            errors.push(FieldError::forbidden(path.as_str(), why));
+        }
+        _ => {}
+    }
+    if !is_of_labels {
+        return;
+    }
+    for wrong in name::label_key(key) {
+        errors.push(FieldError::invalid(format!("{at}.key"), key.into(), wrong));
+    }
+    for (index, value) in values.iter().enumerate() {
+        let value = value.as_str().unwrap_or_default();
+        for wrong in name::label_value(value) {
+            let path = format!("{path}[{index}]");
+            errors.push(FieldError::invalid(path, value.into(), wrong));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn paths(attributes: Value) -> Vec<String> {
+        let errors = errors(&json!({"resourceAttributes": attributes}));
+        let paths = errors.into_iter().map(|it| it.path);
+        paths.map(|it| it.replace(AT, "")).collect()
+    }
+
+    #[test]
+    fn a_selector_has_requirements_or_is_raw() {
+        let both = json!({"rawSelector": "a=b", "requirements": [{"key": "a"}]});
+        assert_eq!(
+            paths(json!({"fieldSelector": both})),
+            [".fieldSelector.rawSelector"]
+        );
+        assert_eq!(
+            paths(json!({"labelSelector": {}})),
+            [".labelSelector.requirements"]
+        );
+        assert_eq!(
+            paths(json!({"labelSelector": {"rawSelector": "a"}})),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_requirement_has_a_key_and_the_values_of_its_operator() {
+        let of = |requirement: Value| json!({"requirements": [requirement]});
+        let at = |kind: &str, field: &str| format!(".{kind}.requirements[0].{field}");
+        let field = |it| paths(json!({"fieldSelector": of(it)}));
+        let label = |it| paths(json!({"labelSelector": of(it)}));
+        let none = json!({"key": "a", "operator": "In"});
+        assert_eq!(field(none.clone()), [at("fieldSelector", "values")]);
+        assert_eq!(label(none), [at("labelSelector", "values")]);
+        let some = json!({"key": "", "operator": "Exists", "values": ["a b"]});
+        let expected = ["key", "values"].map(|it| at("fieldSelector", it));
+        assert_eq!(field(some.clone()), expected);
+        let expected = ["values", "key", "key", "values[0]"];
+        assert_eq!(label(some), expected.map(|it| at("labelSelector", it)));
+        assert_eq!(field(json!({"key": "a", "operator": "Odd"})), [""; 0]);
+    }
+}

@@ -1,0 +1,161 @@
+//! Mutations of MutatingAdmissionPolicies come to what Kubernetes' own libraries make of them.
+//!
+//! `cargo xtask mutations` makes the data.
+
+use std::sync::{Arc, Mutex};
+
+use fivespot_apiserver::{Attributes, Cluster, Options, Plugin, Server, Status};
+use serde_json::{Value, json};
+
+use crate::fixture::{ask, options};
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
+const BINDINGS: &str =
+    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings";
+
+/// Keeps the object as the plugins before it have left it.
+#[derive(Debug, Default)]
+struct Witness(Mutex<Option<Value>>);
+
+impl Plugin for Witness {
+    fn name(&self) -> &'static str {
+        "Witness"
+    }
+
+    fn description(&self) -> &'static str {
+        "Keeps the object as the plugins before it have left it."
+    }
+
+    fn admit(
+        &self,
+        _cluster: &mut Cluster,
+        attributes: &Attributes<'_>,
+        object: Option<&mut Value>,
+    ) -> Result<(), Status> {
+        if attributes.is_dry_run() {
+            *self.0.lock().unwrap() = object.cloned();
+        }
+        Ok(())
+    }
+}
+
+/// The path of the collection of an object.
+fn collection(object: &Value) -> String {
+    let version = object["apiVersion"].as_str().unwrap();
+    let root = if version.contains('/') { "apis" } else { "api" };
+    let plural = object["kind"].as_str().unwrap().to_lowercase();
+    format!("/{root}/{version}/namespaces/default/{plural}s?dryRun=All")
+}
+
+/// A policy with one mutation, for everything.
+fn policy(case: &Value) -> Value {
+    let mut mutation = json!({"patchType": case["patchType"]});
+    let field = match case["patchType"].as_str() {
+        Some("JSONPatch") => "jsonPatch",
+        _ => "applyConfiguration",
+    };
+    mutation[field] = json!({"expression": case["expression"]});
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+        "spec": {
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"],
+                "resources": ["configmaps", "deployments", "services"],
+            }]},
+            "mutations": [mutation],
+        },
+    })
+}
+
+/// What the server makes of a case, in the form of the recorded answers.
+async fn answer(server: &Server, witness: &Witness, case: &Value) -> Value {
+    let (code, refused) = ask(server, "POST", POLICIES, policy(case)).await;
+    if code != 201 {
+        return json!({"uncompiled": refused["message"]});
+    }
+    *witness.0.lock().unwrap() = None;
+    let object = &case["object"];
+    let (_, refused) = ask(server, "POST", &collection(object), object.clone()).await;
+    ask(server, "DELETE", &format!("{POLICIES}/p"), Value::Null).await;
+    let seen = witness.0.lock().unwrap().take();
+    seen.map_or_else(
+        || json!({"error": refused["message"]}),
+        |object| json!({"object": object}),
+    )
+}
+
+/// The parts of an object that mutations change; the server has given it others.
+fn parts(object: &Value) -> Value {
+    let metadata = &object["metadata"];
+    json!({
+        "labels": metadata["labels"], "annotations": metadata["annotations"],
+        "finalizers": metadata["finalizers"], "name": metadata["name"],
+        "data": object["data"], "immutable": object["immutable"], "spec": object["spec"],
+    })
+}
+
+/// What differs; none where both come to the same.
+fn difference(kubernetes: &Value, ours: &Value) -> Option<String> {
+    for verdict in ["uncompiled", "error", "object"] {
+        if kubernetes[verdict].is_null() != ours[verdict].is_null() {
+            return Some("verdict".to_owned());
+        }
+    }
+    if parts(&kubernetes["object"]) != parts(&ours["object"]) {
+        return Some("object".to_owned());
+    }
+    let said = ours["error"].as_str().unwrap_or_default();
+    // Kubernetes says beside which type was expected, sometimes with the insides of a value of Go.
+    let converting = "failed to convert patch object to typed object: ";
+    // Which of two spaces stands in Go's errors about protobuf differs from build to build.
+    let expected = kubernetes["error"].as_str().unwrap_or_default();
+    let expected = expected.replace('\u{a0}', " ");
+    if said.contains("expected a value that JSON has") && expected.contains(converting) {
+        return None;
+    }
+    let prefix = "policy 'p' with binding 'p' denied request: ";
+    let said = said.strip_prefix(prefix).unwrap_or(said);
+    (expected != said).then(|| "text".to_owned())
+}
+
+#[tokio::test]
+async fn every_mutation_comes_to_what_kubernetes_makes_of_it() {
+    let witness = Arc::new(Witness::default());
+    let server = Server::new(Options {
+        plugins: vec![witness.clone()],
+        ..options()
+    })
+    .unwrap();
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "p"},
+        "spec": {"policyName": "p"},
+    });
+    ask(&server, "POST", BINDINGS, binding).await;
+    let mut found = Vec::new();
+    let mut count = 0;
+    for line in include_str!("mutations.jsonl").lines() {
+        let recorded: Value = serde_json::from_str(line).unwrap();
+        let (case, kubernetes) = (&recorded["case"], &recorded["kubernetes"]);
+        let ours = answer(&server, &witness, case).await;
+        if let Some(what) = difference(kubernetes, &ours) {
+            let expression = &case["expression"];
+            found.push(format!(
+                "{what} of {expression} for {}\n  kubernetes  {kubernetes}\n  ours        {ours}",
+                case["object"]
+            ));
+        }
+        count += 1;
+    }
+    assert!(count > 500, "{count}");
+    assert!(
+        found.is_empty(),
+        "{}\n{} differ",
+        found.join("\n"),
+        found.len()
+    );
+}
