@@ -97,6 +97,9 @@ usage: cargo xtask <task>
                  only measure how far the embedded server agrees with what is kept
 ";
 
+const NO_DATA: &str =
+    "no conformance data; give its folder: cargo xtask conformance --data DIR";
+
 /// What a task found wrong, one line each; empty if nothing.
 type Faults = Vec<String>;
 
@@ -111,10 +114,7 @@ fn main() -> ExitCode {
         ["conformance", "--data", data] => {
             conformance::engine::measure(&root(), Path::new(data)).map(none)
         }
-        ["conformance", ..] => Err(
-            "no conformance data; give its folder: cargo xtask conformance --data DIR"
-                .into(),
-        ),
+        ["conformance", ..] => Err(NO_DATA.into()),
         ["differential", words @ ..] => differential::task(&root(), words),
         ["gostd"] => differential::gostd::run(&root(), 20_000, 1),
         ["gostd", "--seed", seed] => match seed.parse() {

@@ -110,6 +110,11 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         FinalizerRule::Owned
     }
 
+    /// Whether an update validates the name and its beginning by the rule for new objects too.
+    fn revalidates_its_name(&self) -> bool {
+        false
+    }
+
     /// Whether applying the status of an object that is not there creates it. Other kinds refuse
     /// that, unless an update of theirs creates too.
     fn is_made_by_its_status(&self) -> bool {

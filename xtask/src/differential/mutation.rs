@@ -5,6 +5,7 @@
 //! makes of it.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -84,7 +85,7 @@ pub(crate) fn write(root: &Path, cases: u64) -> Result<(), Box<dyn Error>> {
             return Err(format!("case {number} is not answered: {case}").into());
         }
         let line = json!({"case": case, "kubernetes": answer});
-        text.push_str(&format!("{line}\n"));
+        writeln!(text, "{line}")?;
     }
     fs::write(root.join(DATA), text)?;
     println!("{cases} mutations in {DATA}");

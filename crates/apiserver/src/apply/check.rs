@@ -69,6 +69,9 @@ fn mismatch(value: &Value, shape: Shape<'_>) -> Option<String> {
     if value.is_null() {
         return None;
     }
+    if shape.name() == Some("Quantity") && (value.is_object() || value.is_array()) {
+        return Some(format!("expected any scalar, got {}", go(value)));
+    }
     match shape.kind()? {
         "object" if !value.is_object() => {
             Some(format!("expected map, got {}", go(value)))

@@ -24,6 +24,10 @@ impl BuiltinKind for ConfigMap {
             .with_columns(vec![Column::new("Data", "string", DATA), Column::age()])
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let object = write.object;
         let mut errors = data::errors(object, write.old, &["data", "binaryData"]);

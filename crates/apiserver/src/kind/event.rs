@@ -8,7 +8,7 @@ use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltinKind, FieldSelector, Write};
+use super::{BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write};
 use crate::resource::Resource;
 
 pub use conversion::convert as convert_event;
@@ -56,6 +56,15 @@ const SELECTORS: &[FieldSelector] = &[
 impl BuiltinKind for Core {
     fn resource(&self) -> Resource {
         resource("")
+    }
+
+    /// The metadata of this shape was never validated (`legacyValidateEvent`).
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
+    }
+
+    fn finalizer_rule(&self) -> FinalizerRule {
+        FinalizerRule::Any
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {

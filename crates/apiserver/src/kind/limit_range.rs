@@ -32,6 +32,10 @@ impl BuiltinKind for LimitRange {
             .with_columns(vec![Column::created_at()])
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn default(&self, object: &mut Value) {
         let limits = object.pointer_mut("/spec/limits");
         let limits = limits.and_then(Value::as_array_mut);

@@ -5,7 +5,6 @@ mod source;
 mod validation;
 
 use fivespot_admission::FieldError;
-use fivespot_admission::object_meta::{self, Scope};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -33,6 +32,10 @@ impl BuiltinKind for PersistentVolume {
             .without_generation()
             .with_subresources(&[Subresource::Status])
             .with_columns(columns())
+    }
+
+    fn revalidates_its_name(&self) -> bool {
+        true
     }
 
     fn default(&self, object: &mut Value) {
@@ -84,12 +87,6 @@ impl BuiltinKind for PersistentVolume {
             return Vec::new();
         }
         let mut errors = validation::errors(write.object);
-        if write.old.is_some() {
-            // An update validates the whole object again, its metadata included.
-            let metadata = write.object.get("metadata");
-            let found = object_meta::create(metadata, self.name_rule(), Scope::Cluster);
-            errors.splice(..0, found);
-        }
         if let Some(old) = write.old {
             change::errors(&write.object["spec"], &old["spec"], &mut errors);
         }

@@ -34,6 +34,10 @@ impl BuiltinKind for Secret {
             ])
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn field_selectors(&self) -> &'static [FieldSelector] {
         const { &[FieldSelector::new("type")] }
     }

@@ -20,6 +20,10 @@ impl BuiltinKind for ServiceAccount {
             .with_columns(vec![Column::age()])
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         vec![column::name(object), column::age(object, now)]
     }

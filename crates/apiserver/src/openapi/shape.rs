@@ -108,7 +108,8 @@ impl<'a> Shape<'a> {
         }
         match inner.get("properties") {
             Some(properties) => properties.get(name).is_some(),
-            None => true,
+            // A struct without fields.
+            None => self.name() != Some("CustomResourceSubresourceStatus"),
         }
     }
 

@@ -85,6 +85,12 @@ pub(crate) fn value_error(shape: Shape<'_>, value: &Value) -> Option<String> {
 
 /// As [`type_error`], of the metadata of a custom object.
 pub(crate) fn metadata_error(metadata: &Value) -> Option<String> {
+    if !metadata.is_object() && !metadata.is_null() {
+        let found = go_kind(metadata);
+        return Some(format!(
+            "json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"
+        ));
+    }
     let context = Context {
         structure: "ObjectMeta",
         fields: "",

@@ -10,6 +10,7 @@ use crate::authorization::{self, Action};
 use crate::call::Call;
 use crate::decode::{self, DecodeError};
 use crate::meta;
+use crate::openapi;
 use crate::patch::{self, Kind};
 use crate::route::Target;
 use crate::state::State;
@@ -33,16 +34,19 @@ pub(super) fn patch(
     let unversioned =
         kind != Kind::Strategic && !resource.custom && has_no_version(&object);
     let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
-    if resource.custom {
-        decode::check_version(state, resource, &object)?;
-    } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
-        return Err(refuse(&why));
-    }
     if unversioned {
         // Kubernetes takes it for one of its own types, none of whose fields is found then.
         let validation = call.query.field_validation;
         decode::judge(validation, fields_of(&object), |why| refuse(&why))?;
         return Err(update::nameless(target));
+    }
+    if resource.custom {
+        decode::check_version(state, resource, &object)?;
+        if let Some(why) = openapi::metadata_error(&object["metadata"]) {
+            return Err(refuse(&why));
+        }
+    } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
+        return Err(refuse(&why));
     }
     let mut repeated = body.repeated;
     if kind == Kind::Json {
@@ -200,5 +204,6 @@ fn fields_of(object: &Value) -> Vec<String> {
 
 /// Whether an object does not say of which version it is.
 fn has_no_version(object: &Value) -> bool {
-    object["apiVersion"].as_str().is_none_or(str::is_empty)
+    let version = &object["apiVersion"];
+    version.is_null() || version == ""
 }

@@ -11,12 +11,29 @@ use crate::store::{Key, Object};
 /// The object itself, whichever subresource was named.
 ///
 /// # Errors
-/// 404 when it is not there; 400 or 500 for a version that is no number, 504 for one to come.
+/// As of [`check_version`]; 404 when it is not there.
 pub(super) fn get(
     state: &mut State,
     call: &Call,
     target: &Target,
 ) -> Result<Answer, Status> {
+    check_version(state, call, target)?;
+    let object = existing(state, target)?;
+    Ok(Answer::object(
+        &target.resource,
+        state.shown(&target.resource, &object)?,
+    ))
+}
+
+/// Checks the version that a client wants to read at least.
+///
+/// # Errors
+/// 400 or 500 for one that is no number, 504 for one to come.
+pub(super) fn check_version(
+    state: &State,
+    call: &Call,
+    target: &Target,
+) -> Result<(), Status> {
     let version = &call.query.version;
     match version.parse::<u64>() {
         Ok(wanted) if wanted > state.store.version() => {
@@ -33,11 +50,7 @@ pub(super) fn get(
         }
         _ => {}
     }
-    let object = existing(state, target)?;
-    Ok(Answer::object(
-        &target.resource,
-        state.shown(&target.resource, &object)?,
-    ))
+    Ok(())
 }
 
 /// The object that a request is about, as it is stored.

@@ -12,7 +12,7 @@ use crate::answer::{Answer, Content};
 use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::decode;
-use crate::kind::column;
+use crate::kind::{FinalizerRule, column};
 use crate::meta;
 use crate::openapi::definitions;
 use crate::patch::{Kind, patched, refused, type_error, undecodable};
@@ -29,6 +29,9 @@ pub(super) fn perform(
     verb: Verb,
 ) -> Result<Answer, Status> {
     let paths = paths(&target.resource).ok_or_else(Status::no_such_resource)?;
+    if verb == Verb::Get {
+        read::check_version(state, call, target)?;
+    }
     let mut warnings = Vec::new();
     let sent = match verb {
         Verb::Update => Some(sent(state, call, target, &mut warnings)?),
@@ -47,7 +50,9 @@ pub(super) fn perform(
             sent
         }
         (Verb::Patch, _) => {
-            changed(state, call, target, (form, &current), &mut warnings)?
+            let (wanted, found) = changed(state, call, target, (form, &current))?;
+            warnings = found;
+            wanted
         }
         _ => return Ok(Answer::new(200, Content::Plain(current))),
     };
@@ -96,12 +101,13 @@ fn sent(
     let body = decode::object(call, "Scale")?;
     let mut sent = body.value;
     // Kubernetes does not know there what the Scale of a custom object is called.
-    let in_words = |refused: Status| match target.resource.custom {
-        true => Status::bad_request(
-            "no kind is registered for the type v1.Scale in scheme \
-             \"pkg/runtime/scheme.go:111\"",
-        ),
-        false => refused,
+    let in_words = |refused: Status| {
+        if !target.resource.custom {
+            return refused;
+        }
+        let why = "no kind is registered for the type v1.Scale in scheme \
+             \"pkg/runtime/scheme.go:111\"";
+        Status::bad_request(why)
     };
     decode::check_kind(state, call, &SCALE, &mut sent).map_err(in_words)?;
     let found = decode::prune_and_default(state, &SCALE, &mut sent, body.repeated);
@@ -111,7 +117,8 @@ fn sent(
     Ok(sent)
 }
 
-/// The Scale that a patch of a form makes of the one there is; of none, what is applied.
+/// The Scale that a patch of a form makes of the one there is; of none, what is applied. Beside it,
+/// what its writer is warned of.
 ///
 /// # Errors
 /// As of a patch of a built-in kind; 500 for one that is applied to a custom object, which
@@ -121,8 +128,7 @@ fn changed(
     call: &Call,
     target: &Target,
     (form, current): (Option<Kind>, &Value),
-    warnings: &mut Vec<String>,
-) -> Result<Value, Status> {
+) -> Result<(Value, Vec<String>), Status> {
     let kind = form.unwrap_or(Kind::Merge);
     let body = decode::value(call);
     let body = body.map_err(|it| undecodable(kind, &it.why))?.value;
@@ -140,9 +146,9 @@ fn changed(
     }
     let found = decode::prune_and_default(state, &SCALE, &mut wanted, Vec::new());
     let validation = call.query.field_validation;
-    *warnings = decode::judge(validation, found, |why| refuse(&why))?;
+    let warnings = decode::judge(validation, found, |why| refuse(&why))?;
     update::check_place(target, &mut wanted)?;
-    Ok(wanted)
+    Ok((wanted, warnings))
 }
 
 /// Checks the Scale of a built-in kind, whose object has the given uid (`ValidateScale`, and the
@@ -155,6 +161,7 @@ fn check(target: &Target, wanted: &Value, had: &str) -> Result<(), Status> {
     let metadata = wanted.get("metadata");
     let scope = Scope::Namespaced;
     let mut errors = object_meta::create(metadata, NameRule::DnsSubdomain, scope);
+    errors.extend(FinalizerRule::Owned.errors(wanted));
     let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
     if replicas < 0 {
         let why = "must be greater than or equal to 0";

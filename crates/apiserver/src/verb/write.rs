@@ -206,6 +206,12 @@ impl Draft {
                 let rest = object_meta::update(metadata, old, scope);
                 errors.extend(rest.clone());
                 errors.extend(rest);
+                if kind.is_some_and(|it| it.revalidates_its_name()) {
+                    let mut again = object_meta::create(metadata, name_rule, scope);
+                    let of_name = ["metadata.name", "metadata.generateName"];
+                    again.retain(|it| of_name.contains(&it.path.as_str()));
+                    errors.extend(again);
+                }
                 errors
             }
         };

@@ -155,6 +155,11 @@ async fn the_metadata_of_a_scale_is_validated() {
     let body = json!({"metadata": {"labels": {"a b": "c"}}});
     let (code, _) = patch(&server, "merge-patch+json", &path, body).await;
     assert_eq!(code, 422);
+    let body = json!({"metadata": {"finalizers": ["x"]}});
+    let (code, _) = patch(&server, "merge-patch+json", &path, body).await;
+    assert_eq!(code, 422);
+    let at = format!("{path}?resourceVersion=x");
+    assert_eq!(ask(&server, "GET", &at, Value::Null).await.0, 500);
     scale["metadata"]["labels"] = json!({"a": "b"});
     let (code, _) = ask(&server, "PUT", &path, scale).await;
     assert_eq!(code, 200);
@@ -372,6 +377,10 @@ async fn an_update_of_a_volume_validates_its_metadata_again() {
     ask(&server, "POST", path, volume).await;
     let body = json!({"metadata": {"generateName": "Made "}});
     let at = format!("{path}/v");
+    let (code, refused) = patch(&server, "merge-patch+json", &at, body.clone()).await;
+    assert_eq!(code, 422, "{refused}");
+    ask(&server, "POST", MAPS, map("x")).await;
+    let at = format!("{MAPS}/x");
     let (code, refused) = patch(&server, "merge-patch+json", &at, body).await;
     assert_eq!(code, 422, "{refused}");
 }
@@ -404,6 +413,9 @@ async fn a_patch_that_removes_the_version_leaves_no_known_field() {
     );
     let (code, _) = patch(&server, form, &format!("{MAPS}/x"), body()).await;
     assert_eq!(code, 400);
+    let body = json!({"apiVersion": 1});
+    let (code, _) = patch(&server, form, &format!("{MAPS}/x"), body).await;
+    assert_eq!(code, 422);
 }
 
 #[tokio::test]
@@ -446,4 +458,37 @@ async fn fields_behind_a_gate_are_managed_and_not_kept() {
     let at = format!("{path}/l?fieldManager=other");
     let (code, refused) = patch(&server, "apply-patch+yaml", &at, lease).await;
     assert_eq!(code, 409, "{refused}");
+}
+
+#[tokio::test]
+async fn the_metadata_of_an_event_was_never_validated() {
+    let server = server();
+    let path = "/api/v1/namespaces/default/events";
+    let event = json!({"apiVersion": "v1", "kind": "Event",
+        "metadata": {"name": "a-", "finalizers": ["nodomain"]},
+        "involvedObject": {"namespace": "default"}});
+    let (code, made) = ask(&server, "POST", path, event).await;
+    assert_eq!(code, 201, "{made}");
+}
+
+#[tokio::test]
+async fn a_struct_without_fields_has_no_unknown_ones() {
+    let server = server();
+    let mut odd = definition();
+    odd["spec"]["versions"][0]["subresources"]["status"] = json!({"odd": "x"});
+    let path = format!("{DEFINITIONS}?fieldValidation=Strict");
+    let (code, refused) = ask(&server, "POST", &path, odd).await;
+    assert_eq!(code, 400, "{refused}");
+}
+
+#[tokio::test]
+async fn an_applied_quantity_is_a_scalar() {
+    let server = server();
+    let object = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
+        "spec": {"limits": [{"type": "Pod", "max": {"cpu": {"a": "b"}}}]}});
+    let path = "/api/v1/namespaces/default/limitranges/l?fieldManager=m";
+    let (code, refused) = patch(&server, "apply-patch+yaml", path, object).await;
+    assert_eq!(code, 500, "{refused}");
+    let end = ".spec.limits[0].max.cpu: expected any scalar, got &{map[a:b]}";
+    assert!(message(&refused).ends_with(end), "{refused}");
 }

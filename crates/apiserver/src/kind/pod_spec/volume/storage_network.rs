@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_persistent_volume_of_iscsi_is_checked_field_by_field() {
         let check = |source: &Field<'_>, errors: &mut Errors| {
-            persistent_iscsi(source, "v", errors)
+            persistent_iscsi(source, "v", errors);
         };
         let wrong = json!({"targetPortal": "", "iqn": "x", "lun": 300,
             "chapAuthSession": true, "initiatorName": "y"});
