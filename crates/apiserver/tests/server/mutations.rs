@@ -33,9 +33,15 @@ impl Plugin for Witness {
         object: Option<&mut Value>,
     ) -> Result<(), Status> {
         if attributes.is_dry_run() {
-            *self.0.lock().unwrap() = object.cloned();
+            self.keep(object.cloned());
         }
         Ok(())
+    }
+}
+
+impl Witness {
+    fn keep(&self, object: Option<Value>) {
+        *self.0.lock().unwrap() = object;
     }
 }
 
@@ -76,7 +82,7 @@ async fn answer(server: &Server, witness: &Witness, case: &Value) -> Value {
     if code != 201 {
         return json!({"uncompiled": refused["message"]});
     }
-    *witness.0.lock().unwrap() = None;
+    witness.keep(None);
     let object = &case["object"];
     let (_, refused) = ask(server, "POST", &collection(object), object.clone()).await;
     ask(server, "DELETE", &format!("{POLICIES}/p"), Value::Null).await;
