@@ -75,6 +75,7 @@ use std::sync::Arc;
 pub use fivespot_admission::object_meta::NameRule;
 use fivespot_admission::{FieldError, KubeVersion};
 use jiff::Timestamp;
+pub(crate) use pod::annotation::{APP_ARMOR, MIRROR};
 pub(crate) use pod::qos_class;
 use serde_json::{Value, json};
 
@@ -110,7 +111,7 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         FinalizerRule::Owned
     }
 
-    /// Whether an update validates the name and its beginning by the rule for new objects too.
+    /// Whether an update validates `name` and `generateName` by the rule for new objects too.
     fn revalidates_its_name(&self) -> bool {
         false
     }

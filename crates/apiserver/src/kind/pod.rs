@@ -1,6 +1,6 @@
 //! Pods.
 
-mod annotation;
+pub(super) mod annotation;
 mod change;
 mod columns;
 mod default;

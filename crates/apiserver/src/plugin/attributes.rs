@@ -21,8 +21,8 @@ pub struct Attributes<'a> {
     target: &'a Target,
     operation: Operation,
     old: Option<&'a Value>,
-    /// The beginning of the name, of an object whose name is generated later.
-    beginning: String,
+    /// The `generateName` of an object whose name is generated later.
+    generate_name: String,
     notes: RefCell<Notes>,
     reinvocation: RefCell<Reinvocation>,
 }
@@ -76,7 +76,7 @@ impl<'a> Attributes<'a> {
             target,
             operation,
             old: None,
-            beginning: String::new(),
+            generate_name: String::new(),
             notes: RefCell::default(),
             reinvocation: RefCell::default(),
         }
@@ -90,7 +90,7 @@ impl<'a> Attributes<'a> {
 
     /// The same, of a write of `object`.
     pub(crate) fn with_object(mut self, object: &Value) -> Self {
-        meta::text(object, "generateName").clone_into(&mut self.beginning);
+        meta::text(object, "generateName").clone_into(&mut self.generate_name);
         self
     }
 
@@ -180,9 +180,9 @@ impl<'a> Attributes<'a> {
     }
 
     /// 403 of this request. A collection that is deleted has no name, and a new object may have
-    /// the beginning of one.
+    /// its `generateName` alone.
     pub fn forbidden(&self, why: &str) -> Status {
-        let names = [self.name(), &self.beginning, "Unknown"];
+        let names = [self.name(), &self.generate_name, "Unknown"];
         let name = names.into_iter().find(|it| !it.is_empty());
         let name = name.unwrap_or_default();
         Status::forbidden(self.resource(), name, why)

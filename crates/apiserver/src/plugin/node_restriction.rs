@@ -7,6 +7,7 @@ use fivespot_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};
+use crate::kind::MIRROR;
 use crate::meta;
 use crate::resource::GroupResource;
 use crate::state::State;
@@ -20,8 +21,6 @@ pub(super) struct NodeRestriction;
 /// The group of kubelets, and what the names of their users begin with.
 const GROUP: &str = "system:nodes";
 const PREFIX: &str = "system:node:";
-/// The annotation of a pod that a kubelet has read from a file.
-const MIRROR: &str = "kubernetes.io/config.mirror";
 /// Where the Leases of nodes are.
 const LEASES: &str = "kube-node-lease";
 impl Plugin for NodeRestriction {

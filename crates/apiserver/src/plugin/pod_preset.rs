@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::pod::{list, text};
 use super::{Attributes, Plugin, Removal, pod};
+use crate::kind::MIRROR;
 use crate::kind::{self, BuiltinKind};
 use crate::meta;
 use crate::resource::GroupResource;
@@ -20,8 +21,6 @@ use crate::status::Status;
 pub(super) struct PodPreset;
 
 const PREFIX: &str = "podpreset.admission.kubernetes.io";
-/// Of pods that the kubelet shows of its own.
-const MIRROR: &str = "kubernetes.io/config.mirror";
 
 impl Plugin for PodPreset {
     fn name(&self) -> &'static str {

@@ -77,7 +77,7 @@ pub(super) fn finish(
     }
     draft.mutate(state, call, &target)?;
     if call.method != Method::POST {
-        update::said_version(&version)?;
+        update::version_number(&version)?;
     }
     // Mutating plugins see neither a generated name nor what the server itself puts into a new
     // object.
@@ -144,7 +144,7 @@ fn check_unversioned(call: &Call, version: &str) -> Result<(), Status> {
     Err(Status::new(500, Reason::Unknown, message))
 }
 
-/// A name for an object of which only the beginning of one was given.
+/// A name for an object that has a `generateName` alone.
 fn generated_name(state: &mut State, object: &Value) -> Option<String> {
     let base = meta::text(object, "generateName");
     if base.is_empty() || !meta::name(object).is_empty() {

@@ -170,13 +170,9 @@ fn check(target: &Target, wanted: &Value, had: &str) -> Result<(), Status> {
     if !errors.is_empty() {
         return Err(invalid(&SCALE, &target.name, &errors));
     }
-    let uid = meta::uid(wanted);
-    if uid.is_empty() || uid == had {
+    let Some(why) = update::uid_mismatch(wanted, had) else {
         return Ok(());
-    }
-    let why = format!(
-        "Precondition failed: UID in precondition: {uid}, UID in object meta: {had}"
-    );
+    };
     let mut scaled = Resource::clone(&target.resource);
     scaled.plural.push_str("/scale");
     Err(Status::conflict(&scaled, &target.name, &why))

@@ -149,7 +149,7 @@ fn check_preconditions(
 ) -> Result<(), Status> {
     let name = meta::name(old);
     check_uid(resource, &draft.object, meta::uid(old))?;
-    match version(&draft.object)? {
+    match version_number(meta::version(&draft.object))? {
         0 if resource.unconditional_update || draft.managed => Ok(()),
         0 => Err(version_is_missing(resource, name)),
         version if version.to_string() != meta::version(old) => {
@@ -165,32 +165,33 @@ pub(super) fn check_uid(
     object: &Value,
     had: &str,
 ) -> Result<(), Status> {
-    let uid = meta::uid(object);
-    if uid.is_empty() || uid == had {
+    let Some(why) = uid_mismatch(object, had) else {
         return Ok(());
-    }
+    };
     let key = storage_key(resource, object);
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
-         AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object \
-         meta: {had}"
+         AdditionalErrorMsg: {why}"
     );
     Err(Status::conflict(resource, meta::name(object), &why))
 }
 
-/// The version that an object says it is at; 0 for none.
-///
-/// # Errors
-/// 500, as Kubernetes answers, for one that is no number.
-fn version(object: &Value) -> Result<u64, Status> {
-    said_version(meta::version(object))
+/// Why an object is not the one with the uid `had`; none where it has no uid or that one.
+pub(super) fn uid_mismatch(object: &Value, had: &str) -> Option<String> {
+    let uid = meta::uid(object);
+    let is_other = !uid.is_empty() && uid != had;
+    is_other.then(|| {
+        format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {had}"
+        )
+    })
 }
 
-/// The number of a version; 0 for none.
+/// The number of a resourceVersion; 0 for none.
 ///
 /// # Errors
 /// 500, as Kubernetes answers, for one that is no number.
-pub(super) fn said_version(version: &str) -> Result<u64, Status> {
+pub(super) fn version_number(version: &str) -> Result<u64, Status> {
     if version.is_empty() {
         return Ok(0);
     }

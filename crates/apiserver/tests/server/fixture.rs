@@ -150,11 +150,26 @@ pub(crate) async fn ask(
     path: &str,
     body: Value,
 ) -> (u16, Value) {
-    let (code, text) = read(send(server, request(method, path, &body)).await).await;
-    (
-        code,
-        serde_json::from_str(&text).unwrap_or(Value::String(text)),
-    )
+    json_of(server, request(method, path, &body)).await
+}
+
+/// The same of a patch of the media type `application/` and `form`.
+pub(crate) async fn patch(
+    server: &Server,
+    form: &str,
+    path: &str,
+    body: Value,
+) -> (u16, Value) {
+    let mut patch = request("PATCH", path, &body);
+    let media = format!("application/{form}").parse().unwrap();
+    patch.headers_mut().insert("content-type", media);
+    json_of(server, patch).await
+}
+
+async fn json_of(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) {
+    let (code, text) = read(send(server, request).await).await;
+    let json = serde_json::from_str(&text);
+    (code, json.unwrap_or(Value::String(text)))
 }
 
 /// The next event of a watch that has one.

@@ -1,30 +1,16 @@
 //! What is refused first where several things are wrong, and in which words, as on a real API
 //! server.
 
-use fivespot_apiserver::Server;
-use http::{Request, header};
+use http::Request;
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, THINGS, ask, definition, map, read, send, server, thing,
+    DEFINITIONS, MAPS, THINGS, ask, definition, map, patch, read, send, server, thing,
 };
 
 const POLICIES: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
-
-/// Code and answer of a patch of the media type `application/` and `form`.
-async fn patch(server: &Server, form: &str, path: &str, body: Value) -> (u16, Value) {
-    let request = Request::patch(path)
-        .header(header::CONTENT_TYPE, format!("application/{form}"))
-        .body(body.to_string().into_bytes().into())
-        .unwrap();
-    let (code, text) = read(send(server, request).await).await;
-    (
-        code,
-        serde_json::from_str(&text).unwrap_or(Value::String(text)),
-    )
-}
 
 fn message(answer: &Value) -> &str {
     answer["message"].as_str().unwrap_or_default()

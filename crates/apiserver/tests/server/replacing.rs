@@ -3,9 +3,7 @@
 use fivespot_apiserver::User;
 use serde_json::{Value, json};
 
-use crate::fixture::{
-    DEFINITIONS, THINGS, ask, definition, request, send, server, thing,
-};
+use crate::fixture::{DEFINITIONS, THINGS, ask, definition, patch, server, thing};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
@@ -99,9 +97,6 @@ async fn a_patch_needs_no_version() {
     let client = server.client();
     client.create(LEASES, lease()).await.unwrap();
     let path = format!("{LEASES}/l");
-    let patch = json!({"spec": {"holderIdentity": "you"}});
-    let mut merge = request("PATCH", &path, &patch);
-    let media = "application/merge-patch+json".parse().unwrap();
-    merge.headers_mut().insert("content-type", media);
-    assert_eq!(send(&server, merge).await.status(), 200);
+    let body = json!({"spec": {"holderIdentity": "you"}});
+    assert_eq!(patch(&server, "merge-patch+json", &path, body).await.0, 200);
 }

@@ -6,9 +6,12 @@ use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};
 
-const MIRROR: &str = "kubernetes.io/config.mirror";
+/// The annotation of a mirror pod: one that a kubelet has read from a file.
+pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
+/// What the deprecated annotations with the AppArmor profile of a container begin with; the name of the
+/// container follows.
+pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 /// The rules that the annotations of a pod break.
 pub(super) fn errors(object: &Value, old: Option<&Value>) -> Errors {

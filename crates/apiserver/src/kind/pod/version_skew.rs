@@ -1,12 +1,12 @@
-//! Profiles of AppArmor that a pod says in the annotations of former days become fields
+//! AppArmor profiles in deprecated annotations of a pod become fields
 //! (`applyAppArmorVersionSkew` in pkg/registry/core/pod).
 
 use serde_json::{Value, json};
 
+use super::annotation::APP_ARMOR;
 use crate::kind::text;
 use crate::meta;
 
-const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 /// Most bytes of the name of a profile.
 const LONGEST: usize = 4095;
@@ -64,7 +64,7 @@ fn of_containers(pod: &Value) -> impl Iterator<Item = Annotated> {
         containers
             .enumerate()
             .filter_map(move |(index, container)| {
-                let key = format!("{PREFIX}{}", text(container, "name"));
+                let key = format!("{APP_ARMOR}{}", text(container, "name"));
                 let said = annotations[&key].as_str()?;
                 let own = &container["securityContext"]["appArmorProfile"];
                 let profile = profile(said);
@@ -97,7 +97,7 @@ mod tests {
 
     fn pod(annotation: &str, context: Value, of_container: Value) -> Value {
         json!({
-            "metadata": {"annotations": {(format!("{PREFIX}c")): annotation}},
+            "metadata": {"annotations": {(format!("{APP_ARMOR}c")): annotation}},
             "spec": {
                 "securityContext": context,
                 "containers": [{"name": "c", "securityContext": of_container}],

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::check::{
     Violation, containers, distinct, has_own_users, named, plural, quoted, setters, shown,
 };
+use crate::kind::APP_ARMOR;
 use crate::plugin::pod::{list, text};
 
 const CAPABILITIES: [&str; 13] = [
@@ -37,7 +38,6 @@ const SYSCTLS: [(&str, u32); 12] = [
     ("net.ipv4.tcp_rmem", 32),
     ("net.ipv4.tcp_wmem", 32),
 ];
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 
