@@ -115,7 +115,7 @@ impl UnderWay {
         }
     }
 
-    /// Whether one of low priority may begin although others can still wait for those under way.
+    /// Whether one of low priority may begin now.
     fn admits_low(self) -> bool {
         self.high == 0 || self.low < LOW_BESIDE_HIGH
     }
@@ -212,15 +212,14 @@ impl<G> Queue<G> {
     pub fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
         self.note_clock(now);
         let first = |all: &BTreeSet<Scheduled>| {
-            let first = all.first().filter(|first| first.due <= now);
-            first.map(|first| (first.due, first.key.clone(), first.priority))
+            all.first().filter(|first| first.due <= now).cloned()
         };
         let (high, low) = (first(&self.high), first(&self.low));
         let overdue = low
             .clone()
-            .filter(|(due, ..)| after(*due, LONGEST_DEFERRAL) <= now);
+            .filter(|first| after(first.due, LONGEST_DEFERRAL) <= now);
         let low = low.filter(|_| self.under_way.admits_low());
-        let (_, key, priority) = overdue.or(high).or(low)?;
+        let Scheduled { key, priority, .. } = overdue.or(high).or(low)?;
         self.cancel(&key);
         let entry = self.entries.get_mut(&key)?;
         entry.running = Some(priority);

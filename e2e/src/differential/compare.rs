@@ -147,8 +147,8 @@ pub(super) fn first(
         if theirs.is_none() {
             return Comparison {
                 compared: index,
-                difference: None,
                 is_unanswered: true,
+                ..Comparison::default()
             };
         }
         if let Some((aspect, theirs, ours)) = compare(theirs, ours) {
@@ -163,7 +163,7 @@ pub(super) fn first(
             return Comparison {
                 compared: index + 1,
                 difference: Some(difference),
-                is_unanswered: false,
+                ..Comparison::default()
             };
         }
     }
