@@ -25,7 +25,7 @@ const HEAD: &str = "\
 `benches/scale` measures the numbers of the operator on one computer that runs the API server, Cluster API, the
 operator and the benchmark together. The operator is built with the profile `dist`, in which it is
 shipped; it needs fewer resources than with `release`. The runs store their numbers in
-`benches/results`, and `cargo xtask gen` writes this page from them.
+`benches/results` and `benches/bursts`, and `cargo xtask gen` writes this page from them.
 
 The floor is the time of a plain client that only creates the three objects of as many machines,
 32 machines at a time, on the same server. Identical runs vary by up to a factor of two, the floor

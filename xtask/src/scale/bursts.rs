@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::number;
+use super::{name, number};
 use crate::kept;
 
 /// Where `benches/scale --burst` keeps its numbers.
@@ -35,13 +35,13 @@ creation by the client, the finalizer and the first status. Meanwhile Cluster AP
 machines that exist already, which it does for the floor too, but later. Compilers ran beside these
 runs, at idle priority.
 
-The last two are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
+The last two columns are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
 API takes long until a thousand machines serve.
 
 ```console
 $ cargo build --release --bin 5spot --bin scale
-$ target/release/scale --profile release --machines 1000 --burst edge --pairs 3 \\
-    --record benches/bursts/edge-1000.json
+$ target/release/scale --profile release --machines 300 --burst edge --pairs 3 --until-created \\
+    --record benches/bursts/edge-300.json
 ```
 
 | server | burst | machines | floor | all created | times the floor | requests | status patches | workload |
@@ -54,7 +54,7 @@ $ target/release/scale --profile release --machines 1000 --burst edge --pairs 3 
 /// A result cannot be read.
 pub(super) fn part(root: &Path) -> Result<String, Box<dyn Error>> {
     let mut runs = kept::results(&root.join(RESULTS))?;
-    runs.sort_by_key(|run| (text(&run["burst"]), run["machines"].as_u64()));
+    runs.sort_by_key(|run| (burst(run).to_owned(), run["machines"].as_u64()));
     let mut page = HEAD.to_owned();
     for run in &runs {
         page.push_str(&row(run));
@@ -77,8 +77,8 @@ fn row(run: &Value) -> String {
     let _ = writeln!(
         row,
         "| {} | {} | {machines} | {} | {} | {:.2} | {:.2} | {} | {} |",
-        text(&run["server"]),
-        text(&run["burst"]),
+        name(run),
+        burst(run),
         seconds(run, floor),
         seconds(run, all),
         median(run, |pair| all(pair) / floor(pair)),
@@ -113,8 +113,8 @@ fn sum(requests: &Value) -> f64 {
     counts.map(|(_, count)| number(count)).sum()
 }
 
-fn text(of: &Value) -> String {
-    of.as_str().unwrap_or_default().to_owned()
+fn burst(run: &Value) -> &str {
+    run["burst"].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]
