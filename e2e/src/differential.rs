@@ -31,7 +31,7 @@ use serde_json::Value;
 
 use crate::record::Trouble;
 use case::Case;
-use compare::{Comparison, Difference};
+use compare::{Aspect, Comparison, Difference};
 use run::Server;
 use seed::Seed;
 use tally::Tally;
@@ -194,7 +194,14 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
     let mut told = start;
     for number in plan.first..plan.first.saturating_add(plan.cases) {
         let case = made(&seeds, plan, number)?;
-        tally.add(&case, &pair.judge(&case).await?);
+        let comparison = pair.judge(&case).await?;
+        if let Some(found) = &comparison.difference
+            && found.aspect == Aspect::Verdict
+        {
+            // A long run shows what it finds before it has ended.
+            eprintln!("case {number}: {}", found.skeleton());
+        }
+        tally.add(&case, &comparison);
         if told.elapsed() > PROGRESS {
             told = Instant::now();
             eprintln!("{}", progress(&tally, number - plan.first + 1, plan, start));

@@ -204,6 +204,15 @@ impl CustomResource {
         unknown
     }
 
+    /// Turns what was made of an applied configuration into what the server works on: defaults are
+    /// filled in. A null that is not allowed stays, to be refused, where [`decode`](Self::decode)
+    /// removes it.
+    pub fn complete(&self, object: &mut Value) {
+        self.schema.prune(object);
+        object_meta::prune(object);
+        self.schema.fill(object);
+    }
+
     /// Checks an object about to be created.
     pub fn create(&self, object: &Value) -> Verdict {
         let mut errors = self.wrong_kind(object);

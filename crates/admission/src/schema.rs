@@ -144,6 +144,11 @@ impl Structural {
         fill::fill(&self.root, object);
     }
 
+    /// Fills in defaults, also in place of nulls that are not allowed. Other nulls stay.
+    pub(crate) fn fill(&self, object: &mut Value) {
+        fill::fill(&self.root, object);
+    }
+
     /// Checks an object: types and bounds, embedded resources, uniqueness in lists. Looks
     /// neither at the object's own `metadata` nor at validation rules.
     ///

@@ -15,6 +15,7 @@ mod last_applied;
 mod merge;
 mod prune;
 mod record;
+pub(crate) mod scale;
 mod set;
 mod walk;
 
@@ -86,27 +87,6 @@ pub fn tracked(
     }
     let live = old.map_or_else(|| empty::object(resource), without_managed_fields);
     update(resource, (&live, object), &mut managers, writer);
-    managers.write_to(object);
-}
-
-/// Records in `object` what a write through its Scale has changed. When is not noted, as in
-/// Kubernetes. Cannot fail.
-pub(crate) fn scaled(
-    resource: &Resource,
-    old: &Value,
-    object: &mut Value,
-    writer: &Writer<'_>,
-) {
-    let mut managers = Managers::of(old);
-    clear_managed_fields(object);
-    let live = without_managed_fields(old);
-    let change = Comparison::of(&live, object, Shape::of(resource));
-    managers.give_up(&change, None);
-    let set = change.set_values().difference(&unmanaged());
-    if !set.is_empty() {
-        let id = record::Id::new(writer, Operation::Update, resource);
-        managers.extend(&id, &set, resource);
-    }
     managers.write_to(object);
 }
 

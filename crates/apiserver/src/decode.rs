@@ -283,31 +283,52 @@ pub(crate) fn unreadable_kind(object: &Value) -> Option<DecodeError> {
 ///
 /// # Errors
 /// 400 for another; it warns of the fields that this other version does not have.
-pub(crate) fn check_version(
+fn check_version(
     state: &State,
     resource: &Resource,
     object: &Value,
 ) -> Result<(), Status> {
+    let Some(unknown) = unknown_in_other_version(state, resource, object) else {
+        return Ok(());
+    };
     let version = object["apiVersion"].as_str().unwrap_or_default();
     let expected = resource.api_version();
-    if version.is_empty() || version == expected {
-        return Ok(());
-    }
     let mut refused = Status::bad_request(format!(
         "the API version in the data ({version}) does not match the expected API version \
          ({expected})"
     ));
-    // Objects of another group are not looked into.
-    if let Some((group, version)) = version.rsplit_once('/')
-        && group == resource.group
-    {
-        let definition = definition(state, resource);
-        let known = definition.as_ref().and_then(|it| it.version(version));
-        let unknown = unknown_fields(known, object);
-        let warnings = unknown.iter().map(|it| format!("unknown field \"{it}\""));
-        refused.warnings = warnings.collect();
-    }
+    refused.warnings = unknown;
     Err(refused)
+}
+
+/// What strict decoding has to say of a custom object that is written in another version than that
+/// of its path: of the fields that this other version does not have. Objects of another group are
+/// not looked into. None for an object in the version of its path, or in none.
+pub(crate) fn unknown_in_other_version(
+    state: &State,
+    resource: &Resource,
+    object: &Value,
+) -> Option<Vec<String>> {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    if !resource.custom || version.is_empty() || version == resource.api_version() {
+        return None;
+    }
+    let in_group = version.rsplit_once('/');
+    let Some((_, version)) = in_group.filter(|it| it.0 == resource.group) else {
+        return Some(Vec::new());
+    };
+    let definition = definition(state, resource);
+    let known = definition.as_ref().and_then(|it| it.version(version));
+    let unknown = unknown_fields(known, object);
+    let unknown = unknown.iter().map(|it| format!("unknown field \"{it}\""));
+    Some(unknown.collect())
+}
+
+/// Why the version that an object says cannot be read as one.
+pub(crate) fn version_error(object: &Value) -> Option<String> {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let is_readable = version.matches('/').count() < 2;
+    (!is_readable).then(|| format!("unexpected GroupVersion string: {version}"))
 }
 
 /// The fields of a custom object that the version in which it is written does not have. One
@@ -397,6 +418,17 @@ pub(crate) fn prune_and_default(
     };
     repeated.extend(unknown.iter().map(|it| format!("unknown field \"{it}\"")));
     repeated
+}
+
+/// Fills in the defaults of what was made of an applied configuration. Its fields are known by then.
+pub(crate) fn complete(state: &State, resource: &Resource, object: &mut Value) {
+    let Some(definition) = definition(state, resource) else {
+        prune_and_default(state, resource, object, Vec::new());
+        return;
+    };
+    if let Some(version) = definition.served(&resource.version) {
+        version.complete(object);
+    }
 }
 
 /// Fills in the default of the status of a new custom resource, which was taken from it. Returns the

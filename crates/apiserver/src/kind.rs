@@ -138,6 +138,12 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         let _ = object;
     }
 
+    /// What a new object gets before it is validated, unless a write to its status makes it: in
+    /// Kubernetes the store of the kind does this, and that of its status does not.
+    fn complete(&self, object: &mut Value) {
+        let _ = object;
+    }
+
     /// Notes in a new object who asks for it, where the kind has fields for that.
     fn note_requester(&self, object: &mut Value, user: &User) {
         let _ = (object, user);

@@ -1,6 +1,6 @@
 //! The entries of `metadata.managedFields`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::compare::Comparison;
 use super::conflict::Conflicts;
+use super::element::Element;
 use super::set::FieldSet;
 use super::{Writer, fields};
 use crate::resource::Resource;
@@ -65,6 +66,15 @@ impl Id {
             api_version,
             subresource: writer.subresource.to_owned(),
         }
+    }
+
+    /// The same manager, as one that writes in the version of another resource.
+    fn in_version_of(&self, resource: &Resource) -> Self {
+        let mut id = self.clone();
+        if id.operation == Operation::Update {
+            id.api_version = resource.api_version();
+        }
+        id
     }
 
     /// As texts about conflicts name it.
@@ -164,6 +174,54 @@ impl Managers {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The managers of `field`, as managers of `shown` in an object of `resource`.
+    pub(super) fn of_field(
+        &self,
+        field: &[Element],
+        shown: &FieldSet,
+        resource: &Resource,
+    ) -> Self {
+        let owners = self.0.iter().filter(|it| it.1.set.has_path(field));
+        let owners = owners.map(|(id, entry)| {
+            let entry = Entry {
+                set: shown.clone(),
+                api_version: resource.api_version(),
+                since: entry.since.clone(),
+            };
+            (id.in_version_of(resource), entry)
+        });
+        Self(owners.collect())
+    }
+
+    /// Gives `field` in an object of `resource` to those who manage `shown` in `others`, and to
+    /// nobody else. Since when is not noted of new managers.
+    pub(super) fn give_field(
+        &mut self,
+        (field, resource): (&[Element], &Resource),
+        others: &Self,
+        shown: &[Element],
+    ) {
+        let owners = others.0.iter().filter(|it| it.1.set.has_path(shown));
+        let owners = owners.map(|it| it.0.in_version_of(resource));
+        let owners: BTreeSet<Id> = owners.collect();
+        let mut set = FieldSet::default();
+        set.insert_path(field);
+        for (id, entry) in &mut self.0 {
+            if !owners.contains(&id.in_version_of(resource)) {
+                entry.set = entry.set.difference(&set);
+            }
+        }
+        self.0.retain(|_, it| !it.set.is_empty());
+        for id in owners {
+            let manages = |it: (&Id, &Entry)| {
+                it.0.in_version_of(resource) == id && it.1.set.has_path(field)
+            };
+            if !self.0.iter().any(manages) {
+                self.extend(&id, &set, resource);
+            }
+        }
     }
 
     pub(super) fn set_of(&self, id: &Id) -> Option<&FieldSet> {

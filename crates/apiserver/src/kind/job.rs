@@ -102,9 +102,7 @@ impl BuiltinKind for Job {
                 status::errors(write.object, old, &mut errors);
             }
             old => {
-                if old.is_none() {
-                    generated_selector(write.object, &mut errors);
-                }
+                generated_selector(write.object, old, &mut errors);
                 selected_spec(write.object, &mut errors);
                 errors.extend(name_error(write.object));
                 if let Some(old) = old {
@@ -172,8 +170,9 @@ fn default_spec(spec: &mut Fields) {
     fill(spec, "manualSelector", false);
 }
 
-/// A selector that was not chosen by hand selects the job's own pods alone.
-fn generated_selector(object: &Value, errors: &mut Errors) {
+/// A selector that was not chosen by hand selects the job's own pods alone. A job that had no labels
+/// with the prefix of Kubernetes, `old`, is not asked for them.
+fn generated_selector(object: &Value, old: Option<&Value>, errors: &mut Errors) {
     let spec = Field::of(object, "spec");
     let selector = spec.child("selector");
     if spec.child("manualSelector").is_true() || !selector.is_set() {
@@ -182,12 +181,15 @@ fn generated_selector(object: &Value, errors: &mut Errors) {
     let template = spec.child("template.metadata");
     let labels = template.child("labels");
     let (name, uid) = (meta::name(object), meta::uid(object));
-    let expected = [
-        (UID_LABELS[0], uid),
-        (NAME_LABELS[0], name),
-        (UID_LABELS[1], uid),
-        (NAME_LABELS[1], name),
-    ];
+    let has_prefixed = old.is_none_or(|old| {
+        let labels = &old["spec"]["template"]["metadata"]["labels"];
+        let is_said = |key: &str| labels.get(key).is_some();
+        is_said(UID_LABELS[1]) && is_said(NAME_LABELS[1])
+    });
+    let mut expected = vec![(UID_LABELS[0], uid), (NAME_LABELS[0], name)];
+    if has_prefixed {
+        expected.extend([(UID_LABELS[1], uid), (NAME_LABELS[1], name)]);
+    }
     let all: serde_json::Map<_, _> = expected
         .iter()
         .map(|(key, value)| ((*key).to_owned(), Value::from(*value)))

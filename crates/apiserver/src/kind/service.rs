@@ -50,6 +50,9 @@ impl BuiltinKind for Service {
 
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, json!({"loadBalancer": {}}));
+    }
+
+    fn complete(&self, object: &mut Value) {
         allocation::same_address(object);
     }
 

@@ -90,6 +90,9 @@ pub(super) fn finish(
     }
     begin(resource, &mut draft.object);
     if let Some(kind) = &resource.builtin {
+        if target.subresource.is_empty() {
+            kind.complete(&mut draft.object);
+        }
         kind.note_requester(&mut draft.object, &call.user);
     }
     // A kind may give a name of its own making.

@@ -41,8 +41,9 @@ pub(super) fn patch(
         return Err(update::nameless(target));
     }
     if resource.custom {
-        decode::check_version(state, resource, &object)?;
-        if let Some(why) = openapi::metadata_error(&object["metadata"]) {
+        let wrong = decode::version_error(&object)
+            .or_else(|| openapi::metadata_error(&object["metadata"]));
+        if let Some(why) = wrong {
             return Err(refuse(&why));
         }
     } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
@@ -53,7 +54,11 @@ pub(super) fn patch(
         let prefixed = |it: &mut String| *it = format!("json patch {it}");
         repeated.iter_mut().for_each(prefixed);
     }
-    let found = decode::prune_and_default(state, resource, &mut object, repeated);
+    let found = match decode::unknown_in_other_version(state, resource, &object) {
+        // Such an object is refused once it is validated, with whatever else is wrong.
+        Some(unknown) => repeated.into_iter().chain(unknown).collect(),
+        None => decode::prune_and_default(state, resource, &mut object, repeated),
+    };
     let validation = call.query.field_validation;
     let warnings = decode::judge(validation, found, |why| refuse(&why))?;
     update::check_place(target, &mut object)?;
@@ -140,7 +145,7 @@ fn server_side_apply(
         let read = decode::decode(resource, &mut object);
         read.map_err(|why| decode::unhandled(resource, &why))?;
     }
-    decode::prune_and_default(state, resource, &mut object, Vec::new());
+    decode::complete(state, resource, &mut object);
     let mut draft = Draft::new(object, old);
     draft.warnings = warnings;
     draft.managed = true;

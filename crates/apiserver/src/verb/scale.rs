@@ -9,13 +9,15 @@ use serde_json::{Map, Value, json};
 use super::write::{Draft, invalid};
 use super::{patch, read, update};
 use crate::answer::{Answer, Content};
-use crate::apply::{self, Writer};
+use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::call::Call;
-use crate::decode;
+use crate::decode::{self, DecodeError};
 use crate::kind::{FinalizerRule, column};
 use crate::meta;
 use crate::openapi::definitions;
-use crate::patch::{Kind, patched, refused, type_error, undecodable};
+use crate::patch::{
+    Kind, cut, patched, refused, restored_type_error, type_error, undecodable,
+};
 use crate::resource::{Resource, Scale, Subresource, Verb};
 use crate::route::Target;
 use crate::state::State;
@@ -43,33 +45,44 @@ pub(super) fn perform(
     };
     let old = read::existing(state, target)?;
     let old = state.shown(&target.resource, &old)?;
-    let current = scale(&old, paths);
-    let wanted = match (verb, sent) {
-        (Verb::Update, Some(sent)) => {
-            update::check_uid(&target.resource, &sent, meta::uid(&old))?;
-            sent
-        }
-        (Verb::Patch, _) => {
-            let (wanted, found) = changed(state, call, target, (form, &current))?;
-            warnings = found;
-            wanted
-        }
-        _ => return Ok(Answer::new(200, Content::Plain(current))),
-    };
-    if !target.resource.custom {
-        check(target, &wanted, meta::uid(&old))?;
+    let mut current = scale(&old, paths);
+    if verb == Verb::Get {
+        return Ok(Answer::new(200, Content::Plain(current)));
     }
-    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
-    let mut object = Value::clone(&old);
-    meta::copy(&wanted, &mut object, "resourceVersion");
-    put(&mut object, &paths.spec_replicas_path, replicas);
+    let path = &paths.spec_replicas_path;
+    apply::scale::show_managers(&SCALE, &mut current, (&old, path));
     let manager = call.manager();
     let writer = Writer {
         manager: &manager,
         subresource: "scale",
         now: state.instant(),
     };
-    apply::scaled(&target.resource, &old, &mut object, &writer);
+    let mut wanted = match (sent, form) {
+        (Some(sent), _) => {
+            update::check_uid(&target.resource, &sent, meta::uid(&old))?;
+            sent
+        }
+        (None, Some(form)) => {
+            let (wanted, found) = changed(state, call, (form, &current))?;
+            warnings = found;
+            wanted
+        }
+        (None, None) => applied(call, target, &current, &writer)?,
+    };
+    if verb == Verb::Patch {
+        update::check_place(target, &mut wanted)?;
+    }
+    if !target.resource.custom {
+        check(target, &wanted, meta::uid(&old))?;
+    }
+    if form.is_some() || verb == Verb::Update {
+        apply::tracked(&SCALE, Some(&current), &mut wanted, &writer);
+    }
+    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+    let mut object = Value::clone(&old);
+    meta::copy(&wanted, &mut object, "resourceVersion");
+    put(&mut object, path, replicas);
+    apply::scale::keep_managers(&target.resource, &wanted, (&mut object, path));
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     draft.managed = true;
@@ -117,38 +130,64 @@ fn sent(
     Ok(sent)
 }
 
-/// The Scale that a patch of a form makes of the one there is; of none, what is applied. Beside it,
-/// what its writer is warned of.
+/// The Scale that a patch of a form makes of the one there is. Beside it, what its writer is warned
+/// of.
 ///
 /// # Errors
-/// As of a patch of a built-in kind; 500 for one that is applied to a custom object, which
-/// Kubernetes cannot do.
+/// As of a patch of a built-in kind.
 fn changed(
     state: &State,
     call: &Call,
-    target: &Target,
-    (form, current): (Option<Kind>, &Value),
+    (form, current): (Kind, &Value),
 ) -> Result<(Value, Vec<String>), Status> {
-    let kind = form.unwrap_or(Kind::Merge);
     let body = decode::value(call);
-    let body = body.map_err(|it| undecodable(kind, &it.why))?.value;
-    if form.is_none() {
-        apply::check_config(&SCALE, &body)?;
-        if target.resource.custom {
-            return Err(apply::unconvertible_scale(&body));
-        }
-    }
-    // Applying to a Scale would have to record managers of paths that it maps.
-    let mut wanted = patched(kind, &SCALE, current, &body)?;
-    let refuse = |why: &str| refused(kind, &SCALE, (current, &body), why);
-    if let Some(why) = type_error(kind, &SCALE, &mut wanted) {
+    let body = body.map_err(|it| undecodable(form, &it.why))?.value;
+    let mut wanted = patched(form, &SCALE, current, &body)?;
+    let refuse = |why: &str| refused(form, &SCALE, (current, &body), why);
+    if let Some(why) = type_error(form, &SCALE, &mut wanted) {
         return Err(refuse(&why));
     }
     let found = decode::prune_and_default(state, &SCALE, &mut wanted, Vec::new());
     let validation = call.query.field_validation;
     let warnings = decode::judge(validation, found, |why| refuse(&why))?;
-    update::check_place(target, &mut wanted)?;
     Ok((wanted, warnings))
+}
+
+/// The Scale that an applied configuration makes of the one there is.
+///
+/// # Errors
+/// As of any other object; 500 for a change of the Scale of a custom object, which Kubernetes cannot
+/// apply.
+fn applied(
+    call: &Call,
+    target: &Target,
+    current: &Value,
+    writer: &Writer<'_>,
+) -> Result<Value, Status> {
+    let body = decode::value(call).map_err(DecodeError::bare)?.value;
+    if !body.is_object() {
+        return Err(decode::not_an_object(&body));
+    }
+    let config = Configuration {
+        object: &body,
+        on_conflict: OnConflict::of(call.query.force),
+    };
+    let mut wanted = apply::applied(&SCALE, Some(current), &config, writer)?;
+    if target.resource.custom {
+        let bare = |it: &Value| {
+            let mut it = it.clone();
+            meta::clear(&mut it, "managedFields");
+            it
+        };
+        if bare(&wanted) != bare(current) {
+            return Err(apply::unconvertible_scale(&body));
+        }
+    }
+    if let Some(why) = restored_type_error(&SCALE, &wanted) {
+        return Err(apply::unconvertible(&SCALE, &body, &why));
+    }
+    cut(&SCALE, &mut wanted);
+    Ok(wanted)
 }
 
 /// Checks the Scale of a built-in kind, whose object has the given uid (`ValidateScale`, and the

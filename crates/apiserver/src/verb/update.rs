@@ -32,7 +32,7 @@ pub(super) fn update(
     check_place(target, &mut object)?;
     let old = match read::existing(state, target) {
         Ok(old) => Some(state.shown(resource, &old)?),
-        Err(_) if resource.create_on_update && target.subresource.is_empty() => None,
+        Err(_) if resource.create_on_update => None,
         Err(missing) => return Err(missing),
     };
     let mut draft = Draft::new(object, old);

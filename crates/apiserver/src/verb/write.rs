@@ -175,16 +175,30 @@ impl Draft {
         ))
     }
 
-    /// 422 for a custom object of another kind than the path's, said of that kind.
+    /// 422 for a custom object of another kind or version than the path's, said of that kind.
     fn check_kind(&self, resource: &Resource) -> Result<(), Status> {
-        let kind = self.object["kind"].as_str().unwrap_or_default();
-        if kind == resource.kind {
+        let said = |key: &str| self.object[key].as_str().unwrap_or_default();
+        // A group that is empty is not said.
+        let version = said("apiVersion");
+        let version = version.strip_prefix('/').unwrap_or(version);
+        let kind = said("kind");
+        let expected = resource.api_version();
+        let wanted = [
+            ("kind", kind, &resource.kind),
+            ("apiVersion", version, &expected),
+        ];
+        let wrong = wanted.into_iter().filter(|it| it.1 != it.2);
+        let errors: Vec<FieldError> = wrong
+            .map(|(key, said, wanted)| {
+                FieldError::invalid(key, said.into(), format!("must be {wanted}"))
+            })
+            .collect();
+        if errors.is_empty() {
             return Ok(());
         }
-        let why = format!("must be {}", resource.kind);
-        let error = FieldError::invalid("kind", kind.into(), why);
-        let said = Resource::new(&resource.group, &resource.version, kind, "");
-        Err(invalid(&said, meta::name(&self.object), &[error]))
+        let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+        let said = Resource::new(group, version, kind, "");
+        Err(invalid(&said, meta::name(&self.object), &errors))
     }
 
     fn metadata_errors(&self, resource: &Resource) -> Vec<FieldError> {

@@ -478,3 +478,207 @@ async fn an_applied_quantity_is_a_scalar() {
     let end = ".spec.limits[0].max.cpu: expected any scalar, got &{map[a:b]}";
     assert!(message(&refused).ends_with(end), "{refused}");
 }
+
+#[tokio::test]
+async fn a_job_whose_selector_was_chosen_by_hand_cannot_say_otherwise_later() {
+    let server = server();
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let job = json!({
+        "metadata": {"name": "j"},
+        "spec": {
+            "manualSelector": true,
+            "selector": {"matchLabels": {"job": "a"}},
+            "template": {
+                "metadata": {"labels": {"job": "a"}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "c", "image": "i"}],
+                },
+            },
+        },
+    });
+    let (code, made) = ask(&server, "POST", jobs, job).await;
+    assert_eq!(code, 201, "{made}");
+    let body = json!({"spec": {"manualSelector": false}});
+    let path = format!("{jobs}/j");
+    let (code, refused) = patch(&server, "merge-patch+json", &path, body).await;
+    assert_eq!(code, 422, "{refused}");
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    let expected = format!(
+        "Job.batch \"j\" is invalid: [spec.template.metadata.labels[controller-uid]: Required \
+         value: must be '{uid}', spec.template.metadata.labels[job-name]: Required value: must \
+         be 'j', spec.selector: Invalid value: {{\"matchLabels\":{{\"job\":\"a\"}}}}: `selector` \
+         not auto-generated]"
+    );
+    assert_eq!(message(&refused), expected);
+    // One that has its own labels may be changed.
+    let body = json!({"spec": {"suspend": true}});
+    assert_eq!(patch(&server, "merge-patch+json", &path, body).await.0, 200);
+}
+
+#[tokio::test]
+async fn the_status_of_a_service_that_is_not_there_makes_one_without_an_address() {
+    let server = server();
+    let services = "/api/v1/namespaces/default/services";
+    let mut service =
+        json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let status = format!("{services}/s/status");
+    service["spec"]["clusterIP"] = "10.0.0.77".into();
+    let (code, refused) = ask(&server, "PUT", &status, service.clone()).await;
+    assert_eq!(code, 422, "{refused}");
+    let expected = "Service \"s\" is invalid: spec.clusterIPs: Required value";
+    assert_eq!(message(&refused), expected);
+    service["apiVersion"] = "v1".into();
+    service["kind"] = "Service".into();
+    let applied = format!("{status}?fieldManager=m");
+    let (code, refused) =
+        patch(&server, "apply-patch+yaml", &applied, service.clone()).await;
+    assert_eq!((code, message(&refused)), (422, expected), "{refused}");
+    service["spec"]["clusterIP"] = Value::Null;
+    let (code, made) = ask(&server, "PUT", &status, service).await;
+    assert_eq!((code, &made["spec"]["clusterIP"]), (201, &Value::Null));
+    assert_eq!(made["spec"]["type"], "ClusterIP");
+}
+
+#[tokio::test]
+async fn a_null_that_is_applied_is_refused_where_one_that_is_sent_is_removed() {
+    let server = server();
+    ask(&server, "POST", DEFINITIONS, definition()).await;
+    let mut colored = thing("t");
+    colored["spec"]["color"] = Value::Null;
+    let path = format!("{THINGS}/t?fieldManager=m");
+    let (code, refused) =
+        patch(&server, "apply-patch+yaml", &path, colored.clone()).await;
+    assert_eq!(code, 422, "{refused}");
+    let start = "Thing.example.com \"t\" is invalid: spec.color: Invalid value: \"null\": \
+                 spec.color in body must be of type string: \"null\"";
+    assert!(message(&refused).starts_with(start), "{refused}");
+    // A default stands in for one.
+    let mut sized = thing("t");
+    sized["spec"]["size"] = Value::Null;
+    let (code, made) = patch(&server, "apply-patch+yaml", &path, sized).await;
+    assert_eq!((code, &made["spec"]["size"]), (201, &json!(3)));
+    colored["metadata"]["name"] = "u".into();
+    let (code, made) = ask(&server, "POST", THINGS, colored).await;
+    assert_eq!((code, made["spec"].get("color")), (201, None));
+}
+
+#[tokio::test]
+async fn a_patch_to_another_version_is_refused_with_the_rest_that_is_wrong() {
+    let server = server();
+    ask(&server, "POST", DEFINITIONS, definition()).await;
+    ask(&server, "POST", THINGS, thing("t")).await;
+    let path = format!("{THINGS}/t");
+    let form = "merge-patch+json";
+    for (version, kind) in [
+        ("a b", "Thing"),
+        ("/a", "Thing"),
+        ("a/b", "Thing.a"),
+        ("example.com/v2", "Thing.example.com"),
+    ] {
+        let body = json!({"apiVersion": version});
+        let (code, refused) = patch(&server, form, &path, body).await;
+        assert_eq!(code, 422, "{refused}");
+        let said = version.trim_start_matches('/');
+        let expected = format!(
+            "{kind} \"t\" is invalid: apiVersion: Invalid value: {said:?}: must be \
+             example.com/v1"
+        );
+        assert_eq!(message(&refused), expected);
+    }
+    let body = || json!({"apiVersion": "example.com/v2", "kind": "Odd"});
+    let (_, refused) = patch(&server, form, &path, body()).await;
+    let causes = refused["details"]["causes"].as_array().unwrap().iter();
+    let fields: Vec<_> = causes.map(|it| it["field"].clone()).collect();
+    assert_eq!(fields, ["kind", "apiVersion"]);
+    let strict = format!("{path}?fieldValidation=Strict");
+    let (code, refused) = patch(&server, form, &strict, body()).await;
+    assert_eq!(code, 422, "{refused}");
+    let unknown = "strict decoding error: unknown field \"spec\"";
+    assert!(message(&refused).ends_with(unknown), "{refused}");
+    let body = json!({"apiVersion": "a/b/c"});
+    let (code, refused) = patch(&server, form, &path, body).await;
+    assert_eq!(code, 422, "{refused}");
+    let why = "unexpected GroupVersion string: a/b/c";
+    assert!(message(&refused).ends_with(why), "{refused}");
+}
+
+fn scale(name: &str, replicas: u64) -> Value {
+    json!({
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": replicas},
+    })
+}
+
+#[tokio::test]
+async fn replicas_are_applied_to_a_scale_as_any_field_is() {
+    let server = server();
+    let made = format!("{DEPLOYMENTS}?fieldManager=maker");
+    ask(&server, "POST", &made, deployment("web")).await;
+    let path = |manager: &str| format!("{DEPLOYMENTS}/web/scale?fieldManager={manager}");
+    let form = "apply-patch+yaml";
+    // Before the name, which is wrong too.
+    let (code, refused) = patch(&server, form, &path("a"), scale("other", 3)).await;
+    assert_eq!(code, 409, "{refused}");
+    let expected = "Apply failed with 1 conflict: conflict with \"maker\" using \
+                    autoscaling/v1: .spec.replicas";
+    assert_eq!(message(&refused), expected);
+    let forced = format!("{}&force=true", path("a"));
+    let (code, _) = patch(&server, form, &forced, scale("other", 3)).await;
+    assert_eq!(code, 400);
+    let (code, scaled) = patch(&server, form, &forced, scale("web", 3)).await;
+    assert_eq!((code, &scaled["spec"]["replicas"]), (200, &json!(3)));
+    let owners = |object: &Value| -> Vec<String> {
+        let entries = object["metadata"]["managedFields"].as_array().unwrap();
+        let owners = entries
+            .iter()
+            .filter(|it| it["fieldsV1"]["f:spec"].get("f:replicas").is_some());
+        let named = owners.map(|it| {
+            let text = |key: &str| it[key].as_str().unwrap_or_default().to_owned();
+            format!(
+                "{} {} {}",
+                text("manager"),
+                text("operation"),
+                text("apiVersion")
+            )
+        });
+        named.collect()
+    };
+    let (_, now) = ask(&server, "GET", &format!("{DEPLOYMENTS}/web"), Value::Null).await;
+    assert_eq!(owners(&now), ["a Apply apps/v1"]);
+    let (code, _) = patch(&server, form, &path("b"), scale("web", 3)).await;
+    assert_eq!(code, 200);
+    let (_, now) = ask(&server, "GET", &format!("{DEPLOYMENTS}/web"), Value::Null).await;
+    assert_eq!(owners(&now), ["a Apply apps/v1", "b Apply apps/v1"]);
+    let (code, refused) = patch(&server, form, &path("b"), scale("web", 4)).await;
+    assert_eq!(code, 409, "{refused}");
+    let expected = "Apply failed with 1 conflict: conflict with \"a\" with subresource \
+                    \"scale\": .spec.replicas";
+    assert_eq!(message(&refused), expected);
+}
+
+#[tokio::test]
+async fn a_scale_of_a_custom_object_is_applied_where_it_changes_nothing() {
+    let server = server();
+    let mut scaled = definition();
+    scaled["spec"]["versions"][0]["subresources"]["scale"] = json!({
+        "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size",
+    });
+    ask(&server, "POST", DEFINITIONS, scaled).await;
+    ask(&server, "POST", THINGS, thing("t")).await;
+    let path = format!("{THINGS}/t/scale?fieldManager=a");
+    let form = "apply-patch+yaml";
+    let (code, refused) = patch(&server, form, &path, scale("t", 4)).await;
+    assert_eq!(code, 409, "{refused}");
+    let (code, same) = patch(&server, form, &path, scale("t", 3)).await;
+    assert_eq!(
+        (code, &same["spec"]["replicas"]),
+        (200, &json!(3)),
+        "{same}"
+    );
+    let forced = format!("{path}&force=true");
+    let (code, refused) = patch(&server, form, &forced, scale("t", 4)).await;
+    assert_eq!(code, 500, "{refused}");
+}
