@@ -324,6 +324,19 @@ pub(crate) fn unknown_in_other_version(
     Some(unknown.collect())
 }
 
+/// Why an object without a version cannot be read: its kind is none of the group's.
+pub(crate) fn internal_kind_error(resource: &Resource, object: &Value) -> Option<String> {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let is_known = kind.is_empty() || is_known(&resource.api_version(), kind);
+    (!is_known).then(|| {
+        format!(
+            "no kind {kind:?} is registered for the internal version of group {:?} in scheme \
+             \"pkg/runtime/scheme.go:111\"",
+            resource.group
+        )
+    })
+}
+
 /// Why the version that an object says cannot be read as one.
 pub(crate) fn version_error(object: &Value) -> Option<String> {
     let version = object["apiVersion"].as_str().unwrap_or_default();

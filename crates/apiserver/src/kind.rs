@@ -111,8 +111,14 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         FinalizerRule::Owned
     }
 
-    /// Whether an update validates `name` and `generateName` by the rule for new objects too.
+    /// Whether an update validates `name` and `generateName` by the rule for new objects too; one of
+    /// a subresource does not.
     fn revalidates_its_name(&self) -> bool {
+        false
+    }
+
+    /// Whether a write to the status is not validated by the strategy of the kind.
+    fn takes_any_status(&self) -> bool {
         false
     }
 

@@ -130,7 +130,7 @@ impl Server {
             mask.apply(&mut raw.body);
             mask_token_volumes(&mut raw.body);
             answers.push(Answer::new(raw.code, raw.body, raw.warnings));
-            if is_written && case.seed.observed {
+            if is_written && (case.seed.observed || case.seed.counted) {
                 self.settle(case, &mut version).await?;
             }
         }
@@ -171,9 +171,13 @@ impl Server {
         let path = format!("{}/{}", case.collection(), escaped(&case.name()));
         for _ in 0..SETTLES {
             let now = self.send(&plain("GET", &path, None)).await?;
-            let generation = &now.body["metadata"]["generation"];
-            if now.code != 200 || now.body["status"]["observedGeneration"] == *generation
-            {
+            let (spec, status) = (&now.body["spec"], &now.body["status"]);
+            let is_done = if case.seed.counted {
+                status["hard"] == spec["hard"]
+            } else {
+                status["observedGeneration"] == now.body["metadata"]["generation"]
+            };
+            if now.code != 200 || is_done {
                 if let Some(current) = now.body["metadata"]["resourceVersion"].as_str() {
                     current.clone_into(version);
                 }

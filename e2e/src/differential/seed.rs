@@ -27,6 +27,10 @@ pub struct Seed {
     /// has observed.
     #[serde(default)]
     pub observed: bool,
+    /// Whether a controller writes the status soon after each write, with the limits that it counts
+    /// against.
+    #[serde(default)]
+    pub counted: bool,
     /// The object without name and namespace. `$name` in its texts is the name of the object.
     pub object: Value,
     /// What is sent to `status`.

@@ -22,7 +22,8 @@ fn collect(value: &Value, shape: Shape<'_>, path: &str, wrong: &mut Vec<String>)
         Value::Object(fields) => {
             for (key, value) in fields {
                 let inner = format!("{path}.{key}");
-                if shape.knows(key) {
+                // To structured merge diff a struct without fields is a map of anything.
+                if shape.knows(key) || shape.has_no_fields() {
                     collect(value, shape.field(key), &inner, wrong);
                 } else {
                     // Kubernetes looks no further at this object.

@@ -46,6 +46,10 @@ impl BuiltinKind for CronJob {
         workload::begin(object, json!({}));
     }
 
+    fn takes_any_status(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         if write.keeps_spec() {

@@ -62,6 +62,10 @@ impl BuiltinKind for EndpointSlice {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let kind = Field::of(write.object, "addressType");

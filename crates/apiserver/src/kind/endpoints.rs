@@ -46,6 +46,10 @@ impl BuiltinKind for Endpoints {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let same = write

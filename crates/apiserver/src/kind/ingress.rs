@@ -46,6 +46,10 @@ impl BuiltinKind for Ingress {
         workload::begin(object, json!({"loadBalancer": {}}));
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         if write.keeps_spec() {
@@ -136,7 +140,9 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
         if host.text().parse::<IpAddr>().is_ok() {
             errors.push(host.invalid("must be a DNS name, not an IP address"));
         }
-        host_name(&host, errors);
+        if !host.text().is_empty() {
+            host_name(&host, errors);
+        }
         let http = rule.child("http");
         if http.is_set() {
             paths(&http.child("paths"), errors);
@@ -158,7 +164,7 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
 fn host_name(host: &Field<'_>, errors: &mut Errors) {
     let text = host.text();
     if !text.contains('*') {
-        rule::text_if_set(host, name::dns_subdomain, errors);
+        rule::dns_subdomain(host, errors);
         return;
     }
     let rest = text.strip_prefix("*.").unwrap_or_default();

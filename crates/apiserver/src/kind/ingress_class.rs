@@ -47,6 +47,10 @@ impl BuiltinKind for IngressClass {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let spec = &write.object["spec"];
         let mut errors = Vec::new();

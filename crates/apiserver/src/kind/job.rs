@@ -95,6 +95,10 @@ impl BuiltinKind for Job {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         match write.old {

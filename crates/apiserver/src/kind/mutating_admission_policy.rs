@@ -39,6 +39,10 @@ impl BuiltinKind for MutatingAdmissionPolicy {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         if write.keeps_spec() {
             return Vec::new();

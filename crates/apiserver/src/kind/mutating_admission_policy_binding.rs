@@ -38,6 +38,10 @@ impl BuiltinKind for MutatingAdmissionPolicyBinding {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         if write.keeps_spec() {
             return Vec::new();

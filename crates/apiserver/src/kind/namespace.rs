@@ -80,6 +80,10 @@ impl BuiltinKind for Namespace {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     /// The finalizers of the spec. The paths of errors do not say which one it is, as in
     /// Kubernetes.
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

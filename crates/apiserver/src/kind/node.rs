@@ -75,6 +75,10 @@ impl BuiltinKind for Node {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         if write.subresource != "status" {

@@ -86,6 +86,10 @@ impl BuiltinKind for PersistentVolumeClaim {
         fill_sources(object, Some(old));
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if write.subresource == "status" {

@@ -90,6 +90,10 @@ impl BuiltinKind for Pod {
         status::prepare(object, old);
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         match write.old {
             Some(old) if write.subresource == "status" => {

@@ -37,6 +37,10 @@ impl BuiltinKind for RuntimeClass {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let handler = text(write.object, "handler");
         let mut errors = Vec::new();

@@ -73,6 +73,10 @@ impl BuiltinKind for StorageClass {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = errors(write.object);
         for field in KEPT {

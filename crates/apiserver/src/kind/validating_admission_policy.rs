@@ -61,6 +61,10 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
         }
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         if write.subresource == "status" {
             let status = Field::of(write.object, "status");

@@ -28,6 +28,10 @@ impl BuiltinKind for ValidatingWebhookConfiguration {
         common::default(object);
     }
 
+    fn revalidates_its_name(&self) -> bool {
+        true
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         common::errors(write)
     }

@@ -89,6 +89,11 @@ impl<'a> Shape<'a> {
             .is_some()
     }
 
+    /// Whether it is a struct that has no fields.
+    pub(crate) fn has_no_fields(&self) -> bool {
+        self.name() == Some("CustomResourceSubresourceStatus")
+    }
+
     /// Whether the object may have a field of that name.
     pub(crate) fn knows(&self, name: &str) -> bool {
         let Some(inner) = self.inner else {
@@ -108,8 +113,7 @@ impl<'a> Shape<'a> {
         }
         match inner.get("properties") {
             Some(properties) => properties.get(name).is_some(),
-            // A struct without fields.
-            None => self.name() != Some("CustomResourceSubresourceStatus"),
+            None => !self.has_no_fields(),
         }
     }
 

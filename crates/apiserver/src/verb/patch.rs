@@ -35,13 +35,18 @@ pub(super) fn patch(
         kind != Kind::Strategic && !resource.custom && has_no_version(&object);
     let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
     if unversioned {
+        if let Some(why) = decode::internal_kind_error(resource, &object) {
+            return Err(refuse(&why));
+        }
         // Kubernetes takes it for one of its own types, none of whose fields is found then.
         let validation = call.query.field_validation;
         decode::judge(validation, fields_of(&object), |why| refuse(&why))?;
         return Err(update::nameless(target));
     }
     if resource.custom {
-        let wrong = decode::version_error(&object)
+        let wrong = decode::unreadable_kind(&object)
+            .map(|it| it.why)
+            .or_else(|| decode::version_error(&object))
             .or_else(|| openapi::metadata_error(&object["metadata"]));
         if let Some(why) = wrong {
             return Err(refuse(&why));

@@ -80,7 +80,8 @@ pub(super) fn finish(
         let errors = vec![error; if resource.custom { 1 } else { 2 }];
         return Err(invalid(resource, &target.name, &errors));
     }
-    check_preconditions(resource, &draft, &old)?;
+    check_uid(resource, &draft.object, meta::uid(&old))?;
+    let version = meta::version(&draft.object).to_owned();
     if let Some(kind) = &resource.builtin {
         kind.default(&mut draft.object);
     }
@@ -108,6 +109,7 @@ pub(super) fn finish(
         }
     }
     draft.mutate(state, call, target)?;
+    check_version(resource, &draft, (&version, &old))?;
     count_generation(resource, &mut draft.object, &old);
     draft.confirm(state, call, target)?;
     draft.validate(state, call, target)?;
@@ -140,16 +142,15 @@ pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Sta
     create::place(target, object)
 }
 
-/// A version and a uid in the object are conditions of the write; those who write some of its
-/// fields alone need not name a version.
-fn check_preconditions(
+/// The version that was sent is a condition of the write; those who write some of an object's fields
+/// alone need not name one.
+fn check_version(
     resource: &Resource,
     draft: &Draft,
-    old: &Object,
+    (version, old): (&str, &Object),
 ) -> Result<(), Status> {
     let name = meta::name(old);
-    check_uid(resource, &draft.object, meta::uid(old))?;
-    match version_number(meta::version(&draft.object))? {
+    match version_number(version)? {
         0 if resource.unconditional_update || draft.managed => Ok(()),
         0 => Err(version_is_missing(resource, name)),
         version if version.to_string() != meta::version(old) => {

@@ -111,7 +111,7 @@ impl Draft {
             self.warnings.extend(verdict.warnings);
             errors = verdict.errors;
         } else {
-            let found = self.metadata_errors(resource);
+            let found = self.metadata_errors(target);
             let write = self.write(state, target);
             let kind = resource.builtin.as_ref();
             let of_kind = kind.map(|it| it.validate(&write)).unwrap_or_default();
@@ -201,7 +201,8 @@ impl Draft {
         Err(invalid(&said, meta::name(&self.object), &errors))
     }
 
-    fn metadata_errors(&self, resource: &Resource) -> Vec<FieldError> {
+    fn metadata_errors(&self, target: &Target) -> Vec<FieldError> {
+        let resource = &target.resource;
         let scope = if resource.namespaced {
             Scope::Namespaced
         } else {
@@ -211,6 +212,8 @@ impl Draft {
         let old = self.old.as_deref();
         let kind = resource.builtin.as_ref();
         let name_rule = kind.map_or(NameRule::DnsSubdomain, |it| it.name_rule());
+        let is_lenient = target.subresource == "status"
+            && kind.is_some_and(|it| it.takes_any_status());
         let mut errors = match old {
             None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {
@@ -219,8 +222,13 @@ impl Draft {
                 // The strategy of the kind looks at the rest once more.
                 let rest = object_meta::update(metadata, old, scope);
                 errors.extend(rest.clone());
+                if is_lenient {
+                    return errors;
+                }
                 errors.extend(rest);
-                if kind.is_some_and(|it| it.revalidates_its_name()) {
+                if target.subresource.is_empty()
+                    && kind.is_some_and(|it| it.revalidates_its_name())
+                {
                     let mut again = object_meta::create(metadata, name_rule, scope);
                     let of_name = ["metadata.name", "metadata.generateName"];
                     again.retain(|it| of_name.contains(&it.path.as_str()));

@@ -32,6 +32,7 @@ mod plugins;
 mod policies;
 mod reading;
 mod readme;
+mod recommended;
 mod removed_plugins;
 mod replacing;
 mod rights;

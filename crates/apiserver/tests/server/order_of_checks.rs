@@ -682,3 +682,206 @@ async fn a_scale_of_a_custom_object_is_applied_where_it_changes_nothing() {
     let (code, refused) = patch(&server, form, &forced, scale("t", 4)).await;
     assert_eq!(code, 500, "{refused}");
 }
+
+/// Kinds whose names are validated by updates too, each with an object.
+fn revalidated() -> Vec<(&'static str, Value)> {
+    let spec =
+        json!({"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"});
+    vec![
+        ("/api/v1/namespaces/default/pods", json!({"spec": spec})),
+        ("/api/v1/namespaces/default/endpoints", json!({})),
+        ("/api/v1/nodes", json!({})),
+        ("/api/v1/namespaces", json!({})),
+        (
+            "/apis/batch/v1/namespaces/default/jobs",
+            json!({"spec": {"template": {"spec": spec}}}),
+        ),
+        (
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+            json!({"addressType": "IPv4", "endpoints": []}),
+        ),
+        (
+            "/apis/networking.k8s.io/v1/ingressclasses",
+            json!({"spec": {"controller": "example.com/c"}}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            json!({"provisioner": "example.com/p"}),
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            json!({}),
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+            json!({}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_generated_name_is_validated_by_updates_of_many_kinds_and_not_by_their_status()
+{
+    let server = server();
+    let prefix = || json!({"metadata": {"generateName": "Made "}});
+    let form = "merge-patch+json";
+    for (path, mut object) in revalidated() {
+        object["metadata"] = json!({"name": "named"});
+        let (code, made) = ask(&server, "POST", path, object).await;
+        assert_eq!(code, 201, "{made}");
+        let path = format!("{path}/named");
+        let (code, refused) = patch(&server, form, &path, prefix()).await;
+        assert_eq!(code, 422, "{path}: {refused}");
+        assert!(
+            message(&refused).contains("metadata.generateName: Invalid value: \"Made \""),
+            "{refused}"
+        );
+    }
+    let status = "/api/v1/nodes/named/status";
+    assert_eq!(patch(&server, form, status, prefix()).await.0, 200);
+    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    let path = format!("{DEPLOYMENTS}/web");
+    assert_eq!(patch(&server, form, &path, prefix()).await.0, 200);
+}
+
+#[tokio::test]
+async fn the_status_of_a_cron_job_is_not_validated() {
+    let server = server();
+    let path = "/apis/batch/v1/namespaces/default/cronjobs";
+    let job = json!({"template": {"spec": {
+        "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}],
+    }}});
+    let cron = json!({
+        "metadata": {"name": "c"},
+        "spec": {"schedule": "0 0 * * *", "jobTemplate": {"spec": job}},
+    });
+    let (code, made) = ask(&server, "POST", path, cron).await;
+    assert_eq!(code, 201, "{made}");
+    let body = || json!({"metadata": {"finalizers": ["A"]}});
+    let form = "merge-patch+json";
+    let refused = patch(&server, form, &format!("{path}/c"), body()).await;
+    assert_eq!(refused.0, 422, "{refused:?}");
+    let (code, _) = patch(&server, form, &format!("{path}/c/status"), body()).await;
+    assert_eq!(code, 200);
+}
+
+#[tokio::test]
+async fn the_indices_of_a_job_are_intervals_below_its_completions() {
+    let server = server();
+    let jobs = "/apis/batch/v1/namespaces/default/jobs";
+    let job = json!({
+        "metadata": {"name": "j"},
+        "spec": {
+            "completions": 5,
+            "completionMode": "Indexed",
+            "template": {"spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "c", "image": "i"}],
+            }},
+        },
+    });
+    let (code, made) = ask(&server, "POST", jobs, job).await;
+    assert_eq!(code, 201, "{made}");
+    let path = format!("{jobs}/j/status");
+    for (indices, why) in [
+        ("x", "cannot convert string to integer for index: \"x\""),
+        ("0,7", "too large index: \"7\""),
+        ("3,1", "non-increasing order, previous: 3, current: 1"),
+        ("3-2", "non-increasing order, previous: 3, current: 2"),
+        (
+            "1-2-3",
+            "the fragment \"1-2-3\" violates the requirement that an index interval can have at \
+             most two parts separated by '-'",
+        ),
+    ] {
+        let body = json!({"status": {"completedIndexes": indices}});
+        let (code, refused) = patch(&server, "merge-patch+json", &path, body).await;
+        assert_eq!(code, 422, "{refused}");
+        let expected = format!(
+            "Job.batch \"j\" is invalid: status.completedIndexes: Invalid value: {indices:?}: \
+             error parsing completedIndexes: {why}"
+        );
+        assert_eq!(message(&refused), expected);
+    }
+    let body = json!({"status": {"completedIndexes": "0,2-4"}});
+    assert_eq!(patch(&server, "merge-patch+json", &path, body).await.0, 200);
+}
+
+#[tokio::test]
+async fn plugins_refuse_a_replacement_before_its_version_is_looked_at() {
+    let server = server();
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let budget = || json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1}});
+    ask(&server, "POST", budgets, budget()).await;
+    let policy = json!({
+        "metadata": {"name": "add.example.com"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": ["policy"], "apiVersions": ["v1"],
+                "operations": ["UPDATE"], "resources": ["poddisruptionbudgets"],
+            }]},
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
+                "expression": "[JSONPatch{op: 'remove', path: '/spec/nothing'}]",
+            }}],
+        },
+    });
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    let path = format!("{group}/mutatingadmissionpolicies");
+    let (code, made) = ask(&server, "POST", &path, policy).await;
+    assert_eq!(code, 201, "{made}");
+    let binding = json!({
+        "metadata": {"name": "add"}, "spec": {"policyName": "add.example.com"},
+    });
+    let path = format!("{group}/mutatingadmissionpolicybindings");
+    let (code, made) = ask(&server, "POST", &path, binding).await;
+    assert_eq!(code, 201, "{made}");
+    // A replacement of a budget has to name a version.
+    let (code, refused) = ask(&server, "PUT", &format!("{budgets}/b"), budget()).await;
+    assert!(
+        !message(&refused).contains("resourceVersion"),
+        "{code} {refused}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_empty_is_a_host_and_a_struct_without_fields_takes_any_that_is_applied() {
+    let server = server();
+    let ingress = json!({"metadata": {"name": "i"}, "spec": {
+        "defaultBackend": {"service": {"name": "s", "port": {"number": 80}}},
+        "tls": [{"hosts": [""]}],
+    }});
+    let path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses";
+    let (code, refused) = ask(&server, "POST", path, ingress).await;
+    assert_eq!(code, 422, "{refused}");
+    let start = "Ingress.networking.k8s.io \"i\" is invalid: spec.tls[0].hosts[0]: Invalid value: \
+                 \"\": a lowercase RFC 1123 subdomain";
+    assert!(message(&refused).starts_with(start), "{refused}");
+    let mut odd = definition();
+    odd["spec"]["versions"][0]["subresources"]["status"] = json!({"odd": "x"});
+    let path = format!("{DEFINITIONS}/things.example.com?fieldManager=m");
+    let (code, made) = patch(&server, "apply-patch+yaml", &path, odd).await;
+    assert_eq!(code, 201, "{made}");
+}
+
+#[tokio::test]
+async fn a_kind_that_cannot_be_read_is_refused_before_the_name() {
+    let server = server();
+    ask(&server, "POST", DEFINITIONS, definition()).await;
+    ask(&server, "POST", THINGS, thing("t")).await;
+    let form = "merge-patch+json";
+    let body = json!({"kind": {}, "metadata": {"name": "other"}});
+    let (code, refused) = patch(&server, form, &format!("{THINGS}/t"), body).await;
+    assert_eq!(code, 422, "{refused}");
+    let why = "couldn't get version/kind; json parse error: json: cannot unmarshal object into \
+               Go struct field .kind of type string";
+    assert!(message(&refused).ends_with(why), "{refused}");
+    ask(&server, "POST", MAPS, map("x")).await;
+    let body = json!({"kind": "Odd", "apiVersion": null});
+    let (code, refused) = patch(&server, form, &format!("{MAPS}/x"), body).await;
+    assert_eq!(code, 422, "{refused}");
+    let why = "no kind \"Odd\" is registered for the internal version of group \"\" in scheme \
+               \"pkg/runtime/scheme.go:111\"";
+    assert!(message(&refused).ends_with(why), "{refused}");
+}

@@ -50,6 +50,59 @@ fn the_page_lists_every_plugin_in_order() {
     );
 }
 
+/// The plugins of the document about admission controllers, in its order, but for two.
+const DOCUMENTED: [&str; 30] = [
+    "AlwaysAdmit",
+    "AlwaysPullImages",
+    "AlwaysDeny",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "DenyExecOnPrivileged",
+    "DenyEscalatingExec",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "ImagePolicyWebhook",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "MutatingAdmissionWebhook",
+    "NamespaceAutoProvision",
+    "NamespaceExists",
+    "NamespaceLifecycle",
+    "NodeRestriction",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeLabel",
+    "PodNodeSelector",
+    "PersistentVolumeClaimResize",
+    "PodPreset",
+    "PodSecurityPolicy",
+    "PodTolerationRestriction",
+    "Priority",
+    "ResourceQuota",
+    "SecurityContextDeny",
+    "ServiceAccount",
+    "StorageObjectInUseProtection",
+    "ValidatingAdmissionWebhook",
+];
+
+/// Those of the document that Kubernetes has withdrawn while they were alphas. They have no row of
+/// their own, because they cannot be switched on.
+const WITHDRAWN: [&str; 2] = ["Initializers", "InitialResources"];
+
+#[test]
+fn every_plugin_of_the_document_is_on_the_page() {
+    let page = page();
+    let rows: Vec<&str> = page
+        .lines()
+        .filter_map(|it| it.strip_prefix("| [")?.split(']').next())
+        .collect();
+    let missing: Vec<_> = DOCUMENTED.iter().filter(|it| !rows.contains(it)).collect();
+    assert!(missing.is_empty(), "{missing:?} have no row");
+    for name in WITHDRAWN {
+        assert!(page.contains(&format!("| {name} |")), "{name} has no row");
+    }
+    assert_eq!(DOCUMENTED.len() + WITHDRAWN.len(), 32);
+}
+
 /// One example: what is configured, what is applied by whom, and what is printed then.
 #[derive(Debug, Default)]
 struct Example {

@@ -140,8 +140,23 @@ fn finished(change: &Change<'_>, errors: &mut Errors) {
 }
 
 fn indices(change: &Change<'_>, errors: &mut Errors) {
-    let is_indexed = change.object["spec"]["completionMode"] == "Indexed";
+    let spec = &change.object["spec"];
+    let is_indexed = spec["completionMode"] == "Indexed";
     let completed = change.status.child("completedIndexes");
+    let checked = [
+        ("completedIndexes", true),
+        ("failedIndexes", !spec["backoffLimitPerIndex"].is_null()),
+    ];
+    let changed = checked
+        .into_iter()
+        .filter(|it| it.1 && change.changed(it.0));
+    for (name, _) in changed {
+        let field = change.status.child(name);
+        let wrong = spec["completions"].as_i64();
+        if let Some(why) = wrong.and_then(|it| interval_error(field.text(), it)) {
+            errors.push(field.invalid(format!("error parsing {name}: {why}")));
+        }
+    }
     if change.changed("completedIndexes") && !completed.text().is_empty() && !is_indexed {
         let why =
             "cannot set non-empty completedIndexes when non-indexed completion mode";
@@ -153,6 +168,57 @@ fn indices(change: &Change<'_>, errors: &mut Errors) {
         let why = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
         errors.push(failed.invalid(why));
     }
+}
+
+/// What is wrong with indices of pods, as `1,3-5`, of which there are `completions`
+/// (`validateIndexesFormat`).
+fn interval_error(text: &str, completions: i64) -> Option<String> {
+    if text.is_empty() {
+        return None;
+    }
+    let index = |text: &str| {
+        let number: i64 = text.parse().map_err(|_| {
+            format!("cannot convert string to integer for index: {text:?}")
+        })?;
+        if number >= completions {
+            return Err(format!("too large index: {text:?}"));
+        }
+        Ok(number)
+    };
+    let order = |before: i64, now: i64| {
+        let why = format!("non-increasing order, previous: {before}, current: {now}");
+        (before >= now).then_some(why)
+    };
+    let mut last = None;
+    for interval in text.split(',') {
+        let mut limits = interval.split('-');
+        let (first, second) = (limits.next().unwrap_or_default(), limits.next());
+        if limits.next().is_some() {
+            return Some(format!(
+                "the fragment {interval:?} violates the requirement that an index interval can \
+                 have at most two parts separated by '-'"
+            ));
+        }
+        let first = match index(first) {
+            Ok(first) => first,
+            Err(why) => return Some(why),
+        };
+        let mut end = first;
+        if let Some(second) = second {
+            end = match index(second) {
+                Ok(second) => second,
+                Err(why) => return Some(why),
+            };
+            if let Some(why) = order(first, end) {
+                return Some(why);
+            }
+        }
+        if let Some(why) = last.and_then(|last| order(last, first)) {
+            return Some(why);
+        }
+        last = Some(end);
+    }
+    None
 }
 
 fn pods(change: &Change<'_>, errors: &mut Errors) {
