@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 use crate::go;
 
 const MODULE: &str = "k8s.io/pod-security-admission";
+/// What is asked of the module. Kubernetes requires no version of it and replaces it with one.
+const VERSION_AND_FOLDER: &str =
+    "{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}} {{.Dir}}";
 /// Where the data is kept: a pod a line.
 const DATA: &str = "crates/apiserver/src/plugin/pod_security/fixtures.jsonl";
 
@@ -28,10 +31,7 @@ type Verdicts = BTreeMap<String, Vec<u32>>;
 pub(crate) fn write(root: &Path) -> Result<(), Box<dyn Error>> {
     let module = root.join("e2e/cluster/kubernetes-1.36");
     go::run(&module, &["mod", "download", MODULE])?;
-    let found = go::run(
-        &module,
-        &["list", "-m", "-f", "{{.Version}} {{.Dir}}", MODULE],
-    )?;
+    let found = go::run(&module, &["list", "-m", "-f", VERSION_AND_FOLDER, MODULE])?;
     let (version, folder) = found.split_once(' ').ok_or("go list printed no folder")?;
     let mut pods: BTreeMap<(String, String), Verdicts> = BTreeMap::new();
     for level in sorted(&Path::new(folder).join("test/testdata"))? {

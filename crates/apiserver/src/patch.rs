@@ -124,6 +124,22 @@ pub(crate) fn carried_out(object: &Value, operations: &Value) -> Result<Value, S
     json::carried_out(object, operations)
 }
 
+/// `object` with the operations that a webhook has answered with carried out in order.
+///
+/// # Errors
+/// Why an operation does not apply, in the words of Kubernetes' library.
+pub(crate) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, String> {
+    json::of_webhook(object, operations)
+}
+
+/// The operations of a patch that a webhook has answered with.
+///
+/// # Errors
+/// What Go's decoder says of anything else than a list of objects.
+pub(crate) fn operations_of_webhook(patch: &Value) -> Result<&[Value], String> {
+    json::operations_of_webhook(patch)
+}
+
 /// `object` with a JSON merge patch laid over it.
 ///
 /// # Errors

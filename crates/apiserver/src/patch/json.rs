@@ -20,8 +20,8 @@ const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 /// Why an operation does not apply. Kubernetes reports it of what policies have made, and of nothing
 /// else.
 enum Inapplicable {
-    /// The value is not the one that is tested for.
-    Test,
+    /// The value at a path is not the one that is tested for.
+    Test(String),
     /// In the words of Kubernetes' library.
     Why(String),
 }
@@ -67,11 +67,46 @@ pub(super) fn carried_out(object: &Value, operations: &Value) -> Result<Value, S
     for operation in list {
         match document.perform(operation) {
             Ok(()) => {}
-            Err(Inapplicable::Test) => return Ok(object.clone()),
+            Err(Inapplicable::Test(_)) => return Ok(object.clone()),
             Err(Inapplicable::Why(why)) => return Err(why),
         }
     }
     Ok(document.root)
+}
+
+/// Carries out the operations that a webhook has answered with, all or none.
+///
+/// # Errors
+/// Why an operation does not apply, in the words of Kubernetes' library.
+pub(super) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, String> {
+    let mut document = Document::of(object);
+    for operation in operations {
+        let done = document.perform(operation);
+        done.map_err(|it| match it {
+            Inapplicable::Test(path) => {
+                format!("testing value {path} failed: test failed")
+            }
+            Inapplicable::Why(why) => why,
+        })?;
+    }
+    Ok(document.root)
+}
+
+/// The operations of a patch that a webhook has answered with.
+///
+/// # Errors
+/// What Go's decoder says of anything else than a list of objects.
+pub(super) fn operations_of_webhook(patch: &Value) -> Result<&[Value], String> {
+    let refused = |value: &Value, into: &str| {
+        let kind = go_kind(value);
+        format!("json: cannot unmarshal {kind} into Go value of type jsonpatch.{into}")
+    };
+    if patch.is_null() {
+        return Ok(&[]);
+    }
+    let list = patch.as_array().ok_or_else(|| refused(patch, "Patch"))?;
+    let other = list.iter().find(|it| !it.is_object() && !it.is_null());
+    other.map_or(Ok(list), |it| Err(refused(it, "Operation")))
 }
 
 /// The operations of a patch whose texts are texts.
@@ -272,7 +307,7 @@ impl Document {
         if is_expected {
             Ok(())
         } else {
-            Err(Inapplicable::Test)
+            Err(Inapplicable::Test(path.to_owned()))
         }
     }
 

@@ -6,6 +6,7 @@ use super::webhook::{self, Hook, Outcome, Reply};
 use super::{Attributes, Plugin};
 use crate::conversion::Conversion;
 use crate::decode;
+use crate::patch;
 use crate::state::State;
 use crate::status::Status;
 
@@ -125,15 +126,13 @@ impl Called<'_> {
         reply: &Reply,
         api_version: &str,
     ) -> Result<bool, Status> {
-        if reply.patch.as_array().is_none_or(Vec::is_empty) {
+        let operations = patch::operations_of_webhook(&reply.patch).map_err(|why| {
+            let why = format!("received undecodable patch in webhook response: {why}");
+            Outcome::failure(self.hook, &why)
+        })?;
+        if operations.is_empty() {
             return Ok(false);
         }
-        let patch: json_patch::Patch = serde_json::from_value(reply.patch.clone())
-            .map_err(|error| {
-                let why =
-                    format!("received undecodable patch in webhook response: {error}");
-                Outcome::failure(self.hook, &why)
-            })?;
         let Some(object) = object else {
             let name = &self.hook.name;
             return Err(Status::internal(format!(
@@ -151,7 +150,7 @@ impl Called<'_> {
         } else {
             conversion.converted(resource, object.clone(), api_version)?
         };
-        json_patch::patch(&mut changed, &patch).map_err(Status::internal)?;
+        changed = patch::of_webhook(&changed, operations).map_err(Status::internal)?;
         if !is_own {
             changed = conversion.converted(resource, changed, &own_version)?;
         }

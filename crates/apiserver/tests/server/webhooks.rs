@@ -307,6 +307,51 @@ async fn a_webhook_changes_what_is_stored() {
 }
 
 #[tokio::test]
+async fn the_patch_of_a_webhook_is_carried_out_as_that_of_a_client() {
+    // A key that is replaced need not be there, and an index may count from the end.
+    let hook = Hook::start(|review| {
+        let name = review["request"]["name"].as_str().unwrap_or_default();
+        patched(
+            review,
+            match name {
+                "replaced" => json!([{"op": "replace", "path": "/data/b", "value": "2"}]),
+                "from-the-end" => json!([
+                    {"op": "add", "path": "/metadata/finalizers", "value": ["a.com/a", "a.com/b"]},
+                    {"op": "replace", "path": "/metadata/finalizers/-1", "value": "a.com/c"},
+                ]),
+                "tested" => json!([{"op": "test", "path": "/data/a", "value": "2"}]),
+                "missing" => json!([{"op": "remove", "path": "/data/b"}]),
+                _ => json!(["no operation"]),
+            },
+        )
+    })
+    .await;
+    let client = server().client();
+    mutating(&client, vec![webhook("m", hook.by_url("/m"), json!({}))]).await;
+    for (name, why) in [
+        ("tested", "testing value /data/a failed: test failed"),
+        (
+            "missing",
+            "error in remove for path: '/data/b': Unable to remove nonexistent key: b: missing \
+             value",
+        ),
+        (
+            "odd",
+            "failed calling webhook \"m.example.com\": received undecodable patch in webhook \
+             response: json: cannot unmarshal string into Go value of type jsonpatch.Operation",
+        ),
+    ] {
+        let refused = client.create(MAPS, map(name)).await.unwrap_err();
+        assert!(refused.message.ends_with(why), "{name}: {refused}");
+    }
+    let made = client.create(MAPS, map("replaced")).await.unwrap();
+    assert_eq!(made["data"]["b"], "2");
+    let made = client.create(MAPS, map("from-the-end")).await.unwrap();
+    let expected = json!(["a.com/a", "a.com/c"]);
+    assert_eq!(made["metadata"]["finalizers"], expected);
+}
+
+#[tokio::test]
 async fn what_a_webhook_makes_is_validated() {
     let hook = Hook::start(|review| {
         let patch = json!([{"op": "replace", "path": "/data", "value": {"a b": "c"}}]);
