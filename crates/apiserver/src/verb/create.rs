@@ -88,13 +88,7 @@ pub(super) fn finish(
         let found = kind.preparation_warnings(&draft.object);
         draft.warnings.extend(found);
     }
-    begin(resource, &mut draft.object);
-    if let Some(kind) = &resource.builtin {
-        if target.subresource.is_empty() {
-            kind.complete(&mut draft.object);
-        }
-        kind.note_requester(&mut draft.object, &call.user);
-    }
+    begin(&target, call, &mut draft.object);
     // A kind may give a name of its own making.
     meta::name(&draft.object).clone_into(&mut target.name);
     draft.confirm(state, call, &target)?;
@@ -182,9 +176,16 @@ fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
 }
 
 /// What a new object begins with, whatever the client sent.
-fn begin(resource: &Resource, object: &mut Value) {
+fn begin(target: &Target, call: &Call, object: &mut Value) {
+    let resource = &target.resource;
     match &resource.builtin {
-        Some(kind) => kind.prepare_create(object),
+        Some(kind) => {
+            kind.prepare_create(object);
+            if target.subresource.is_empty() {
+                kind.complete(object);
+            }
+            kind.note_requester(object, &call.user);
+        }
         None if resource.custom && resource.has_status() => {
             meta::fields(object).shift_remove("status");
         }

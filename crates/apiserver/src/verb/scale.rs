@@ -69,28 +69,37 @@ pub(super) fn perform(
         }
         (None, None) => applied(call, target, &current, &writer)?,
     };
-    if verb == Verb::Patch {
-        update::check_place(target, &mut wanted)?;
-    }
+    update::check_place(target, &mut wanted)?;
     if !target.resource.custom {
         check(target, &wanted, meta::uid(&old))?;
     }
     if form.is_some() || verb == Verb::Update {
         apply::tracked(&SCALE, Some(&current), &mut wanted, &writer);
     }
-    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
-    let mut object = Value::clone(&old);
-    meta::copy(&wanted, &mut object, "resourceVersion");
-    put(&mut object, path, replicas);
-    apply::scale::keep_managers(&target.resource, &wanted, (&mut object, path));
+    let object = scaled(&target.resource, &old, (&wanted, path));
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     draft.managed = true;
-    let mut answer = update::finish(state, call, target, draft)?;
+    let answer = update::finish(state, call, target, draft)?;
+    Ok(as_scale(answer, paths))
+}
+
+/// An answer with the Scale of the object in it.
+fn as_scale(mut answer: Answer, paths: &Scale) -> Answer {
     if let Content::Object(_, object) = &answer.content {
         answer.content = Content::Plain(scale(&Arc::clone(object), paths));
     }
-    Ok(answer)
+    answer
+}
+
+/// An object with the replicas, at `path`, that a Scale of it wants, and with their managers.
+fn scaled(resource: &Resource, old: &Value, (wanted, path): (&Value, &str)) -> Value {
+    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+    let mut object = old.clone();
+    meta::copy(wanted, &mut object, "resourceVersion");
+    put(&mut object, path, replicas);
+    apply::scale::keep_managers(resource, wanted, (&mut object, path));
+    object
 }
 
 /// What is served as a Scale, whatever it is the Scale of.
