@@ -47,12 +47,16 @@ func startClusterAPI(ctx context.Context, family *family, k *kubernetes, program
 	return contract, startCore(ctx, family, k, programs, contract, ports)
 }
 
-// defineStandIns defines the kinds that the stand-ins serve.
-func defineStandIns(ctx context.Context, k *kubernetes, contract contract) error {
+// defineStandIns defines the kinds that the stand-ins serve; beside real providers that is the
+// control plane alone.
+func defineStandIns(ctx context.Context, k *kubernetes, contract contract, besideReal bool) error {
 	for _, document := range strings.Split(providerDefinitions, "\n---\n") {
 		definition, err := parse(document)
 		if err != nil {
 			return err
+		}
+		if group, _, _ := unstructured.NestedString(definition.Object, "spec", "group"); besideReal && group != controlPlaneGroup {
+			continue
 		}
 		if contract == older {
 			forget(definition, newer)
@@ -242,7 +246,7 @@ func startManager(ctx context.Context, family *family, k *kubernetes, program st
 		"--insecure-diagnostics",
 	}, more...)
 	environment := []string{"POD_NAMESPACE=capi-system", "POD_IP=127.0.0.1"}
-	manager, err := family.start(program, environment, arguments...)
+	manager, err := family.start(filepath.Base(program), program, environment, arguments...)
 	if err != nil {
 		return err
 	}

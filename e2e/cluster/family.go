@@ -43,12 +43,11 @@ func newFamily(logs string) *family {
 	return &family{logs: logs, died: make(chan *child, 8), stopping: make(chan struct{})}
 }
 
-// start starts a program whose output goes to a log file of its own.
+// start starts a program under a name, by which the log file is called that its output goes to.
 //
 // The child is in a process group of its own, so that a Ctrl-C reaches it only through
 // stop, in order; and it is killed if this process dies without stopping it.
-func (f *family) start(program string, environment []string, arguments ...string) (*child, error) {
-	name := filepath.Base(program)
+func (f *family) start(name, program string, environment []string, arguments ...string) (*child, error) {
 	log, err := os.OpenFile(filepath.Join(f.logs, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -117,8 +116,16 @@ func (c *child) ready(ctx context.Context, url string) error {
 	})
 }
 
-// until asks again and again until holds says yes.
+// until asks again and again until holds says yes, or the child is dead.
 func (c *child) until(ctx context.Context, what string, holds func() bool) error {
+	if err := until(ctx, what, c.ended, holds); err != nil {
+		return fmt.Errorf("%w; see %s", err, c.log)
+	}
+	return nil
+}
+
+// until asks again and again until holds says yes, something has ended, or patience has.
+func until(ctx context.Context, what string, ended <-chan struct{}, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(interval)
@@ -126,10 +133,10 @@ func (c *child) until(ctx context.Context, what string, holds func() bool) error
 	for !holds() {
 		select {
 		case <-ticker.C:
-		case <-c.ended:
-			return fmt.Errorf("%s ended while it was waited for: see %s", c.name, c.log)
+		case <-ended:
+			return fmt.Errorf("waiting for %s: what it is asked of has ended", what)
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; see %s", what, ctx.Err(), c.log)
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
 		}
 	}
 	return nil

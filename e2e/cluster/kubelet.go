@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	_ "embed"
+	"encoding/base64"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -39,83 +40,98 @@ func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured)
 	if isDeleting(machine) || provider == "" || !provisioned || s.seen(nodes, "", name) != nil {
 		return nil
 	}
+	cluster := s.seen(s.clusters, machine.GetNamespace(), text(machine, "spec", "clusterName"))
+	if cluster == nil || text(cluster, "spec", "controlPlaneRef", "kind") != controlPlaneKind {
+		return nil
+	}
+	spec := object{}
+	if s.besideReal {
+		spec["providerID"] = provider
+	}
 	return s.create(ctx, nodes, object{
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": object{
-			"name":        name,
-			"labels":      object{"kubernetes.io/hostname": hostname(name), "kubernetes.io/os": "linux"},
+			"name": name,
+			"labels": object{
+				"kubernetes.io/hostname": hostname(name), "kubernetes.io/os": "linux",
+				viewedFrom: machine.GetNamespace(),
+			},
 			"annotations": object{machineOf: machine.GetNamespace() + "/" + machine.GetName()},
 		},
-		"spec": object{"providerID": provider},
+		"spec": spec,
 	})
 }
 
-// becomeReady does the kubelet's part for a Node, and the node lifecycle controller's: the
-// taint goes when the Node is ready. A Node that was ready once is left alone: whoever
-// made it unready wants it so.
-func (s *standIns) becomeReady(ctx context.Context, node *unstructured.Unstructured) error {
-	if annotation(node, machineOf) == "" || isDeleting(node) {
+// identify writes the providerID on the Node of a host. Like k0smotron, it comes to the workload
+// cluster with a client certificate alone: with a token it is nobody there.
+func (s *standIns) identify(ctx context.Context, node *unstructured.Unstructured) error {
+	namespace, name, _ := strings.Cut(annotation(node, machineOf), "/")
+	if name == "" || isDeleting(node) || text(node, "spec", "providerID") != "" {
 		return nil
 	}
-	if text(node, "status", "nodeInfo", "machineID") == "" {
-		now := time.Now().UTC().Format(time.RFC3339)
-		condition := func(kind, status, reason string) object {
-			return object{
-				"type": kind, "status": status, "reason": reason, "message": "",
-				"lastHeartbeatTime": now, "lastTransitionTime": now,
-			}
-		}
-		return s.patch(ctx, nodes, node, object{"status": object{
-			"conditions": []any{
-				condition("Ready", "True", "KubeletReady"),
-				condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
-				condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
-				condition("PIDPressure", "False", "KubeletHasSufficientPID"),
-			},
-			"nodeInfo": object{
-				"machineID": string(node.GetUID()), "systemUUID": string(node.GetUID()), "bootID": string(node.GetUID()),
-				"kernelVersion": "0", "osImage": "stand-in", "containerRuntimeVersion": "none://0",
-				"kubeletVersion": "v1.36.0", "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64",
-			},
-		}}, "status")
+	machine := s.seen(s.machines, namespace, name)
+	if machine == nil {
+		return nil
+	}
+	kubeconfig := s.seen(secrets, namespace, text(machine, "spec", "clusterName")+"-kubeconfig")
+	if kubeconfig == nil {
+		return nil
+	}
+	given, err := base64.StdEncoding.DecodeString(text(kubeconfig, "data", "value"))
+	if err != nil || !strings.Contains(string(given), "client-certificate-data") {
+		return err
+	}
+	return s.patch(ctx, nodes, node, object{"spec": object{"providerID": text(machine, "spec", "providerID")}})
+}
+
+// admit does the node lifecycle controller's part for a Node: the taint goes when it is ready.
+func (s *standIns) admit(ctx context.Context, node *unstructured.Unstructured) error {
+	if annotation(node, machineOf) == "" || isDeleting(node) || !holds(node, "Ready") {
+		return nil
 	}
 	taints, _, _ := unstructured.NestedSlice(node.Object, "spec", "taints")
 	left := slices.DeleteFunc(slices.Clone(taints), func(taint any) bool {
 		fields, is := taint.(object)
 		return is && fields["key"] == notReady
 	})
-	if len(left) == len(taints) || !holds(node, "Ready") {
+	if len(left) == len(taints) {
 		return nil
 	}
 	return s.patch(ctx, nodes, node, object{"spec": object{"taints": left}})
 }
 
-// runPod starts a pod that is bound to a ready Node, and ends it when it was told to.
-func (s *standIns) runPod(ctx context.Context, pod *unstructured.Unstructured) error {
-	node := s.seen(nodes, "", text(pod, "spec", "nodeName"))
-	if node == nil || annotation(node, machineOf) == "" {
-		return nil
-	}
-	if isDeleting(pod) {
-		now, uid := int64(0), pod.GetUID()
-		err := s.client.Resource(pods).Namespace(pod.GetNamespace()).Delete(ctx, pod.GetName(), metav1.DeleteOptions{
-			GracePeriodSeconds: &now,
-			Preconditions:      &metav1.Preconditions{UID: &uid},
-		})
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil
-		}
+// stages are what kwok does.
+//
+//go:embed stages.yaml
+var stages []byte
+
+// startKubelets starts kwok, which is the kubelet of every Node that joins.
+func startKubelets(ctx context.Context, family *family, workload *kubernetes, program string) error {
+	path := filepath.Join(workload.state, "stages.yaml")
+	if err := os.WriteFile(path, stages, 0o600); err != nil {
 		return err
 	}
-	if text(pod, "status", "phase") != "Pending" || !holds(node, "Ready") {
-		return nil
+	kubeconfig, err := workload.kubeconfig("kwok", "system:masters")
+	if err != nil {
+		return err
 	}
-	now := time.Now().UTC().Format(time.RFC3339)
-	condition := func(kind string) object {
-		return object{"type": kind, "status": "True", "lastTransitionTime": now}
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
 	}
-	return s.patch(ctx, pods, pod, object{"status": object{
-		"phase": "Running", "startTime": now,
-		"conditions": []any{condition("Initialized"), condition("ContainersReady"), condition("Ready"), condition("PodScheduled")},
-	}}, "status")
+	address := "127.0.0.1:" + port(ports[0])
+	kwok, err := family.start("kwok", program, nil,
+		"--kubeconfig="+kubeconfig,
+		"--config="+path,
+		"--manage-all-nodes=false",
+		"--manage-nodes-with-annotation-selector="+machineOf,
+		"--node-ip=127.0.0.1",
+		// Without Leases, a Node is its own from the first moment.
+		"--node-lease-duration-seconds=0",
+		"--server-address="+address,
+	)
+	if err != nil {
+		return err
+	}
+	return kwok.ready(ctx, "http://"+address+"/readyz")
 }

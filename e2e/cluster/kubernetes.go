@@ -39,49 +39,114 @@ rules:
 - level: Metadata
 `
 
+// workload is the name of the control plane in which Nodes join.
+const workload = "workload"
+
 // kubernetes is a control plane that answers.
 type kubernetes struct {
+	// name is empty for the one that Cluster API runs in.
+	name      string
 	state     string
 	url       string
 	authority *authority
-	etcd      *embed.Etcd
 	client    dynamic.Interface
+	// at is the port of the server.
+	at      int
+	serving pair
 }
 
-// startKubernetes returns when the API server is ready and the namespace default has what
-// the controllers put into every namespace.
-func startKubernetes(ctx context.Context, family *family, state string, from binaries) (*kubernetes, error) {
-	ports, err := freePorts(4)
-	if err != nil {
-		return nil, err
-	}
-	authority, err := newAuthority(filepath.Join(state, "pki"))
-	if err != nil {
-		return nil, err
-	}
-	k := &kubernetes{
-		state:     state,
-		url:       "https://127.0.0.1:" + port(ports[2]),
-		authority: authority,
-	}
-	serving, err := authority.serving("serving")
-	if err != nil {
-		return nil, err
-	}
-	if k.etcd, err = startEtcd(ctx, state, ports[0], ports[1], authority.path(), serving); err != nil {
-		return nil, fmt.Errorf("etcd: %w", err)
-	}
-	if err := k.startServer(ctx, family, from, serving, ports[2]); err != nil {
-		k.etcd.Close()
-		return nil, err
-	}
-	if err := k.startControllers(ctx, family, from.kubernetes, serving, ports[3]); err != nil {
-		family.stop()
-		k.etcd.Close()
-		return nil, err
-	}
-	return k, nil
+// store is the etcd of every control plane: each has its own part of it.
+type store struct {
+	etcd *embed.Etcd
+	// authority signs who may use it.
+	authority *authority
 }
+
+// newKubernetes prepares a control plane of its own certificates: who may do something in one may
+// do nothing in another.
+func newKubernetes(state, name string, at int) (*kubernetes, error) {
+	k := &kubernetes{name: name, state: state, url: "https://127.0.0.1:" + port(at), at: at}
+	var err error
+	if k.authority, err = newAuthority(filepath.Join(state, k.of("pki"))); err != nil {
+		return nil, err
+	}
+	k.serving, err = k.authority.serving("serving")
+	return k, err
+}
+
+// of is what something is called that each control plane has one of.
+func (k *kubernetes) of(what string) string {
+	if k.name == "" {
+		return what
+	}
+	return k.name + "-" + what
+}
+
+// startKubernetes starts etcd and, beside each other, the control planes on it. It returns when
+// their servers are ready, and the namespace default of each has what the controllers put into
+// every namespace.
+func startKubernetes(ctx context.Context, family *family, state string, from binaries, names ...string) (*store, []*kubernetes, error) {
+	ports, err := freePorts(2 + 2*len(names))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.WriteFile(auditLog(state), nil, 0o600); err != nil {
+		return nil, nil, err
+	}
+	var all []*kubernetes
+	for at, name := range names {
+		k, err := newKubernetes(state, name, ports[2+at])
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, k)
+	}
+	s := &store{authority: all[0].authority}
+	if s.etcd, err = startEtcd(ctx, state, ports[0], ports[1], s.authority.path(), all[0].serving); err != nil {
+		return nil, nil, fmt.Errorf("etcd: %w", err)
+	}
+	if err := s.startAll(ctx, family, from, all, ports[2+len(names):]); err != nil {
+		family.stop()
+		s.etcd.Close()
+		return nil, nil, err
+	}
+	return s, all, nil
+}
+
+// startAll starts the servers of all, and then their controllers.
+func (s *store) startAll(ctx context.Context, family *family, from binaries, all []*kubernetes, ports []int) error {
+	var servers []*child
+	for _, k := range all {
+		server, err := k.startServer(family, from, s)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, server)
+	}
+	for at, k := range all {
+		if err := k.awaitServer(ctx, servers[at]); err != nil {
+			return err
+		}
+	}
+	var managers []*child
+	for at, k := range all {
+		manager, err := k.startControllers(family, from.kubernetes, ports[at])
+		if err != nil {
+			return err
+		}
+		managers = append(managers, manager)
+	}
+	for at, k := range all {
+		if err := k.awaitControllers(ctx, managers[at]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditLog is the file that every server appends to. It is there before they are: they write over
+// what they make themselves.
+func auditLog(state string) string { return filepath.Join(state, "audit.log") }
 
 func startEtcd(ctx context.Context, state string, clients, peers int, authority string, serving pair) (*embed.Etcd, error) {
 	config := embed.NewConfig()
@@ -118,32 +183,33 @@ func startEtcd(ctx context.Context, state string, clients, peers int, authority 
 	return nil, err
 }
 
-func (k *kubernetes) startServer(ctx context.Context, family *family, from binaries, serving pair, at int) error {
-	toEtcd, err := k.authority.client("kube-apiserver-etcd-client")
+func (k *kubernetes) startServer(family *family, from binaries, store *store) (*child, error) {
+	toEtcd, err := store.authority.client(k.of("kube-apiserver-etcd-client"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, tokens, err := newKey(k.authority.directory, "service-accounts")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	policy := filepath.Join(k.state, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		return err
+		return nil, err
 	}
 	flags := []string{
 		"--bind-address=127.0.0.1",
-		"--secure-port=" + port(at),
+		"--secure-port=" + port(k.at),
 		// A machine without a default route has no other address to offer.
 		"--advertise-address=127.0.0.1",
 		// Nobody looks for the server behind a Service, and loopback is no valid endpoint.
 		"--endpoint-reconciler-type=none",
-		"--etcd-servers=" + k.etcd.Config().ListenClientUrls[0].String(),
-		"--etcd-cafile=" + k.authority.path(),
+		"--etcd-servers=" + store.etcd.Config().ListenClientUrls[0].String(),
+		"--etcd-prefix=/" + k.of("registry"),
+		"--etcd-cafile=" + store.authority.path(),
 		"--etcd-certfile=" + toEtcd.certificate,
 		"--etcd-keyfile=" + toEtcd.key,
-		"--tls-cert-file=" + serving.certificate,
-		"--tls-private-key-file=" + serving.key,
+		"--tls-cert-file=" + k.serving.certificate,
+		"--tls-private-key-file=" + k.serving.key,
 		"--client-ca-file=" + k.authority.path(),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + tokens,
@@ -151,17 +217,18 @@ func (k *kubernetes) startServer(ctx context.Context, family *family, from binar
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
 		"--audit-policy-file=" + policy,
-		"--audit-log-path=" + filepath.Join(k.state, "audit.log"),
+		"--audit-log-path=" + auditLog(k.state),
 		// In megabytes: the whole of a run is in one file.
 		"--audit-log-maxsize=4096",
 	}
 	if from.plugins != "" {
 		flags = append(flags, "--enable-admission-plugins="+from.plugins)
 	}
-	server, err := family.start(filepath.Join(from.kubernetes, "kube-apiserver"), nil, flags...)
-	if err != nil {
-		return err
-	}
+	return family.start(k.of("kube-apiserver"), filepath.Join(from.kubernetes, "kube-apiserver"), nil, flags...)
+}
+
+// awaitServer waits until the server is ready, and makes the client of whoever may do everything.
+func (k *kubernetes) awaitServer(ctx context.Context, server *child) error {
 	if err := server.ready(ctx, k.url+"/readyz"); err != nil {
 		return err
 	}
@@ -180,16 +247,16 @@ func (k *kubernetes) startServer(ctx context.Context, family *family, from binar
 	return err
 }
 
-func (k *kubernetes) startControllers(ctx context.Context, family *family, programs string, serving pair, at int) error {
+func (k *kubernetes) startControllers(family *family, programs string, at int) (*child, error) {
 	kubeconfig, err := k.kubeconfig("system:kube-controller-manager")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	manager, err := family.start(filepath.Join(programs, "kube-controller-manager"), nil,
+	return family.start(k.of("kube-controller-manager"), filepath.Join(programs, "kube-controller-manager"), nil,
 		"--bind-address=127.0.0.1",
 		"--secure-port="+port(at),
-		"--tls-cert-file="+serving.certificate,
-		"--tls-private-key-file="+serving.key,
+		"--tls-cert-file="+k.serving.certificate,
+		"--tls-private-key-file="+k.serving.key,
 		"--kubeconfig="+kubeconfig,
 		"--leader-elect=false",
 		"--use-service-account-credentials=true",
@@ -197,9 +264,10 @@ func (k *kubernetes) startControllers(ctx context.Context, family *family, progr
 		"--root-ca-file="+k.authority.path(),
 		"--controllers="+strings.Join(controllers, ","),
 	)
-	if err != nil {
-		return err
-	}
+}
+
+// awaitControllers waits until the namespace default has what the controllers put into it.
+func (k *kubernetes) awaitControllers(ctx context.Context, manager *child) error {
 	return manager.until(ctx, "the service account of namespace default", func() bool {
 		_, err := k.client.Resource(serviceAccounts).Namespace("default").Get(ctx, "default", metav1.GetOptions{})
 		return err == nil
@@ -208,7 +276,7 @@ func (k *kubernetes) startControllers(ctx context.Context, family *family, progr
 
 // kubeconfig makes a user and returns the path of its kubeconfig.
 func (k *kubernetes) kubeconfig(user string, groups ...string) (string, error) {
-	path := filepath.Join(k.state, user+".kubeconfig")
+	path := filepath.Join(k.state, k.of(user+".kubeconfig"))
 	config, err := k.config(user, groups...)
 	if err != nil {
 		return "", err

@@ -1,8 +1,9 @@
 // Command cluster runs a real Kubernetes and a real Cluster API on this machine, without
-// containers, until it is told to stop: etcd in its own process; kube-apiserver,
-// kube-controller-manager and Cluster API's core manager as its children; and either stand-ins
-// for what has no machine here (control plane provider, bootstrap, infrastructure, kubelet and
-// Nodes), or Cluster API's kubeadm providers with its in-memory infrastructure provider.
+// containers, until it is told to stop: etcd in its own process; as its children, two control
+// planes of kube-apiserver and kube-controller-manager, of which one runs Cluster API's core manager
+// and the other is where Nodes join; and either stand-ins for what has no machine here (control
+// plane provider, bootstrap, infrastructure, kubelet and Nodes), or Cluster API's kubeadm providers
+// with its in-memory infrastructure provider.
 //
 // It prints one line, "ready", on standard output once everything answers. Whatever else
 // there is to say is on standard error and, per child, in the state directory's log folder.
@@ -32,6 +33,10 @@ type binaries struct {
 	providers string
 	// plugins are admission plugins of kube-apiserver beside the default ones.
 	plugins string
+	// kwok is the program that is the kubelet of every Node.
+	kwok string
+	// cluster is a file with a Cluster for real providers.
+	cluster string
 }
 
 // tell writes down what runs, by the folders that it comes from.
@@ -68,6 +73,8 @@ func main() {
 	flag.StringVar(&from.clusterAPI, "cluster-api", "", "directory of Cluster API's core manager and its crds; without it neither that nor the stand-ins run")
 	flag.StringVar(&from.plugins, "plugins", "", "admission plugins to switch on beside the default ones, separated by commas")
 	flag.StringVar(&from.providers, "providers", "", "directory of real providers; without it stand-ins take their place")
+	flag.StringVar(&from.kwok, "kwok", "", "kwok, the kubelet of every Node; runs with Cluster API")
+	flag.StringVar(&from.cluster, "cluster", "", "file with a Cluster for real providers, which is made in the namespace "+conformance)
 	flag.Parse()
 	if *state == "" || from.kubernetes == "" || flag.NArg() > 0 {
 		flag.Usage()
@@ -99,21 +106,21 @@ func run(state string, from binaries) error {
 
 	family := newFamily(filepath.Join(state, "log"))
 	defer family.stop()
-	kubernetes, err := startKubernetes(ctx, family, state, from)
+	names := []string{""}
+	if from.clusterAPI != "" {
+		names = append(names, workload)
+	}
+	store, all, err := startKubernetes(ctx, family, state, from, names...)
 	if err != nil {
 		return fmt.Errorf("starting Kubernetes: %w", err)
 	}
-	defer kubernetes.etcd.Close()
+	defer store.etcd.Close()
 	// Deferred calls run backwards: the children end before the etcd that they write to.
 	defer family.stop()
 	if from.clusterAPI != "" {
-		contract, err := startClusterAPI(ctx, family, kubernetes, from.clusterAPI)
+		wait, err := from.startManagement(ctx, family, all[0], all[1])
 		if err != nil {
-			return fmt.Errorf("starting Cluster API: %w", err)
-		}
-		wait, err := from.startProviders(ctx, family, kubernetes, contract)
-		if err != nil {
-			return fmt.Errorf("starting the providers: %w", err)
+			return err
 		}
 		defer wait()
 		if err := from.tell(filepath.Join(state, "versions.json")); err != nil {
@@ -130,17 +137,33 @@ func run(state string, from binaries) error {
 	}
 }
 
-// startProviders starts what makes machines out of objects. It returns what waits for their end.
-func (b binaries) startProviders(ctx context.Context, family *family, k *kubernetes, contract contract) (func(), error) {
-	if b.providers != "" {
-		return func() {}, startProviders(ctx, family, k, b)
+// startManagement starts Cluster API and the providers in one control plane, with the other for
+// Nodes. It returns what waits for the end of what runs in this process.
+func (b binaries) startManagement(ctx context.Context, family *family, management, workload *kubernetes) (func(), error) {
+	contract, err := startClusterAPI(ctx, family, management, b.clusterAPI)
+	if err != nil {
+		return nil, fmt.Errorf("starting Cluster API: %w", err)
 	}
-	if err := defineStandIns(ctx, k, contract); err != nil {
+	if b.providers != "" {
+		if err := startProviders(ctx, family, management, b); err != nil {
+			return nil, fmt.Errorf("starting the providers: %w", err)
+		}
+	}
+	if err := startKubelets(ctx, family, workload, b.kwok); err != nil {
+		return nil, fmt.Errorf("starting kwok: %w", err)
+	}
+	besideReal := b.providers != ""
+	if err := defineStandIns(ctx, management, contract, besideReal); err != nil {
 		return nil, err
 	}
-	standIns, err := startStandIns(ctx, k, contract)
+	standIns, err := startStandIns(ctx, management, workload, contract, besideReal)
 	if err != nil {
 		return nil, err
+	}
+	if b.cluster != "" {
+		if err := addCluster(ctx, management, b.cluster); err != nil {
+			return nil, err
+		}
 	}
 	return standIns.Wait, nil
 }
@@ -150,7 +173,7 @@ func prepare(state string) error {
 	if err := os.RemoveAll(state); err != nil {
 		return err
 	}
-	for _, directory := range []string{"", "pki", "log", "webhook"} {
+	for _, directory := range []string{"", "log", "webhook"} {
 		if err := os.MkdirAll(filepath.Join(state, directory), 0o700); err != nil {
 			return err
 		}

@@ -17,6 +17,9 @@ import (
 // lifetime of every certificate: a cluster for tests is not kept.
 const lifetime = 30 * 24 * time.Hour
 
+// authorityName is what an authority's own files are called.
+const authorityName = "ca"
+
 // authority signs certificates and writes them into a directory.
 type authority struct {
 	directory   string
@@ -28,7 +31,10 @@ type authority struct {
 type pair struct{ certificate, key string }
 
 func newAuthority(directory string) (*authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return nil, err
+	}
+	key, _, err := newKey(directory, authorityName)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +55,7 @@ func newAuthority(directory string) (*authority, error) {
 }
 
 // path of the authority's own certificate.
-func (a *authority) path() string { return filepath.Join(a.directory, "ca.crt") }
+func (a *authority) path() string { return filepath.Join(a.directory, authorityName+".crt") }
 
 // serving makes a certificate for servers on this machine.
 func (a *authority) serving(name string) (pair, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -14,38 +15,90 @@ const (
 	// coming up.
 	noControlPlane = "sim.5spot.finos.org/control-plane"
 	hostFinalizer  = "remotemachine.k0smotron.io/finalizer"
+	// hostIs, with the value "unreachable" on a host, has it answer nobody.
+	hostIs = "sim.5spot.finos.org/host"
+	// controlPlaneKind is the kind of control plane that the stand-ins serve.
+	controlPlaneKind = "K0smotronControlPlane"
 )
 
-// provideControlPlane gives a Cluster a control plane and the kubeconfig to reach it.
+// provideControlPlane gives a Cluster that names none a control plane, and the Secrets by which
+// providers reach it and make hosts join.
 func (s *standIns) provideControlPlane(ctx context.Context, cluster *unstructured.Unstructured) error {
 	if isDeleting(cluster) || isTrue(cluster, "spec", "paused") || annotation(cluster, noControlPlane) == "never" {
 		return nil
 	}
-	namespace, name := cluster.GetNamespace(), cluster.GetName()
-	if s.seen(s.controlPlanes, namespace, name) == nil {
-		if err := s.create(ctx, s.controlPlanes, object{
-			"apiVersion": s.controlPlanes.GroupVersion().String(), "kind": "K0smotronControlPlane",
-			"metadata": object{"name": name, "namespace": namespace, "labels": object{clusterName: name}},
-		}); err != nil {
-			return err
-		}
-		return s.create(ctx, secrets, object{
-			"apiVersion": "v1", "kind": "Secret",
-			"metadata": object{
-				"name": name + "-kubeconfig", "namespace": namespace,
-				"labels": object{clusterName: name}, "ownerReferences": owner(cluster, false),
-			},
-			"type":       "cluster.x-k8s.io/secret",
-			"stringData": object{"value": s.workload},
-		})
-	}
 	if text(cluster, "spec", "controlPlaneRef", "name") != "" {
 		return nil
 	}
-	return s.patch(ctx, s.clusters, cluster, object{"spec": object{
-		"controlPlaneRef":      s.contract.reference(controlPlaneGroup, "K0smotronControlPlane", namespace, name),
+	namespace, name := cluster.GetNamespace(), cluster.GetName()
+	kubeconfig, err := s.views.kubeconfig(namespace, s.besideReal)
+	if err != nil {
+		return err
+	}
+	spec := object{
+		"controlPlaneRef":      s.contract.reference(controlPlaneGroup, controlPlaneKind, namespace, name),
 		"controlPlaneEndpoint": object{"host": "127.0.0.1", "port": 6443},
-	}})
+	}
+	made := []object{secretOf(cluster, "kubeconfig", object{"value": kubeconfig})}
+	if s.besideReal {
+		certificate, key, err := s.views.authority()
+		if err != nil {
+			return err
+		}
+		made = append(made, secretOf(cluster, "ca", object{"tls.crt": certificate, "tls.key": key}), devCluster(namespace, name))
+		// The provider names the endpoint.
+		delete(spec, "controlPlaneEndpoint")
+		spec["infrastructureRef"] = s.contract.reference(infrastructureGroup, "DevCluster", namespace, name)
+	}
+	made = append(made, object{
+		"apiVersion": s.controlPlanes.GroupVersion().String(), "kind": controlPlaneKind,
+		"metadata": object{"name": name, "namespace": namespace, "labels": object{clusterName: name}},
+	})
+	for _, each := range made {
+		if err := s.create(ctx, s.resourceOf(each), each); err != nil {
+			return err
+		}
+	}
+	return s.patch(ctx, s.clusters, cluster, object{"spec": spec})
+}
+
+// secretOf is a Secret of a Cluster as Cluster API knows it, which goes with the Cluster.
+func secretOf(cluster *unstructured.Unstructured, purpose string, values object) object {
+	name := cluster.GetName()
+	return object{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata": object{
+			"name": name + "-" + purpose, "namespace": cluster.GetNamespace(),
+			"labels": object{clusterName: name}, "ownerReferences": owner(cluster, false),
+		},
+		"type":       "cluster.x-k8s.io/secret",
+		"stringData": values,
+	}
+}
+
+// devCluster is what hosts in memory need of their Cluster's infrastructure.
+func devCluster(namespace, name string) object {
+	return object{
+		"apiVersion": infrastructureGroup + "/" + string(newer), "kind": "DevCluster",
+		"metadata": object{
+			"name": name, "namespace": namespace, "labels": object{clusterName: name},
+			// Without any annotation, the provider of Cluster API 1.14 does not get on with it.
+			"annotations": object{"sim.5spot.finos.org/made-by": "stand-in"},
+		},
+		"spec": object{"backend": object{"inMemory": object{}}},
+	}
+}
+
+// resourceOf is the resource of an object that provideControlPlane makes.
+func (s *standIns) resourceOf(of object) schema.GroupVersionResource {
+	switch of["kind"] {
+	case "Secret":
+		return secrets
+	case "DevCluster":
+		return schema.GroupVersionResource{Group: infrastructureGroup, Version: string(newer), Resource: "devclusters"}
+	default:
+		return s.controlPlanes
+	}
 }
 
 // initialise says what Cluster API wants to hear of a control plane without Machines.
@@ -86,9 +139,9 @@ func (s *standIns) bootstrap(ctx context.Context, config *unstructured.Unstructu
 	}}, "status")
 }
 
-// provision prepares a host, and resets it in the end. Like k0smotron's RemoteMachine,
-// the object does neither without a Machine that has its bootstrap data: without one, it
-// stays for ever.
+// provision prepares a host, and resets it in the end, as k0smotron's RemoteMachine does. The object
+// does neither without a Machine that has its bootstrap data: without one, it stays for ever. What
+// fails is said in its status alone.
 func (s *standIns) provision(ctx context.Context, host *unstructured.Unstructured) error {
 	finalizers := host.GetFinalizers()
 	marked := slices.Contains(finalizers, hostFinalizer)
@@ -102,25 +155,54 @@ func (s *standIns) provision(ctx context.Context, host *unstructured.Unstructure
 	if machine == nil || text(machine, "spec", "bootstrap", "dataSecretName") == "" {
 		return nil
 	}
+	// The key is read before anything else, before the clean-up too.
+	if key := text(host, "spec", "sshKeyRef", "name"); key != "" && s.seen(secrets, host.GetNamespace(), key) == nil {
+		return s.reportFailure(ctx, host, fmt.Sprintf("secrets %q not found", key))
+	}
 	if isDeleting(host) {
+		// A host that does not answer is tried once, and let go.
 		left := slices.DeleteFunc(slices.Clone(finalizers), func(each string) bool { return each == hostFinalizer })
 		return s.patch(ctx, s.infrastructures, host, object{"metadata": object{"finalizers": left}})
+	}
+	if isTrue(host, "status", "initialization", "provisioned") {
+		return nil
 	}
 	address := text(host, "spec", "address")
 	if address == "" {
 		address = "127.0.0.1"
+	}
+	if annotation(host, hostIs) == "unreachable" {
+		return s.reportFailure(ctx, host, fmt.Sprintf("ssh dial: dial tcp %s:22: connect: connection refused", address))
 	}
 	if text(host, "spec", "providerID") == "" {
 		// Two namespaces may each have a host of that address.
 		id := fmt.Sprintf("remote-machine://%s.%s:22", address, host.GetNamespace())
 		return s.patch(ctx, s.infrastructures, host, object{"spec": object{"providerID": id}})
 	}
-	if isTrue(host, "status", "initialization", "provisioned") {
+	status := s.failure(nil, nil)
+	status["addresses"] = []any{object{"type": "InternalIP", "address": address}}
+	status["ready"] = true
+	status["initialization"] = object{"provisioned": true}
+	return s.patch(ctx, s.infrastructures, host, object{"status": status}, "status")
+}
+
+// reportFailure says in a host's status what failed, where the contract has it.
+func (s *standIns) reportFailure(ctx context.Context, host *unstructured.Unstructured, message string) error {
+	at := []string{"status", "failureMessage"}
+	if s.contract == newer {
+		at = []string{"status", "deprecated", "v1beta1", "failureMessage"}
+	}
+	if text(host, at...) == message {
 		return nil
 	}
-	return s.patch(ctx, s.infrastructures, host, object{"status": object{
-		"addresses":      []any{object{"type": "InternalIP", "address": address}},
-		"ready":          true,
-		"initialization": object{"provisioned": true},
-	}}, "status")
+	return s.patch(ctx, s.infrastructures, host, object{"status": s.failure("ProvisionFailed", message)}, "status")
+}
+
+// failure is a status with a failure; with nil, it is taken away.
+func (s *standIns) failure(reason, message any) object {
+	failure := object{"failureReason": reason, "failureMessage": message}
+	if s.contract == newer {
+		return object{"deprecated": object{"v1beta1": failure}}
+	}
+	return failure
 }

@@ -15,7 +15,6 @@ const (
 
 var (
 	nodes           = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	pods            = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

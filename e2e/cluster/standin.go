@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // standIns take the parts for which there is no machine here. They look at everything
@@ -27,13 +26,33 @@ import (
 // overtook it leads back here.
 type standIns struct {
 	resources
-	contract  contract
-	client    dynamic.Interface
-	informers dynamicinformer.DynamicSharedInformerFactory
-	// workload is the kubeconfig by which the clusters' nodes are reached: this very server.
-	workload string
+	contract contract
+	// management is where Cluster API is, workload is where Nodes join.
+	management, workload site
+	// views are how each namespace's Clusters are reached.
+	views *views
+	// besideReal says that bootstrap and infrastructure are those of real providers.
+	besideReal bool
 	// failures that were reported, so that each is reported once.
 	reported map[string]bool
+}
+
+// site is a control plane as the stand-ins see it.
+type site struct {
+	client    dynamic.Interface
+	informers dynamicinformer.DynamicSharedInformerFactory
+}
+
+func siteOf(k *kubernetes) site {
+	return site{client: k.client, informers: dynamicinformer.NewDynamicSharedInformerFactory(k.client, 0)}
+}
+
+// of is where objects of a resource are.
+func (s *standIns) of(resource schema.GroupVersionResource) site {
+	if resource == nodes {
+		return s.workload
+	}
+	return s.management
 }
 
 // step is one stand-in's part: what to do about one object.
@@ -42,35 +61,37 @@ type step struct {
 	take     func(*standIns, context.Context, *unstructured.Unstructured) error
 }
 
-func (r resources) steps() []step {
-	return []step{
-		{r.clusters, (*standIns).provideControlPlane},
-		{r.controlPlanes, (*standIns).initialise},
-		{r.bootstraps, (*standIns).bootstrap},
-		{r.infrastructures, (*standIns).provision},
-		{r.machines, (*standIns).join},
-		{nodes, (*standIns).becomeReady},
-		{pods, (*standIns).runPod},
+func (s *standIns) steps() []step {
+	steps := []step{
+		{s.clusters, (*standIns).provideControlPlane},
+		{s.controlPlanes, (*standIns).initialise},
+		{s.machines, (*standIns).join},
+		{nodes, (*standIns).admit},
 	}
+	if s.besideReal {
+		return steps
+	}
+	return append(steps,
+		step{s.bootstraps, (*standIns).bootstrap},
+		step{s.infrastructures, (*standIns).provision},
+		step{nodes, (*standIns).identify},
+	)
 }
 
 // startStandIns returns once they have seen what there is; they end with the context.
-func startStandIns(ctx context.Context, k *kubernetes, contract contract) (*sync.WaitGroup, error) {
-	config, err := k.config("workload-admin", "system:masters")
-	if err != nil {
-		return nil, err
-	}
-	workload, err := clientcmd.Write(*config)
+func startStandIns(ctx context.Context, management, workload *kubernetes, contract contract, besideReal bool) (*sync.WaitGroup, error) {
+	views, err := newViews(ctx, workload)
 	if err != nil {
 		return nil, err
 	}
 	s := &standIns{
-		resources: contract.resources(),
-		contract:  contract,
-		client:    k.client,
-		informers: dynamicinformer.NewDynamicSharedInformerFactory(k.client, 0),
-		workload:  string(workload),
-		reported:  map[string]bool{},
+		resources:  contract.resources(),
+		contract:   contract,
+		management: siteOf(management),
+		workload:   siteOf(workload),
+		views:      views,
+		besideReal: besideReal,
+		reported:   map[string]bool{},
 	}
 	changed := make(chan struct{}, 1)
 	note := func() {
@@ -84,15 +105,22 @@ func startStandIns(ctx context.Context, k *kubernetes, contract contract) (*sync
 		UpdateFunc: func(any, any) { note() },
 		DeleteFunc: func(any) { note() },
 	}
+	// Keys and kubeconfigs come and go, and nothing else says so.
+	watched := []schema.GroupVersionResource{secrets}
 	for _, step := range s.steps() {
-		if _, err := s.informers.ForResource(step.resource).Informer().AddEventHandler(handler); err != nil {
+		watched = append(watched, step.resource)
+	}
+	for _, resource := range watched {
+		if _, err := s.of(resource).informers.ForResource(resource).Informer().AddEventHandler(handler); err != nil {
 			return nil, err
 		}
 	}
-	s.informers.Start(ctx.Done())
-	for resource, synced := range s.informers.WaitForCacheSync(ctx.Done()) {
-		if !synced {
-			return nil, fmt.Errorf("%s cannot be watched", resource.Resource)
+	for _, site := range []site{s.management, s.workload} {
+		site.informers.Start(ctx.Done())
+		for resource, synced := range site.informers.WaitForCacheSync(ctx.Done()) {
+			if !synced {
+				return nil, fmt.Errorf("%s cannot be watched", resource.Resource)
+			}
 		}
 	}
 	var running sync.WaitGroup
@@ -110,7 +138,8 @@ func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {
 		case <-changed:
 		case <-again:
 		case <-ctx.Done():
-			s.informers.Shutdown()
+			s.management.informers.Shutdown()
+			s.workload.informers.Shutdown()
 			return
 		}
 	}
@@ -120,7 +149,7 @@ func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {
 func (s *standIns) round(ctx context.Context) bool {
 	clean := true
 	for _, step := range s.steps() {
-		all, err := s.informers.ForResource(step.resource).Lister().List(labels.Everything())
+		all, err := s.of(step.resource).informers.ForResource(step.resource).Lister().List(labels.Everything())
 		if err != nil {
 			return false
 		}
@@ -148,7 +177,7 @@ func (s *standIns) report(resource schema.GroupVersionResource, about any, err e
 
 // seen is an object as it was last seen, or nil.
 func (s *standIns) seen(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
-	lister := s.informers.ForResource(resource).Lister()
+	lister := s.of(resource).informers.ForResource(resource).Lister()
 	if namespace != "" {
 		found, _ := lister.ByNamespace(namespace).Get(name)
 		of, _ := found.(*unstructured.Unstructured)
@@ -162,7 +191,7 @@ func (s *standIns) seen(resource schema.GroupVersionResource, namespace, name st
 // create makes an object that is not there yet.
 func (s *standIns) create(ctx context.Context, resource schema.GroupVersionResource, content object) error {
 	made := &unstructured.Unstructured{Object: content}
-	_, err := s.client.Resource(resource).Namespace(made.GetNamespace()).Create(ctx, made, metav1.CreateOptions{})
+	_, err := s.of(resource).client.Resource(resource).Namespace(made.GetNamespace()).Create(ctx, made, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -181,7 +210,7 @@ func (s *standIns) patch(ctx context.Context, resource schema.GroupVersionResour
 	if err != nil {
 		return err
 	}
-	_, err = s.client.Resource(resource).Namespace(seen.GetNamespace()).
+	_, err = s.of(resource).client.Resource(resource).Namespace(seen.GetNamespace()).
 		Patch(ctx, seen.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

@@ -39,7 +39,7 @@ impl Stage {
         for document in Settings::default().documents() {
             // No kubelet of either backend runs its image.
             if document["kind"] != "DaemonSet" {
-                cluster.apply(&document).await;
+                cluster.apply_to_workload(&document).await;
             }
         }
         for name in ["own", "other"] {
@@ -292,7 +292,7 @@ const KUBELET: (&str, &str) = ("5spot-reclaim-agent", "kubelet");
 async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
     let stage = Stage::set().await;
     for document in kubelet() {
-        stage.cluster.apply(&document).await;
+        stage.cluster.apply_to_workload(&document).await;
     }
     let client = stage.cluster.client_of(KUBELET, None).await;
     let annotated =
@@ -334,7 +334,7 @@ async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
     for kind in ["clusterrolebindings", "clusterroles"] {
         let path = "/apis/rbac.authorization.k8s.io/v1";
         let path = format!("{path}/{kind}/5spot-test-kubelet");
-        stage.cluster.delete(&path).await;
+        stage.cluster.delete_from_workload(&path).await;
     }
     stage.end().await;
 }

@@ -1,16 +1,39 @@
 //! Each manifest under `examples/` is admitted as it is, and its machine comes into service.
 
-use fivespot_testkit::{Cluster, instant, machine_path};
+use fivespot_testkit::{CLOSING, Cluster, instant, machine_path};
 use serde_json::Value;
 
 use crate::promise::{Promise, promise};
 
 /// What is promised here.
-pub(crate) const PROMISES: &[Promise] = &[promise!(every_example_comes_into_service)
-    .on_embedded_alone("passes days until the next window of each")];
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(every_example_comes_into_service)
+        .on_embedded_alone("passes days until the next window of each"),
+    promise!(the_example_for_machines_in_memory_comes_and_goes)
+        .with_real_providers_alone("names kinds of Cluster API's own providers"),
+];
 
-/// Needs providers that are simulated nowhere; `5spot validate` checks it.
-const ONLY_VALIDATED: [&str; 1] = ["kubeadm.yaml"];
+/// Need providers that are not simulated; `5spot validate` checks them.
+const ONLY_VALIDATED: [&str; 2] = ["kubeadm.yaml", "dev-machine.yaml"];
+
+const IN_MEMORY: &str = include_str!("../../examples/dev-machine.yaml");
+
+async fn the_example_for_machines_in_memory_comes_and_goes() {
+    let cluster = Cluster::start(instant("2026-03-06T21:30:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.add_cluster().await;
+    cluster.apply_yaml(IN_MEMORY).await;
+    let limit = instant("2026-03-06T21:32:00Z");
+    let active = cluster
+        .wait_for_phase("memory-worker", "Active", limit)
+        .await;
+    assert_eq!(active["status"]["providerID"], "in-memory://memory-worker");
+    cluster.pass_to(CLOSING).await;
+    let limit = instant("2026-03-06T23:10:00Z");
+    cluster
+        .wait_for_phase("memory-worker", "Inactive", limit)
+        .await;
+}
 
 async fn every_example_comes_into_service() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");

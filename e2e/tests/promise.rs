@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use fivespot_testkit::{Backend, Contract};
+use fivespot_testkit::{Backend, Contract, Providers};
 
 /// A sentence about the product that holds on every backend, unless it says otherwise.
 #[derive(Clone, Copy)]
@@ -16,6 +16,8 @@ pub(crate) struct Promise {
     gap: Option<(Contract, &'static str)>,
     /// The environment variable without which it is not run anywhere.
     variable: Option<&'static str>,
+    only_stand_ins: Option<&'static str>,
+    only_real_providers: Option<&'static str>,
     /// The programs that it runs.
     pub(crate) programs: &'static [&'static str],
     /// Whether it changes what all others on a shared cluster rely on.
@@ -48,6 +50,8 @@ impl Promise {
             contract: None,
             gap: None,
             variable: None,
+            only_stand_ins: None,
+            only_real_providers: None,
             programs: &[],
             is_disruptive: false,
         }
@@ -88,6 +92,18 @@ impl Promise {
         self
     }
 
+    /// On a real cluster, it can only be shown with stand-ins for the providers, and why.
+    pub(crate) const fn with_stand_ins_alone(mut self, why: &'static str) -> Self {
+        self.only_stand_ins = Some(why);
+        self
+    }
+
+    /// It can only be shown with real providers, and why.
+    pub(crate) const fn with_real_providers_alone(mut self, why: &'static str) -> Self {
+        self.only_real_providers = Some(why);
+        self
+    }
+
     /// It looks at what kubectl prints of a cluster in which time stands still.
     pub(crate) const fn with_kubectl(mut self) -> Self {
         self.programs = &["kubectl"];
@@ -123,15 +139,19 @@ impl Promise {
             .map_or(self.path, |(_, name)| name)
     }
 
-    /// Why it cannot be shown on a backend with that contract; none if it can.
+    /// Why it cannot be shown on a backend with that contract and those providers; none if it can.
     pub(crate) fn hindrance(
         &self,
         backend: Backend,
         contract: Contract,
+        providers: Providers,
     ) -> Option<String> {
         let is_unset = |variable: &&str| std::env::var_os(variable).is_none();
         if let Some(variable) = self.variable.filter(is_unset) {
             return Some(format!("is run only where {variable} is set"));
+        }
+        if let (Some(why), Providers::StandIn) = (self.only_real_providers, providers) {
+            return Some(why.to_owned());
         }
         if backend == Backend::Embedded {
             return self.only_kubernetes.map(str::to_owned);
@@ -142,6 +162,9 @@ impl Promise {
         let is_asked_for = |variable: &&str| std::env::var_os(variable).is_some();
         if let Some(variable) = self.asked_for_by.filter(|it| !is_asked_for(it)) {
             return Some(format!("is run there only where {variable} is set"));
+        }
+        if let (Some(why), Providers::Real) = (self.only_stand_ins, providers) {
+            return Some(why.to_owned());
         }
         if let Some((_, why)) = self.gap.filter(|(gap, _)| *gap == contract) {
             return Some(format!("is not kept: {why}"));

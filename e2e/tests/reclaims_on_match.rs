@@ -129,7 +129,7 @@ async fn a_listed_program_takes_the_machine_out_each_time_it_is_put_back() {
     for document in Settings::default().documents() {
         // The pods of the DaemonSet are run here.
         if document["kind"] != "DaemonSet" {
-            cluster.apply(&document).await;
+            cluster.apply_to_workload(&document).await;
         }
     }
     let mut program = Program::install();

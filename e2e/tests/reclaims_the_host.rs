@@ -47,7 +47,7 @@ fn watched() -> Value {
 async fn namespace(cluster: &Cluster) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
                            "metadata": {"name": name::SYSTEM_NAMESPACE}});
-    cluster.apply(&namespace).await;
+    cluster.apply_to_workload(&namespace).await;
 }
 
 /// What the agent writes on its Node.

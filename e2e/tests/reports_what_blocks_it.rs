@@ -12,11 +12,11 @@ use crate::promise::{Promise, promise};
 /// What is promised here.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(why_a_host_does_not_join_is_in_the_message)
-        .on_embedded_alone("its provider reports failures as k0smotron does"),
+        .with_stand_ins_alone("its provider reports failures as k0smotron does"),
     promise!(a_clean_up_that_cannot_begin_is_in_the_message_and_continues_with_the_key)
-        .on_embedded_alone("its provider reports failures as k0smotron does"),
+        .with_stand_ins_alone("its provider reports failures as k0smotron does"),
     promise!(a_host_that_is_tried_once_is_gone_from_the_api_alone)
-        .on_embedded_alone("its provider lets go of a host that does not answer"),
+        .with_stand_ins_alone("its provider lets go of a host that does not answer"),
     promise!(a_failure_reported_during_a_shutdown_is_in_the_message),
     promise!(a_drain_that_is_cut_off_is_reported_until_the_next_activation),
 ];

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use fivespot_testkit::{Backend, Contract, Site};
+use fivespot_testkit::{Backend, Contract, Providers, Site};
 use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ const AT_A_TIME: usize = 16;
 struct Place {
     backend: Backend,
     contract: Contract,
+    providers: Providers,
     /// What there is, as people call it.
     title: String,
     /// The same, as the name of a file.
@@ -33,6 +34,7 @@ impl Place {
         let mut place = Self {
             backend,
             contract: Contract::V1Beta2,
+            providers: Providers::StandIn,
             title: "the embedded server and a simulated Cluster API".to_owned(),
             label: backend.as_str().to_owned(),
         };
@@ -43,13 +45,18 @@ impl Place {
             place.title =
                 format!("Kubernetes {kubernetes} and Cluster API {cluster_api}");
             place.label = format!("kubernetes-{kubernetes}-cluster-api-{cluster_api}");
+            place.providers = site.providers();
+            if place.providers == Providers::Real {
+                place.title += " with real providers";
+                place.label += "-real-providers";
+            }
         }
         place
     }
 
     /// Why a promise cannot be run here; none if it can.
     fn hindrance(&self, promise: &Promise) -> Option<String> {
-        let hindrance = promise.hindrance(self.backend, self.contract);
+        let hindrance = promise.hindrance(self.backend, self.contract, self.providers);
         hindrance.or_else(|| {
             let mut programs = promise.programs.iter();
             let missing = programs.find(|name| !program::is_there(name))?;

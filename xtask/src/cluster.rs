@@ -100,6 +100,8 @@ struct Cluster {
     programs: Programs,
     /// What the running cluster writes.
     state: PathBuf,
+    /// The Cluster that is there from the start where providers are real.
+    example: PathBuf,
 }
 
 /// Builds what is missing, starts the cluster unless one runs, and prints how to reach it.
@@ -191,6 +193,7 @@ impl Cluster {
         Self {
             programs: Programs::new(root, own.join("bin")),
             state: own.join(run),
+            example: root.join("examples/conformance/in-memory/cluster.yaml"),
         }
     }
 
@@ -238,8 +241,10 @@ impl Cluster {
             .arg(kubernetes);
         if let Some(more) = more {
             program.arg("-cluster-api").arg(&more.cluster_api);
+            program.arg("-kwok").arg(&more.kwok);
             if let Some(providers) = &more.providers {
                 program.arg("-providers").arg(providers);
+                program.arg("-cluster").arg(&self.example);
             }
         }
         if !plugins.is_empty() {

@@ -22,7 +22,13 @@ const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 pub const PROVIDERS: &[Provider] = &[
     provider("aws", &[(INFRASTRUCTURE, "awsmachines")]),
     provider("azure", &[(INFRASTRUCTURE, "azuremachines")]),
-    provider("docker", &[(INFRASTRUCTURE, "dockermachines")]),
+    provider(
+        "docker",
+        &[
+            (INFRASTRUCTURE, "devmachines"),
+            (INFRASTRUCTURE, "dockermachines"),
+        ],
+    ),
     provider("gcp", &[(INFRASTRUCTURE, "gcpmachines")]),
     provider(
         "k0smotron",

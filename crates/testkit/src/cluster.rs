@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
+use crate::Providers;
 use crate::backend::Backend;
 use crate::embedded::Embedded;
 use crate::home::Home;
@@ -19,10 +20,15 @@ use crate::request::{self, Form};
 use crate::rights::{self, OPERATOR};
 use crate::site::{PATIENCE, Site, TICK};
 use crate::wire::Traffic;
+use crate::workload;
 
 /// A cluster with the ScheduledMachine definition, its policy and binding, and a Cluster
 /// API, on the [`Backend`] of the run. What of it is the test's own ends when it is
 /// dropped.
+///
+/// On a real cluster, Nodes and what belongs to them are on a server of their own; a test does not
+/// notice, unless it needs something there that is on both: see
+/// [`apply_to_workload`](Self::apply_to_workload).
 ///
 /// Whatever the backend, a test says that it is in namespace `default`, and names Nodes like
 /// the Machines that they are of: what it asks for is translated to where it really is.
@@ -32,6 +38,8 @@ pub struct Cluster {
     contract: Contract,
     kube_minor: u32,
     client: Client,
+    /// For what is in the workload cluster.
+    workload: Client,
     home: Home,
     ground: Ground,
 }
@@ -79,7 +87,7 @@ impl Cluster {
     pub async fn start(now: Timestamp) -> Self {
         match Backend::chosen() {
             Backend::Embedded => Self::embedded(now, Contract::V1Beta2).await,
-            Backend::Kubernetes => Self::kubernetes(now).await,
+            Backend::Kubernetes => Self::kubernetes(Clock::stopped_at(now)).await,
         }
     }
 
@@ -88,7 +96,7 @@ impl Cluster {
     pub async fn with_contract(now: Timestamp, contract: Contract) -> Self {
         match Backend::chosen() {
             Backend::Embedded => Self::embedded(now, contract).await,
-            Backend::Kubernetes => Self::kubernetes(now).await,
+            Backend::Kubernetes => Self::kubernetes(Clock::stopped_at(now)).await,
         }
     }
 
@@ -103,8 +111,10 @@ impl Cluster {
 
     async fn on_embedded(clock: Clock, contract: Contract, seed: u64) -> Self {
         let embedded = Embedded::start(&clock, contract, seed).await;
+        let client = Client::new(embedded.server.in_process(), "default");
         let cluster = Self {
-            client: Client::new(embedded.server.in_process(), "default"),
+            workload: client.clone(),
+            client,
             clock,
             contract,
             kube_minor: fivespot_apiserver::KubeVersion::default().minor(),
@@ -120,12 +130,11 @@ impl Cluster {
         cluster
     }
 
-    async fn kubernetes(now: Timestamp) -> Self {
+    async fn kubernetes(clock: Clock) -> Self {
         let site = Site::get().await;
-        let client = site.admin();
-        let clock = Clock::stopped_at(now);
+        let client = site.management().admin();
         let namespace = site.add_namespace(&client, "e2e").await;
-        let home = Home::in_namespace(&namespace);
+        let home = Home::in_namespace(&namespace, site.providers());
         Self {
             ground: Ground::Kubernetes(Real {
                 traffic: Traffic::new(clock.clone(), home.suffix().to_owned()),
@@ -135,6 +144,7 @@ impl Cluster {
             contract: site.contract(),
             kube_minor: site.kube_minor(),
             client,
+            workload: site.workload().admin(),
             home,
         }
     }
@@ -199,6 +209,20 @@ impl Cluster {
         self.client.clone()
     }
 
+    /// A client with every right in the workload cluster.
+    pub(crate) fn workload(&self) -> &Client {
+        &self.workload
+    }
+
+    /// The client for what the cluster has at `path`.
+    fn client_at(&self, path: &str) -> &Client {
+        if workload::has(path) {
+            &self.workload
+        } else {
+            &self.client
+        }
+    }
+
     /// What the cluster calls the Node that the test calls `name`.
     pub fn node_name(&self, name: &str) -> String {
         self.home.node(name)
@@ -206,7 +230,15 @@ impl Cluster {
 
     /// The provider's name for the host at an address.
     pub fn provider_id(&self, address: &str) -> String {
-        format!("remote-machine://{}:22", self.home.node(address))
+        match self.home.providers() {
+            Providers::StandIn => {
+                format!("remote-machine://{}:22", self.home.node(address))
+            }
+            Providers::Real => {
+                let machine = address.split('.').next().unwrap_or_default();
+                format!("in-memory://{machine}")
+            }
+        }
     }
 
     /// What the cluster calls the namespace that the test calls `name`.
@@ -226,7 +258,8 @@ impl Cluster {
     /// # Errors
     /// The refusal.
     pub async fn try_apply(&self, object: &Value) -> Result<Value, kube::Error> {
-        request::apply(&self.client, &self.home.object(object)).await
+        let object = self.home.object(object);
+        request::apply(self.client_at(&path_of(&object)), &object).await
     }
 
     /// Applies every document of a YAML text, in order.
@@ -269,7 +302,8 @@ impl Cluster {
             .rsplit_once('/')
             .map_or("", |(collection, _)| collection);
         let path = format!("{collection}{query}");
-        request::send(&self.client, Method::POST, &path, (Form::Json, &object)).await
+        let client = self.client_at(&path);
+        request::send(client, Method::POST, &path, (Form::Json, &object)).await
     }
 
     /// Changes an object by a merge patch.
@@ -350,7 +384,8 @@ impl Cluster {
         path: &str,
         body: (Form, &Value),
     ) -> Result<Value, kube::Error> {
-        request::send(&self.client, method, &self.home.path(path), body).await
+        let path = self.home.path(path);
+        request::send(self.client_at(&path), method, &path, body).await
     }
 
     /// Waits until nothing moves: until time may pass.
@@ -449,7 +484,14 @@ impl Cluster {
     pub fn requests(&self) -> Vec<AuditEvent> {
         match &self.ground {
             Ground::Embedded(embedded) => embedded.requests(),
-            Ground::Kubernetes(real) => real.traffic.events(),
+            Ground::Kubernetes(real) => {
+                let own = |mut event: AuditEvent| {
+                    let resource = self.home.providers().own_plural(&event.resource);
+                    event.resource = resource.to_owned();
+                    event
+                };
+                real.traffic.events().into_iter().map(own).collect()
+            }
         }
     }
 

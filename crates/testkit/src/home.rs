@@ -5,6 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::Providers;
+
+/// The label of a Node that says by whom it is seen, where that is not everybody.
+const VIEWED_FROM: &str = "sim.5spot.finos.org/namespace";
+
 /// The namespace that a test thinks it is in.
 const DEFAULT: &str = "default";
 
@@ -19,13 +24,16 @@ pub(crate) struct Home {
     namespaces: Mutex<BTreeMap<String, String>>,
     /// What the names of Nodes end in.
     suffix: String,
+    /// Whose kinds stand for those that the test names.
+    providers: Providers,
 }
 
 impl Home {
     /// A home in `namespace` of a cluster that is shared.
-    pub(crate) fn in_namespace(namespace: &str) -> Self {
+    pub(crate) fn in_namespace(namespace: &str, providers: Providers) -> Self {
         let home = Self {
             suffix: format!(".{namespace}"),
+            providers,
             ..Self::default()
         };
         home.add(DEFAULT, namespace);
@@ -35,6 +43,11 @@ impl Home {
     /// What the names of Nodes end in.
     pub(crate) fn suffix(&self) -> &str {
         &self.suffix
+    }
+
+    /// Whose kinds stand for those that the test names.
+    pub(crate) fn providers(&self) -> Providers {
+        self.providers
     }
 
     /// From now on, `name` means `namespace`.
@@ -92,7 +105,7 @@ impl Home {
             let translated = match parts[at - 1].as_str() {
                 "namespaces" => self.namespace(name),
                 "nodes" => self.node(name),
-                _ => continue,
+                _ => self.providers.plural(name).to_owned(),
             } + &query;
             parts[at] = translated;
         }
@@ -102,6 +115,7 @@ impl Home {
     /// The object in the cluster for the one that the test has written.
     pub(crate) fn object(&self, object: &Value) -> Value {
         let mut object = object.clone();
+        self.providers.translate(&mut object);
         let namespace = object["metadata"]["namespace"]
             .as_str()
             .map(|name| self.namespace(name));
@@ -114,6 +128,9 @@ impl Home {
             {
                 *named = json!(self.namespace(name));
             }
+        }
+        if object["kind"] == "Node" && self.providers == Providers::Real {
+            object["metadata"]["labels"][VIEWED_FROM] = json!(self.namespace(DEFAULT));
         }
         let (pointer, translate): (_, fn(&Self, &str) -> String) =
             match object["kind"].as_str() {
@@ -137,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_shared_cluster_has_other_names_for_namespaces_and_nodes() {
-        let home = Home::in_namespace("e2e-1");
+        let home = Home::in_namespace("e2e-1", Providers::StandIn);
         home.add("team-a", "e2e-1-a");
         for (written, meant) in [
             (

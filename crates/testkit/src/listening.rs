@@ -47,7 +47,7 @@ impl Cluster {
     pub async fn listen(&self) -> Listening {
         if matches!(self.ground(), Ground::Kubernetes(_)) {
             return Listening {
-                kubeconfig: Site::get().await.kubeconfig().to_owned(),
+                kubeconfig: Site::get().await.management().kubeconfig().to_owned(),
                 task: None,
             };
         }

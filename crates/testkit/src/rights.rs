@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use fivespot_install::role::{Reach, Rights};
 use serde_json::{Value, json};
 
+use crate::Providers;
+
 /// Who the operator is.
 pub(crate) const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
 /// The groups that its token puts it into.
@@ -42,9 +44,10 @@ pub(crate) fn everywhere() -> Vec<Value> {
 }
 
 /// For an operator that looks after these namespaces, and reaches Nodes through kubeconfigs.
-pub(crate) fn within(namespaces: &[String]) -> Vec<Value> {
+pub(crate) fn within(namespaces: &[String], providers: Providers) -> Vec<Value> {
     let reach = Reach::Only(namespaces.iter().cloned().collect::<BTreeSet<_>>());
     all(&Rights {
+        providers: providers.of_roles(),
         reach: reach.clone(),
         kubeconfigs: reach,
         reclaim_override: Some("4h".to_owned()),

@@ -124,7 +124,8 @@ impl Cluster {
             return Vec::new();
         }
         let namespace = self.namespace(name);
-        let all = rights::within(std::slice::from_ref(&namespace));
+        let all =
+            rights::within(std::slice::from_ref(&namespace), self.home().providers());
         all.iter()
             .filter(|object| object["metadata"]["namespace"] == namespace.as_str())
             .map(|object| {

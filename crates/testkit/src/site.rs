@@ -10,6 +10,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
+use crate::Providers;
 use crate::request::{self, Form};
 use crate::rights::{self, OPERATOR};
 
@@ -20,12 +21,63 @@ pub(crate) const PATIENCE: u32 = 9_000;
 
 static SITE: OnceCell<Site> = OnceCell::const_new();
 
-/// What was found out once about the real cluster.
+/// An API server of the real cluster.
 #[derive(Debug)]
-pub struct Site {
+pub(crate) struct Server {
     admin: Config,
     /// The text of the kubeconfig of `admin`.
     kubeconfig: String,
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "what goes wrong in a test's own cluster ends the test"
+)]
+impl Server {
+    /// The server of an administrator's kubeconfig.
+    async fn of(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path)
+            .expect("a running cluster; `cargo xtask cluster up` starts one");
+        let kubeconfig = Kubeconfig::from_yaml(&text).expect("a kubeconfig");
+        let choice = KubeConfigOptions::default();
+        let mut admin = Config::from_custom_kubeconfig(kubeconfig, &choice)
+            .await
+            .expect("a kubeconfig that names one cluster");
+        admin.default_retry = false;
+        Self {
+            admin,
+            kubeconfig: text,
+        }
+    }
+
+    /// The text of a kubeconfig with every right.
+    pub(crate) fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+
+    /// A client with every right.
+    pub(crate) fn admin(&self) -> Client {
+        Client::try_from(self.admin.clone()).expect("a client")
+    }
+
+    /// A client with the rights of a token, and no others.
+    pub(crate) fn with_token(&self, token: &str) -> Client {
+        let mut config = self.admin.clone();
+        config.auth_info = AuthInfo {
+            token: Some(token.to_owned().into()),
+            ..AuthInfo::default()
+        };
+        Client::try_from(config).expect("a client")
+    }
+}
+
+/// What was found out once about the real cluster.
+#[derive(Debug)]
+pub struct Site {
+    /// Where ScheduledMachines and Machines are.
+    management: Server,
+    /// Where Nodes join.
+    workload: Server,
     /// The operator's token.
     operator: String,
     audit: PathBuf,
@@ -33,6 +85,7 @@ pub struct Site {
     kube_minor: u32,
     kubernetes: String,
     cluster_api: String,
+    providers: Providers,
 }
 
 #[expect(
@@ -52,15 +105,8 @@ impl Site {
 
     async fn prepare() -> Self {
         let run = run_directory();
-        let text = std::fs::read_to_string(run.join("admin.kubeconfig"))
-            .expect("a running cluster; `cargo xtask cluster up` starts one");
-        let kubeconfig = Kubeconfig::from_yaml(&text).expect("a kubeconfig");
-        let choice = KubeConfigOptions::default();
-        let mut admin = Config::from_custom_kubeconfig(kubeconfig, &choice)
-            .await
-            .expect("a kubeconfig that names one cluster");
-        admin.default_retry = false;
-        let client = Client::try_from(admin.clone()).expect("a client");
+        let management = Server::of(&run.join("admin.kubeconfig")).await;
+        let client = management.admin();
         let version = ask(&client, "/version").await;
         let minor = version["minor"]
             .as_str()
@@ -77,10 +123,11 @@ impl Site {
             std::fs::read_to_string(run.join("versions.json")).expect("versions");
         let versions: Value = serde_json::from_str(&versions).expect("JSON");
         let named = |what: &str| versions[what].as_str().unwrap_or_default().to_owned();
-        let operator = Self::register_operator(&client).await;
+        let providers = Providers::called(&named("providers"));
+        let operator = Self::register_operator(&client, providers).await;
         Self {
-            admin,
-            kubeconfig: text,
+            management,
+            workload: Server::of(&run.join("workload-admin.kubeconfig")).await,
             operator,
             audit: run.join("audit.log"),
             kube_minor: minor,
@@ -91,12 +138,16 @@ impl Site {
             },
             kubernetes: named("kubernetes"),
             cluster_api: named("clusterAPI"),
+            providers,
         }
     }
 
     /// Gives the operator its account and the roles that hold everywhere, and logs it in.
-    async fn register_operator(client: &Client) -> String {
-        for object in rights::account().into_iter().chain(rights::within(&[])) {
+    async fn register_operator(client: &Client, providers: Providers) -> String {
+        for object in rights::account()
+            .into_iter()
+            .chain(rights::within(&[], providers))
+        {
             request::apply(client, &object).await.expect("is accepted");
         }
         let home = fivespot_api::name::SYSTEM_NAMESPACE;
@@ -128,14 +179,19 @@ impl Site {
             .collect()
     }
 
-    /// The text of a kubeconfig with every right.
-    pub(crate) fn kubeconfig(&self) -> &str {
-        &self.kubeconfig
+    /// Where ScheduledMachines and Machines are.
+    pub(crate) fn management(&self) -> &Server {
+        &self.management
+    }
+
+    /// Where Nodes join.
+    pub(crate) fn workload(&self) -> &Server {
+        &self.workload
     }
 
     /// A client with the operator's rights.
     pub(crate) fn operator(&self) -> Client {
-        self.with_token(&self.operator)
+        self.management.with_token(&self.operator)
     }
 
     /// The contract in which Cluster API is spoken to: the newest that is served.
@@ -145,7 +201,7 @@ impl Site {
 
     /// Applies again what a test has changed of the definition, its policy and binding.
     pub async fn restore(&self) {
-        install(&self.admin(), self.kube_minor).await;
+        install(&self.management.admin(), self.kube_minor).await;
     }
 
     /// The minor version of Kubernetes 1.
@@ -158,33 +214,26 @@ impl Site {
         &self.kubernetes
     }
 
+    /// Who makes machines out of objects.
+    pub fn providers(&self) -> Providers {
+        self.providers
+    }
+
     /// The minor version of Cluster API, such as `1.14`.
     pub fn cluster_api(&self) -> &str {
         &self.cluster_api
     }
 
-    /// A client with the rights of a token, and no others.
-    pub(crate) fn with_token(&self, token: &str) -> Client {
-        let mut config = self.admin.clone();
-        config.auth_info = AuthInfo {
-            token: Some(token.to_owned().into()),
-            ..AuthInfo::default()
-        };
-        Client::try_from(config).expect("a client")
-    }
-
-    /// A client with every right.
-    pub(crate) fn admin(&self) -> Client {
-        Client::try_from(self.admin.clone()).expect("a client")
-    }
-
     /// Waits until the server knows of the operator's rights in a namespace.
-    async fn await_rights(client: &Client, namespace: &str) {
+    async fn await_rights(&self, client: &Client, namespace: &str) {
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         for (group, resource) in [
             ("5spot.finos.org", "scheduledmachines"),
             ("cluster.x-k8s.io", "machines"),
-            ("bootstrap.cluster.x-k8s.io", "k0sworkerconfigs"),
+            (
+                "bootstrap.cluster.x-k8s.io",
+                self.providers.plural("k0sworkerconfigs"),
+            ),
             ("", "secrets"),
         ] {
             let asked = json!({
@@ -207,8 +256,8 @@ impl Site {
         }
     }
 
-    /// Makes a namespace of a new name, with the operator's rights in it, and waits until pods
-    /// can run in it.
+    /// Makes a namespace of a new name, with the operator's rights in it, and one of the same name
+    /// among the Nodes; waits until pods can run in it.
     pub(crate) async fn add_namespace(&self, client: &Client, prefix: &str) -> String {
         let object = json!({
             "apiVersion": "v1",
@@ -225,14 +274,19 @@ impl Site {
             }
         };
         let name = made["metadata"]["name"].as_str().unwrap_or_default();
+        let workload = self.workload.admin();
+        let same = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+        });
+        request::apply(&workload, &same).await.expect("is accepted");
         let account = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
-        await_that(client, &account, |account| !account.is_null()).await;
-        for object in rights::within(&[name.to_owned()]) {
+        await_that(&workload, &account, |account| !account.is_null()).await;
+        for object in rights::within(&[name.to_owned()], self.providers) {
             if object["metadata"]["namespace"] == name {
                 request::apply(client, &object).await.expect("is accepted");
             }
         }
-        Self::await_rights(client, name).await;
+        self.await_rights(client, name).await;
         name.to_owned()
     }
 }

@@ -19,8 +19,8 @@ use crate::site::Site;
     reason = "what goes wrong in a test's own cluster ends the test"
 )]
 impl Cluster {
-    /// A client with a token of the ServiceAccount `account` in `namespace`, as a pod has one:
-    /// bound to the object `bound`, where one is given.
+    /// A client with a token of the ServiceAccount `account` in `namespace` of the workload cluster,
+    /// as a pod there has one: bound to the object `bound`, where one is given.
     pub async fn client_of(
         &self,
         (namespace, account): (&str, &str),
@@ -41,13 +41,13 @@ impl Cluster {
         }
         let path =
             format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
-        let client = self.client();
-        let answer = request::send(&client, Method::POST, &path, (Form::Json, &wanted));
+        let client = self.workload();
+        let answer = request::send(client, Method::POST, &path, (Form::Json, &wanted));
         let issued = answer.await.expect("a token is issued");
         let token = issued["status"]["token"].as_str().expect("a token");
         match self.ground() {
             Ground::Embedded(embedded) => with_token(embedded.server.in_process(), token),
-            Ground::Kubernetes(_) => Site::get().await.with_token(token),
+            Ground::Kubernetes(_) => Site::get().await.workload().with_token(token),
         }
     }
 }

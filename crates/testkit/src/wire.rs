@@ -201,18 +201,32 @@ impl http_body::Body for Noted {
     }
 }
 
-/// What a request asks for, read from its line.
-pub(crate) fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
-    let parts: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
+/// The parts of a path behind the version: the group and the namespace, each empty for none, and
+/// resource, name and subresource.
+fn parts(path: &str) -> (&str, &str, Vec<&str>) {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, rest) = match parts.as_slice() {
         ["api", _, rest @ ..] => ("", rest),
         ["apis", group, _, rest @ ..] => (*group, rest),
         _ => ("", [].as_slice()),
     };
-    let (namespace, rest) = match rest {
-        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-        _ => ("", rest),
-    };
+    match rest {
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => {
+            (group, namespace, rest.to_vec())
+        }
+        _ => (group, "", rest.to_vec()),
+    }
+}
+
+/// The resource that a path is about; empty for none.
+pub(crate) fn resource(path: &str) -> &str {
+    let (_, _, rest) = parts(path);
+    rest.first().copied().unwrap_or_default()
+}
+
+/// What a request asks for, read from its line.
+pub(crate) fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
+    let (group, namespace, rest) = parts(uri.path());
     let part = |at: usize| rest.get(at).copied().unwrap_or_default().to_owned();
     let is_watch = uri
         .query()

@@ -23,9 +23,14 @@ pub(super) struct Programs {
 pub(super) struct Pinned {
     pub(super) kubernetes: PathBuf,
     pub(super) cluster_api: PathBuf,
+    /// The program that is the kubelet of every Node.
+    pub(super) kwok: PathBuf,
     /// Real providers, where they are to run.
     pub(super) providers: Option<PathBuf>,
 }
+
+/// The folder in which kwok is pinned: one version for every Kubernetes.
+const KWOK: &str = "kwok-0.8";
 
 /// The managers of real providers: how the launcher calls each, and the package that it is built
 /// from. Its definitions and webhooks are below the package.
@@ -70,6 +75,7 @@ impl Programs {
         thread::scope(|scope| {
             let launcher =
                 scope.spawn(|| self.build_launcher().map_err(|it| it.to_string()));
+            let kwok = self.build_kwok()?;
             self.build_cluster_api(&cluster_api)?;
             if let Some(providers) = &providers {
                 self.build_providers(providers)?;
@@ -78,6 +84,7 @@ impl Programs {
             Ok(Pinned {
                 kubernetes,
                 cluster_api: self.built.join(&cluster_api),
+                kwok,
                 providers: providers.map(|it| self.built.join(it)),
             })
         })
@@ -172,6 +179,20 @@ impl Programs {
         copy_configuration(&core, &programs)?;
         stamp.write()?;
         Ok(())
+    }
+
+    /// Builds kwok unless it was before, and returns its path.
+    fn build_kwok(&self) -> Result<PathBuf, Box<dyn Error>> {
+        let source = self.source.join(KWOK);
+        let folder = self.built.join(KWOK);
+        let program = folder.join("kwok");
+        let stamp = Stamp::of(&source, &folder)?;
+        if !stamp.is_fresh() {
+            eprintln!("building {KWOK}: some minutes the first time");
+            go::build(&source, STRIPPED, &program, &["sigs.k8s.io/kwok/cmd/kwok"])?;
+            stamp.write()?;
+        }
+        Ok(program)
     }
 
     /// Builds the managers of real providers, each into a folder of its own.

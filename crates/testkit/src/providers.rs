@@ -1,0 +1,163 @@
+//! The providers of a real cluster, and the kinds that they have for those that a test names.
+
+use fivespot_install::provider::{self, Provider};
+use serde_json::{Value, json};
+
+/// Who makes machines out of objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Providers {
+    /// What behaves like k0smotron: the simulator, or the stand-ins of a real cluster.
+    #[default]
+    StandIn,
+    /// Cluster API's kubeadm bootstrap provider, and its provider of machines in memory.
+    Real,
+}
+
+/// A kind that tests name, and what real providers have in its place.
+struct Kind {
+    named: &'static str,
+    plural: &'static str,
+    real: &'static str,
+    real_plural: &'static str,
+    /// What the real one is made from, as JSON.
+    spec: &'static str,
+}
+
+static KINDS: [Kind; 2] = [
+    Kind {
+        named: "K0sWorkerConfig",
+        plural: "k0sworkerconfigs",
+        real: "KubeadmConfig",
+        real_plural: "kubeadmconfigs",
+        spec: r#"{"joinConfiguration": {"nodeRegistration": {
+            "criSocket": "unix:///var/run/containerd/containerd.sock"}}}"#,
+    },
+    Kind {
+        named: "RemoteMachine",
+        plural: "remotemachines",
+        real: "DevMachine",
+        real_plural: "devmachines",
+        spec: r#"{"backend": {"inMemory": {}}}"#,
+    },
+];
+
+/// The version of Kubernetes that a Machine is made for: kubeadm's provider requires one.
+const MACHINE_VERSION: &str = "v1.34.0";
+
+impl Providers {
+    /// Those of a running cluster, as it calls them.
+    pub(crate) fn called(name: &str) -> Self {
+        match name {
+            "real" => Self::Real,
+            _ => Self::StandIn,
+        }
+    }
+
+    /// Those that the operator's roles name.
+    pub(crate) fn of_roles(self) -> Vec<&'static Provider> {
+        let names: &[&str] = match self {
+            Self::StandIn => &["k0smotron"],
+            Self::Real => &["docker", "kubeadm"],
+        };
+        names
+            .iter()
+            .filter_map(|name| provider::named(name))
+            .collect()
+    }
+
+    /// What the cluster has for the resource that the test calls `plural`.
+    pub(crate) fn plural(self, plural: &str) -> &str {
+        self.kind_of(|kind| kind.plural == plural)
+            .map_or(plural, |kind| kind.real_plural)
+    }
+
+    /// What the test calls the resource that the cluster has as `plural`.
+    pub(crate) fn own_plural(self, plural: &str) -> &str {
+        self.kind_of(|kind| kind.real_plural == plural)
+            .map_or(plural, |kind| kind.plural)
+    }
+
+    fn kind_of(self, is_meant: impl Fn(&Kind) -> bool) -> Option<&'static Kind> {
+        let mut kinds = KINDS.iter().filter(|_| self == Self::Real);
+        kinds.find(|kind| is_meant(kind))
+    }
+
+    /// Puts the kinds of the cluster into an object in the place of those that the test names,
+    /// wherever they are.
+    pub(crate) fn translate(self, value: &mut Value) {
+        if self == Self::StandIn {
+            return;
+        }
+        if value["kind"] == "ScheduledMachine"
+            && let Some(spec) = value["spec"].as_object_mut()
+        {
+            let template = spec.entry("machineTemplate").or_insert_with(|| json!({}));
+            if template["version"].is_null() {
+                template["version"] = json!(MACHINE_VERSION);
+            }
+        }
+        self.translate_kinds(value);
+    }
+
+    fn translate_kinds(self, value: &mut Value) {
+        match value {
+            Value::Array(items) => {
+                items.iter_mut().for_each(|item| self.translate_kinds(item));
+            }
+            Value::Object(fields) => {
+                let named = fields.get("kind").and_then(Value::as_str);
+                if let Some(kind) =
+                    named.and_then(|named| self.kind_of(|kind| kind.named == named))
+                {
+                    fields.insert("kind".to_owned(), json!(kind.real));
+                    if let Some(spec) = fields.get_mut("spec") {
+                        *spec = serde_json::from_str(kind.spec).unwrap_or_default();
+                    }
+                }
+                let values = fields.values_mut();
+                values.for_each(|field| self.translate_kinds(field));
+            }
+            Value::String(text) => {
+                if let Some(kind) = self.kind_of(|kind| kind.plural == text.as_str()) {
+                    kind.real_plural.clone_into(text);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_providers_have_kinds_of_their_own() {
+        let mut machine = crate::scheduled_machine("worker");
+        Providers::Real.translate(&mut machine);
+        let spec = &machine["spec"];
+        assert_eq!(spec["bootstrapSpec"]["kind"], "KubeadmConfig");
+        assert_eq!(spec["infrastructureSpec"]["kind"], "DevMachine");
+        let memory = json!({"backend": {"inMemory": {}}});
+        assert_eq!(spec["infrastructureSpec"]["spec"], memory);
+        assert_eq!(spec["machineTemplate"]["version"], MACHINE_VERSION);
+        assert_eq!(Providers::Real.plural("remotemachines"), "devmachines");
+        assert_eq!(Providers::Real.own_plural("devmachines"), "remotemachines");
+    }
+
+    #[test]
+    fn every_spec_is_json() {
+        for kind in &KINDS {
+            let spec = serde_json::from_str::<Value>(kind.spec);
+            assert!(spec.is_ok_and(|it| it.is_object()), "{}", kind.real);
+        }
+    }
+
+    #[test]
+    fn stand_ins_have_the_kinds_that_tests_name() {
+        let mut machine = crate::scheduled_machine("worker");
+        Providers::StandIn.translate(&mut machine);
+        assert_eq!(machine, crate::scheduled_machine("worker"));
+        assert_eq!(Providers::StandIn.plural("machines"), "machines");
+    }
+}

@@ -1,0 +1,74 @@
+//! What is in the workload cluster, where that is a server of its own.
+
+use http::Method;
+use serde_json::Value;
+
+use crate::Cluster;
+use crate::request::{self, Form};
+use crate::wire;
+
+/// The resources that tests have in the workload cluster alone.
+const RESOURCES: [&str; 5] = [
+    "configmaps",
+    "daemonsets",
+    "nodes",
+    "poddisruptionbudgets",
+    "pods",
+];
+
+/// Whether what is at `path` is in the workload cluster.
+pub(crate) fn has(path: &str) -> bool {
+    let (path, _) = path.split_once('?').unwrap_or((path, ""));
+    RESOURCES.contains(&wire::resource(path))
+}
+
+#[expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "what goes wrong in a test's own cluster ends the test"
+)]
+impl Cluster {
+    /// Applies an object to the workload cluster whose kind is in both, such as a role.
+    pub async fn apply_to_workload(&self, object: &Value) {
+        let object = self.home().object(object);
+        if let Err(error) = request::apply(self.workload(), &object).await {
+            panic!("{object}: {error}");
+        }
+    }
+
+    /// Deletes the object at `path` from the workload cluster.
+    pub async fn delete_from_workload(&self, path: &str) {
+        let path = self.home().path(path);
+        let body = (Form::Json, &Value::Null);
+        request::send(self.workload(), Method::DELETE, &path, body)
+            .await
+            .expect("the deletion is accepted");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has;
+
+    #[test]
+    fn nodes_and_pods_are_in_the_workload_cluster_and_machines_are_not() {
+        for path in [
+            "/api/v1/nodes",
+            "/api/v1/nodes/worker/status",
+            "/api/v1/namespaces/a/pods/x/eviction",
+            "/api/v1/namespaces/a/pods?fieldManager=test&force=true",
+            "/apis/policy/v1/namespaces/a/poddisruptionbudgets/shop",
+        ] {
+            assert!(has(path), "{path}");
+        }
+        for path in [
+            "/api/v1/namespaces/nodes",
+            "/api/v1/namespaces/a/secrets/pods",
+            "/apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines/nodes",
+            "/version",
+        ] {
+            assert!(!has(path), "{path}");
+        }
+    }
+}
