@@ -16,7 +16,7 @@ import (
 
 const (
 	// patience is how long a child may take to become ready or to end.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 	// interval lies between two questions to something that answers only when asked.
 	interval = 100 * time.Millisecond
 )
