@@ -5,10 +5,14 @@
 //! Cluster API are the embedded ones; the clock is virtual. Every write is held against the laws
 //! when it is served, and the end of the scenario against what the user wants. Equal seeds give
 //! equal runs, request by request.
+//!
+//! With `--years`, it is the long haul instead: years of many machines with nothing between operator
+//! and server, in which each edge has to be met on its second.
 
 mod account;
 mod end;
 mod fault;
+mod haul;
 mod interceptor;
 mod law;
 mod random;
@@ -27,6 +31,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
+use haul::Length;
 use report::Report;
 use run::{Outcome, run, shrink};
 use scenario::Scenario;
@@ -37,7 +42,8 @@ use scenario::Scenario;
     after_help = "Examples:
   cargo run --release -p simulation
   cargo run --release -p simulation -- --seeds 0..100000
-  cargo run --release -p simulation -- --seeds 17..18 --keep 3,8 --trace"
+  cargo run --release -p simulation -- --seeds 17..18 --keep 3,8 --trace
+  cargo run --release -p simulation -- --years 10 --machines 200"
 )]
 struct Arguments {
     /// From the first seed to before the last.
@@ -52,6 +58,12 @@ struct Arguments {
     /// Writes the report to this file too, as JSON.
     #[arg(long)]
     record: Option<PathBuf>,
+    /// Runs the long haul instead, for so many years of 365 days.
+    #[arg(long, conflicts_with_all = ["seeds", "keep", "trace"])]
+    years: Option<u32>,
+    /// How many machines the long haul has.
+    #[arg(long, default_value_t = 200, requires = "years")]
+    machines: usize,
 }
 
 /// Numbers of troubles.
@@ -80,6 +92,12 @@ const SHRUNK: usize = 3;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(years) = arguments.years {
+        let machines = arguments.machines;
+        let haul = haul::haul(Length { years, machines });
+        haul.print();
+        return keep(&arguments, &haul.to_value(), haul.broken.is_empty());
+    }
     // A panic is a violation, and reported as one.
     std::panic::set_hook(Box::new(|_| {}));
     let started = Instant::now();
@@ -90,14 +108,19 @@ fn main() -> ExitCode {
     for (seed, law) in failed.into_iter().take(SHRUNK) {
         explain(seed, law, arguments.keep.as_ref());
     }
+    keep(&arguments, &report.to_value(), report.broken == 0)
+}
+
+/// Writes the report where it is asked for.
+fn keep(arguments: &Arguments, report: &serde_json::Value, is_kept: bool) -> ExitCode {
     if let Some(path) = &arguments.record {
-        let text = format!("{:#}\n", report.to_value());
+        let text = format!("{report:#}\n");
         if let Err(error) = std::fs::write(path, text) {
             eprintln!("error: {}: {error}", path.display());
             return ExitCode::from(2);
         }
     }
-    ExitCode::from(u8::from(report.broken > 0))
+    ExitCode::from(u8::from(!is_kept))
 }
 
 /// Runs every seed, on as many threads as there are processors.

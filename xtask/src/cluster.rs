@@ -15,6 +15,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::go;
 use programs::{Pinned, Programs};
 
@@ -167,18 +169,47 @@ pub(crate) fn with_kubernetes(
     done
 }
 
-/// Prints the path of the running cluster's kubeconfig.
+/// A cluster that runs.
+pub(crate) struct Running {
+    /// The path of its administrator's kubeconfig.
+    pub(crate) kubeconfig: PathBuf,
+    /// What runs: `kubernetes`, `clusterAPI` and `providers`.
+    pub(crate) versions: Value,
+}
+
+/// The running cluster.
 ///
 /// # Errors
-/// No cluster runs.
-pub(crate) fn kubeconfig(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+/// No cluster runs, or it does not say what runs.
+pub(crate) fn running(root: &Path, choice: &Choice) -> Result<Running, Box<dyn Error>> {
     let cluster = Cluster::new(root, choice);
     if cluster.call().is_none() {
         return Err(
             "no cluster is running; start one with `cargo xtask cluster up`".into(),
         );
     }
-    println!("{}", cluster.kubeconfig().display());
+    let versions = fs::read_to_string(cluster.state.join("versions.json"))?;
+    Ok(Running {
+        kubeconfig: cluster.kubeconfig(),
+        versions: serde_json::from_str(&versions)?,
+    })
+}
+
+/// The path of a kubectl: one that was built, where there is none on the PATH.
+///
+/// # Errors
+/// There is no Go, or it cannot be built.
+pub(crate) fn kubectl_of(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let own = Cluster::new(root, &Choice::default()).own_kubectl()?;
+    Ok(own.unwrap_or_default().join("kubectl"))
+}
+
+/// Prints the path of the running cluster's kubeconfig.
+///
+/// # Errors
+/// No cluster runs.
+pub(crate) fn kubeconfig(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+    println!("{}", running(root, choice)?.kubeconfig.display());
     Ok(())
 }
 

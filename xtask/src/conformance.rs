@@ -14,6 +14,8 @@ use std::path::Path;
 
 pub(crate) use promises::RESULTS;
 
+use crate::provider_suite;
+
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/conformance.md";
 
@@ -37,6 +39,10 @@ const SECTIONS: &[Section] = &[
     Section {
         heading: "Promises on real clusters",
         text: promises::text,
+    },
+    Section {
+        heading: "Providers",
+        text: provider_suite::text,
     },
     Section {
         heading: "Answers of a real API server",

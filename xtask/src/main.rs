@@ -15,6 +15,7 @@ mod pod_security;
 mod process;
 mod promises;
 mod protobuf;
+mod provider_suite;
 mod public;
 mod record;
 mod release;
@@ -72,6 +73,9 @@ usage: cargo xtask <task>
                  stop them
   cluster kubeconfig [--name NAME]
                  print the path of their kubeconfig
+  providers [--name NAME]
+                 run `5spot conformance` against the providers of the running cluster, and keep
+                 the results
   promises [--check]
                  keep the results of the last whole runs of the end-to-end suite, and of its
                  last runs with every fault; with --check, say which of the first differ
@@ -133,6 +137,7 @@ fn main() -> ExitCode {
             Some(choice) => cluster::kubeconfig(&root(), &choice).map(none),
             None => return usage(),
         },
+        ["providers", words @ ..] => provider_suite::task(&root(), words).map(none),
         ["record"] => record::record(&root(), record::MINOR).map(none),
         ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
         ["record", "--agreement"] => record::measure(&root()).map(none),

@@ -130,6 +130,12 @@ impl Cluster {
         cluster
     }
 
+    /// The real cluster, whatever the backend of the run, with the clock of this machine for the
+    /// operator: for a program that measures. What waits by letting time pass does not work on it.
+    pub async fn live() -> Self {
+        Self::kubernetes(Clock::system()).await
+    }
+
     async fn kubernetes(clock: Clock) -> Self {
         let site = Site::get().await;
         let client = site.management().admin();
@@ -485,12 +491,7 @@ impl Cluster {
         match &self.ground {
             Ground::Embedded(embedded) => embedded.requests(),
             Ground::Kubernetes(real) => {
-                let own = |mut event: AuditEvent| {
-                    let resource = self.home.providers().own_plural(&event.resource);
-                    event.resource = resource.to_owned();
-                    event
-                };
-                real.traffic.events().into_iter().map(own).collect()
+                self.home.providers().own_requests(real.traffic.events())
             }
         }
     }

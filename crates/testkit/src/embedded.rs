@@ -71,6 +71,12 @@ impl Embedded {
         }
     }
 
+    /// Every request since the last time, in the order of the answers; they are forgotten.
+    pub(crate) fn take_requests(&self) -> Vec<AuditEvent> {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *log)
+    }
+
     /// Every request so far, in the order of the answers.
     pub(crate) fn requests(&self) -> Vec<AuditEvent> {
         self.log

@@ -1,5 +1,6 @@
 //! The providers of a real cluster, and the kinds that they have for those that a test names.
 
+use fivespot_apiserver::AuditEvent;
 use fivespot_install::provider::{self, Provider};
 use serde_json::{Value, json};
 
@@ -72,9 +73,17 @@ impl Providers {
     }
 
     /// What the test calls the resource that the cluster has as `plural`.
-    pub(crate) fn own_plural(self, plural: &str) -> &str {
+    fn own_plural(self, plural: &str) -> &str {
         self.kind_of(|kind| kind.real_plural == plural)
             .map_or(plural, |kind| kind.plural)
+    }
+
+    /// Requests as the test would make them.
+    pub(crate) fn own_requests(self, mut requests: Vec<AuditEvent>) -> Vec<AuditEvent> {
+        for request in &mut requests {
+            request.resource = self.own_plural(&request.resource).to_owned();
+        }
+        requests
     }
 
     fn kind_of(self, is_meant: impl Fn(&Kind) -> bool) -> Option<&'static Kind> {
@@ -102,7 +111,9 @@ impl Providers {
     fn translate_kinds(self, value: &mut Value) {
         match value {
             Value::Array(items) => {
-                items.iter_mut().for_each(|item| self.translate_kinds(item));
+                for item in items {
+                    self.translate_kinds(item);
+                }
             }
             Value::Object(fields) => {
                 let named = fields.get("kind").and_then(Value::as_str);

@@ -16,6 +16,8 @@ use kube::Client;
 use kube::client::Body;
 use tower::Service;
 
+use crate::Cluster;
+use crate::cluster::Ground;
 use crate::site::TICK;
 
 /// How long nothing passes before it is taken that nothing will, where answers come at once.
@@ -61,6 +63,11 @@ impl Traffic {
     /// Every request that was answered so far, in the order of the answers.
     pub(crate) fn events(&self) -> Vec<AuditEvent> {
         self.passed().events.clone()
+    }
+
+    /// The same since the last time; they are forgotten.
+    pub(crate) fn take_events(&self) -> Vec<AuditEvent> {
+        std::mem::take(&mut self.passed().events)
     }
 
     /// Whether nothing has passed for so long that time may.
@@ -269,6 +276,18 @@ fn label_selector(uri: &Uri) -> String {
             })
     };
     said.map_or_else(String::new, decode)
+}
+
+impl Cluster {
+    /// Every request since the last time, in the order of the answers, which are forgotten: for a
+    /// test that is so long that they would fill the memory. On a real cluster those of the
+    /// operator alone.
+    pub fn take_requests(&self) -> Vec<AuditEvent> {
+        match self.ground() {
+            Ground::Embedded(embedded) => embedded.take_requests(),
+            Ground::Kubernetes(real) => real.traffic.take_events(),
+        }
+    }
 }
 
 #[cfg(test)]

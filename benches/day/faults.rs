@@ -1,0 +1,79 @@
+//! Faults by chance, between an operator and its servers.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fivespot_testkit::{Asked, Delivery, Fate, Opening, Proxy};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// Strikes so many of a thousand requests and events; Leases, of which there are none, aside.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    of_a_thousand: u32,
+    dice: Mutex<Xoshiro256PlusPlus>,
+    struck: AtomicU64,
+}
+
+impl Faults {
+    pub(crate) fn new(of_a_thousand: u32) -> Self {
+        Self {
+            of_a_thousand,
+            dice: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(1)),
+            struck: AtomicU64::new(0),
+        }
+    }
+
+    /// How many there were so far.
+    pub(crate) fn struck(&self) -> u64 {
+        self.struck.load(Ordering::Relaxed)
+    }
+
+    /// One of so many kinds of faults, if one strikes.
+    fn strike(&self, kinds: u32) -> Option<u32> {
+        let mut dice = self.dice.lock().unwrap_or_else(PoisonError::into_inner);
+        let strikes = dice.next_u32() % 1_000 < self.of_a_thousand;
+        if strikes {
+            self.struck.fetch_add(1, Ordering::Relaxed);
+        }
+        strikes.then(|| dice.next_u32() % kinds)
+    }
+}
+
+impl Proxy for Faults {
+    fn request<'a>(
+        &'a self,
+        asked: &'a Asked,
+    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
+        let is_write = asked.event.is_write();
+        let fate = match self.strike(if is_write { 6 } else { 5 }) {
+            None => Fate::Pass,
+            Some(0) => Fate::Refuse(429, Some(1)),
+            Some(1) => Fate::Refuse(500, None),
+            Some(2) => Fate::Refuse(503, None),
+            Some(3) => Fate::Reset,
+            Some(4) => Fate::Lose,
+            Some(_) => Fate::Refuse(409, None),
+        };
+        Box::pin(std::future::ready(fate))
+    }
+
+    fn opening(&self, _: &Asked) -> Opening {
+        match self.strike(2) {
+            None => Opening::Pass,
+            Some(0) => Opening::Refuse(410),
+            Some(_) => Opening::Refuse(500),
+        }
+    }
+
+    fn event(&self, _: &Asked, _: &[u8]) -> Delivery {
+        match self.strike(3) {
+            None => Delivery::Pass,
+            Some(0) => Delivery::End,
+            Some(1) => Delivery::Break,
+            Some(_) => Delivery::Twice,
+        }
+    }
+}
