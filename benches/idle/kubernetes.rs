@@ -54,7 +54,7 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + 
 /// Makes a namespace with so many machines in it.
 async fn prepare(machines: usize) -> Result<Stage, Box<dyn Error + Send + Sync>> {
     let stage = Stage::set("idle").await?;
-    stage.add_cluster().await?;
+    stage.add_cluster("production-cluster").await?;
     let day = in_three_days()?;
     for number in 0..machines {
         let machine = idle_machine(&format!("idle-{number}"), &day);

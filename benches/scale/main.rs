@@ -63,6 +63,9 @@ struct Args {
     /// How many machines
     #[arg(long, default_value_t = 1_000)]
     machines: usize,
+    /// Of how many Clusters they are, in turn
+    #[arg(long, default_value = "1")]
+    clusters: std::num::NonZeroUsize,
     /// For how many minutes the window is open: enough for all to serve
     #[arg(long, default_value_t = 5)]
     open_minutes: u32,

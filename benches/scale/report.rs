@@ -24,6 +24,8 @@ pub(crate) struct Report {
     /// How many minutes a machine might take to leave.
     grace_minutes: u32,
     machines: usize,
+    /// Of how many Clusters they were.
+    clusters: usize,
     /// What a bare client takes to create the objects of all machines.
     floor_seconds: f64,
     /// When the objects of half, of 99 in 100 and of all machines were there, after the edge.
@@ -83,6 +85,7 @@ impl Report {
             opening_alone: args.opening_alone,
             grace_minutes: args.grace_minutes,
             machines: args.machines,
+            clusters: args.clusters.get(),
             floor_seconds: floor.as_secs_f64(),
             lateness_seconds: [0.0; 3],
             again_seconds: None,

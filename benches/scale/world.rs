@@ -30,51 +30,63 @@ pub(crate) struct Window {
     pub(crate) closes: Timestamp,
 }
 
-/// One namespace with its Cluster.
+/// One namespace with its Clusters.
 pub(crate) struct World {
     pub(crate) stage: Stage,
     pub(crate) machines: usize,
+    /// How many Clusters the machines are of, in turn.
+    clusters: usize,
     /// How long they may take to leave.
     grace: String,
 }
 
 impl World {
-    /// Makes the namespace and the Cluster, and waits until machines can join it. Where no
+    /// Makes the namespace and the Clusters, and waits until machines can join them. Where no
     /// Cluster API runs, says in its place that they can.
     pub(crate) async fn make(args: &Args) -> Result<Self, Failure> {
         let stage = Stage::set("scale").await?;
         if args.no_cluster_api {
             stage.define_cluster_api().await?;
         }
-        stage.add_cluster().await?;
         let world = Self {
             stage,
             machines: args.machines,
+            clusters: args.clusters.get(),
             grace: format!("{}m", args.grace_minutes),
         };
-        let path = world.cluster_path();
+        for number in 0..args.clusters.get() {
+            world.add_cluster(number, args).await?;
+        }
+        Ok(world)
+    }
+
+    async fn add_cluster(&self, number: usize, args: &Args) -> Result<(), Failure> {
+        let name = cluster_name(number);
+        self.stage.add_cluster(&name).await?;
+        let path = self.path_of_cluster(&name);
         if args.no_cluster_api {
             let up = json!({"status": {"initialization": {
                 "infrastructureProvisioned": true, "controlPlaneInitialized": true,
             }}});
-            world.stage.merge(&format!("{path}/status"), &up).await?;
+            self.stage.merge(&format!("{path}/status"), &up).await?;
         }
         let is_up = async || {
-            let cluster = world.stage.get(&path).await?;
+            let cluster = self.stage.get(&path).await?;
             let status = &cluster["status"]["initialization"];
             Ok(status["infrastructureProvisioned"] == true
                 && status["controlPlaneInitialized"] == true)
         };
-        world.wait("the Cluster", 120, is_up).await?;
-        Ok(world)
+        self.wait(&format!("the Cluster {name}"), 120, is_up).await
     }
 
-    /// Where the Cluster is.
+    /// Where the first Cluster is.
     pub(crate) fn cluster_path(&self) -> String {
+        self.path_of_cluster(&cluster_name(0))
+    }
+
+    fn path_of_cluster(&self, name: &str) -> String {
         let namespace = self.stage.namespace();
-        format!(
-            "/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/clusters/production-cluster"
-        )
+        format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/clusters/{name}")
     }
 
     /// The name of a machine, which no other namespace has: Nodes are of the whole cluster.
@@ -88,6 +100,7 @@ impl World {
         let created = stream::iter(0..self.machines).map(|number| {
             let mut machine = scheduled_machine(&self.name(number));
             let spec = &mut machine["spec"];
+            spec["clusterName"] = json!(cluster_name(number % self.clusters));
             spec["schedule"] = schedule.clone();
             spec["gracefulShutdownTimeout"] = json!(self.grace);
             spec["nodeDrainTimeout"] = json!(self.grace);
@@ -192,6 +205,14 @@ impl World {
             tokio::time::sleep(LOOK).await;
         }
         Err(format!("{what}: waited {seconds} s in vain").into())
+    }
+}
+
+/// What a Cluster is called: the first as everywhere in tests.
+fn cluster_name(number: usize) -> String {
+    match number {
+        0 => "production-cluster".to_owned(),
+        number => format!("production-cluster-{number}"),
     }
 }
 

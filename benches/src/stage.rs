@@ -99,12 +99,18 @@ impl Stage {
         &self.namespace
     }
 
-    /// Creates the Cluster that [`scheduled_machine`](fivespot_testkit::scheduled_machine) names.
+    /// Creates a Cluster like the one that
+    /// [`scheduled_machine`](fivespot_testkit::scheduled_machine) names, under a name.
     ///
     /// # Errors
     /// The server refuses it.
-    pub async fn add_cluster(&self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        self.create(cluster_object(Contract::V1Beta2)).await?;
+    pub async fn add_cluster(
+        &self,
+        name: &str,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let mut cluster = cluster_object(Contract::V1Beta2);
+        cluster["metadata"]["name"] = json!(name);
+        self.create(cluster).await?;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //! `e2e/browser/figures.mjs` have kept.
 
 mod bursts;
+mod crowd;
 mod dashboard;
 
 use std::error::Error;
@@ -94,6 +95,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
             1_000.0 * all / number(&of["machines"]),
         );
     }
+    page.push_str(&crowd::part(root)?);
     page.push_str(&process(&results));
     page.push_str(&limit(&results));
     let cycles: Vec<&Value> = results
