@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
 
@@ -23,8 +25,9 @@ var providerDefinitions string
 // startClusterAPI defines Cluster API's kinds, starts the core manager and returns when it is
 // ready, with the newest contract that it speaks.
 //
-// Objects are converted between the contracts by the core manager's webhook, as in production.
-func startClusterAPI(ctx context.Context, family *family, k *kubernetes, programs string) (contract, error) {
+// Objects are converted between the contracts by the core manager's webhook, as in production. Where
+// there are objects already, isUpgrade, the manager migrates what is stored.
+func startClusterAPI(ctx context.Context, family *family, k *kubernetes, programs string, isUpgrade bool) (contract, error) {
 	ports, err := freePorts(3)
 	if err != nil {
 		return "", err
@@ -44,7 +47,7 @@ func startClusterAPI(ctx context.Context, family *family, k *kubernetes, program
 			return "", err
 		}
 	}
-	return contract, startCore(ctx, family, k, programs, contract, ports)
+	return contract, startCore(ctx, family, k, programs, contract, ports, isUpgrade)
 }
 
 // defineStandIns defines the kinds that the stand-ins serve; beside real providers that is the
@@ -180,7 +183,7 @@ func forget(definition *unstructured.Unstructured, version contract) {
 	_ = unstructured.SetNestedSlice(definition.Object, left, "spec", "versions")
 }
 
-// define creates a CustomResourceDefinition and waits until its kind is served.
+// define creates or replaces a CustomResourceDefinition and waits until its kind is served.
 func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstructured) error {
 	name := definition.GetName()
 	labels := definition.GetLabels()
@@ -195,7 +198,11 @@ func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstruc
 		}
 	}
 	definition.SetLabels(labels)
-	if _, err := k.client.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{}); err != nil {
+	_, err := k.client.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		err = replaceDefinition(ctx, k, definition)
+	}
+	if err != nil {
 		return fmt.Errorf("defining %s: %w", name, err)
 	}
 	watch, err := k.client.Resource(definitions).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -211,17 +218,33 @@ func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstruc
 	return fmt.Errorf("defining %s: the watch ended before it was established", name)
 }
 
+// replaceDefinition replaces a CustomResourceDefinition. The server writes to its status meanwhile.
+func replaceDefinition(ctx context.Context, k *kubernetes, definition *unstructured.Unstructured) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		found, err := k.client.Resource(definitions).Get(ctx, definition.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		definition.SetResourceVersion(found.GetResourceVersion())
+		_, err = k.client.Resource(definitions).Update(ctx, definition, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// coreManager is the program of Cluster API's core manager, and the name of its child.
+const coreManager = "cluster-api-core"
+
 // startCore starts the core manager; of the ports, the first is its webhook server's.
-func startCore(ctx context.Context, family *family, k *kubernetes, programs string, contract contract, ports []int) error {
+func startCore(ctx context.Context, family *family, k *kubernetes, programs string, contract contract, ports []int, isUpgrade bool) error {
 	arguments := []string{
 		// Many machines come and go at a time; what limits them is to be this machine.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	}
-	if contract == newer {
+	if contract == newer && !isUpgrade {
 		arguments = append(arguments, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields")
 	}
-	return startManager(ctx, family, k, filepath.Join(programs, "cluster-api-core"), ports, arguments...)
+	return startManager(ctx, family, k, filepath.Join(programs, coreManager), ports, arguments...)
 }
 
 // startManager starts a manager of Cluster API's own repository and waits until it is ready; of the

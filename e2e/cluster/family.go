@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -27,6 +28,8 @@ type child struct {
 	log     string
 	command *exec.Cmd
 	ended   chan struct{}
+	// stopping is closed when it may end.
+	stopping chan struct{}
 }
 
 // family is the children in the order of their birth.
@@ -60,18 +63,41 @@ func (f *family) start(name, program string, environment []string, arguments ...
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{name: name, log: log.Name(), command: command, ended: make(chan struct{})}
+	c := &child{name: name, log: log.Name(), command: command, ended: make(chan struct{}), stopping: make(chan struct{})}
 	f.children = append(f.children, c)
 	go func() {
 		_ = command.Wait()
 		close(c.ended)
 		select {
 		case <-f.stopping:
+		case <-c.stopping:
 		default:
 			f.died <- c
 		}
 	}()
 	return c, nil
+}
+
+// end stops the child of a name, if there is one, and returns it.
+func (f *family) end(name string) *child {
+	at := slices.IndexFunc(f.children, func(c *child) bool { return c.name == name })
+	if at < 0 {
+		return nil
+	}
+	c := f.children[at]
+	close(c.stopping)
+	c.stop()
+	f.children = slices.Delete(f.children, at, at+1)
+	return c
+}
+
+// replace stops the child of a name, and starts another program as that one was started.
+func (f *family) replace(name, program string) (*child, error) {
+	before := f.end(name)
+	if before == nil {
+		return nil, fmt.Errorf("%s does not run", name)
+	}
+	return f.start(name, program, nil, before.command.Args[1:]...)
 }
 
 // stop ends the children, the youngest first. It may be called again.

@@ -104,68 +104,87 @@ func run(state string, from binaries) error {
 	// Last of all: whoever asked for the end hears that it has come.
 	defer control.close()
 
-	family := newFamily(filepath.Join(state, "log"))
-	defer family.stop()
+	c := &cluster{state: state, from: from, family: newFamily(filepath.Join(state, "log"))}
+	defer c.family.stop()
 	names := []string{""}
 	if from.clusterAPI != "" {
 		names = append(names, workload)
 	}
-	store, all, err := startKubernetes(ctx, family, state, from, names...)
+	store, planes, err := startKubernetes(ctx, c.family, state, from, names...)
 	if err != nil {
 		return fmt.Errorf("starting Kubernetes: %w", err)
 	}
 	defer store.etcd.Close()
 	// Deferred calls run backwards: the children end before the etcd that they write to.
-	defer family.stop()
+	defer c.family.stop()
+	c.planes = planes
 	if from.clusterAPI != "" {
-		wait, err := from.startManagement(ctx, family, all[0], all[1])
-		if err != nil {
+		if err := c.startManagement(ctx); err != nil {
 			return err
 		}
-		defer wait()
+		defer func() { c.stopStandIns() }()
 		if err := from.tell(filepath.Join(state, "versions.json")); err != nil {
 			return err
 		}
 	}
 	fmt.Println("ready")
-	select {
-	case <-ctx.Done():
-		return nil
-	case child := <-family.died:
-		stop()
-		return fmt.Errorf("%s ended by itself: see %s", child.name, child.log)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case to := <-control.upgrades:
+			to.answer(c.upgrade(ctx, to))
+		case child := <-c.family.died:
+			stop()
+			return fmt.Errorf("%s ended by itself: see %s", child.name, child.log)
+		}
 	}
 }
 
+// cluster is what runs.
+type cluster struct {
+	state  string
+	from   binaries
+	family *family
+	// planes are the control plane that Cluster API is in and, with it, the one for Nodes.
+	planes []*kubernetes
+	// stopStandIns ends them, and waits for that.
+	stopStandIns func()
+}
+
 // startManagement starts Cluster API and the providers in one control plane, with the other for
-// Nodes. It returns what waits for the end of what runs in this process.
-func (b binaries) startManagement(ctx context.Context, family *family, management, workload *kubernetes) (func(), error) {
-	contract, err := startClusterAPI(ctx, family, management, b.clusterAPI)
-	if err != nil {
-		return nil, fmt.Errorf("starting Cluster API: %w", err)
+// Nodes.
+func (c *cluster) startManagement(ctx context.Context) error {
+	if err := startKubelets(ctx, c.family, c.planes[1], c.from.kwok); err != nil {
+		return fmt.Errorf("starting kwok: %w", err)
 	}
-	if b.providers != "" {
-		if err := startProviders(ctx, family, management, b); err != nil {
-			return nil, fmt.Errorf("starting the providers: %w", err)
+	if err := c.startProvided(ctx, false); err != nil {
+		return err
+	}
+	if c.from.cluster == "" {
+		return nil
+	}
+	return addCluster(ctx, c.planes[0], c.from.cluster)
+}
+
+// startProvided starts Cluster API and either real providers or stand-ins.
+func (c *cluster) startProvided(ctx context.Context, isUpgrade bool) error {
+	management, workload := c.planes[0], c.planes[1]
+	contract, err := startClusterAPI(ctx, c.family, management, c.from.clusterAPI, isUpgrade)
+	if err != nil {
+		return fmt.Errorf("starting Cluster API: %w", err)
+	}
+	besideReal := c.from.providers != ""
+	if besideReal {
+		if err := startProviders(ctx, c.family, management, c.from); err != nil {
+			return fmt.Errorf("starting the providers: %w", err)
 		}
 	}
-	if err := startKubelets(ctx, family, workload, b.kwok); err != nil {
-		return nil, fmt.Errorf("starting kwok: %w", err)
-	}
-	besideReal := b.providers != ""
 	if err := defineStandIns(ctx, management, contract, besideReal); err != nil {
-		return nil, err
+		return err
 	}
-	standIns, err := startStandIns(ctx, management, workload, contract, besideReal)
-	if err != nil {
-		return nil, err
-	}
-	if b.cluster != "" {
-		if err := addCluster(ctx, management, b.cluster); err != nil {
-			return nil, err
-		}
-	}
-	return standIns.Wait, nil
+	c.stopStandIns, err = startStandIns(ctx, management, workload, contract, besideReal)
+	return err
 }
 
 // prepare makes the state directory, empty, for its owner alone.

@@ -78,11 +78,12 @@ func (s *standIns) steps() []step {
 	)
 }
 
-// startStandIns returns once they have seen what there is; they end with the context.
-func startStandIns(ctx context.Context, management, workload *kubernetes, contract contract, besideReal bool) (*sync.WaitGroup, error) {
+// startStandIns returns once they have seen what there is, with what ends them.
+func startStandIns(ctx context.Context, management, workload *kubernetes, contract contract, besideReal bool) (func(), error) {
+	ctx, cancel := context.WithCancel(ctx)
 	views, err := newViews(ctx, workload)
 	if err != nil {
-		return nil, err
+		return cancel, err
 	}
 	s := &standIns{
 		resources:  contract.resources(),
@@ -112,20 +113,23 @@ func startStandIns(ctx context.Context, management, workload *kubernetes, contra
 	}
 	for _, resource := range watched {
 		if _, err := s.of(resource).informers.ForResource(resource).Informer().AddEventHandler(handler); err != nil {
-			return nil, err
+			return cancel, err
 		}
 	}
 	for _, site := range []site{s.management, s.workload} {
 		site.informers.Start(ctx.Done())
 		for resource, synced := range site.informers.WaitForCacheSync(ctx.Done()) {
 			if !synced {
-				return nil, fmt.Errorf("%s cannot be watched", resource.Resource)
+				return cancel, fmt.Errorf("%s cannot be watched", resource.Resource)
 			}
 		}
 	}
 	var running sync.WaitGroup
 	running.Go(func() { s.run(ctx, changed) })
-	return &running, nil
+	return func() {
+		cancel()
+		running.Wait()
+	}, nil
 }
 
 func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {

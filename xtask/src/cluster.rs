@@ -15,7 +15,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::go;
 use programs::{Pinned, Programs};
@@ -106,6 +106,16 @@ struct Cluster {
     example: PathBuf,
 }
 
+/// Does what the words after `cluster` say; none where they say something else.
+pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Error>>> {
+    Some(match words {
+        ["up", words @ ..] => up(root, &Choice::with_versions(words)?),
+        ["down", words @ ..] => down(root, &Choice::by_name(words)?),
+        ["kubeconfig", words @ ..] => kubeconfig(root, &Choice::by_name(words)?),
+        _ => return None,
+    })
+}
+
 /// Builds what is missing, starts the cluster unless one runs, and prints how to reach it.
 ///
 /// # Errors
@@ -147,6 +157,47 @@ pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
 /// The state of the cluster is unknown.
 pub(crate) fn down(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     Cluster::new(root, choice).stop()
+}
+
+/// Has the running cluster of a name run other versions of Kubernetes and Cluster API, and waits until
+/// it does. What it runs already stays.
+///
+/// # Errors
+/// No such cluster runs, a version is not pinned or cannot be built, or what is new does not start.
+pub(crate) fn upgrade(
+    root: &Path,
+    name: &str,
+    (kubernetes, cluster_api): (&str, &str),
+) -> Result<(), Box<dyn Error>> {
+    let words = [
+        "--name",
+        name,
+        "--kubernetes",
+        kubernetes,
+        "--cluster-api",
+        cluster_api,
+    ];
+    let choice = Choice::with_versions(&words).ok_or("no such versions")?;
+    let versions = running(root, &choice)?.versions;
+    let cluster = Cluster::new(root, &choice);
+    let pinned = cluster.programs.build(&choice.versions)?;
+    let mut wanted = serde_json::Map::new();
+    for (part, minor, folder) in [
+        ("kubernetes", kubernetes, pinned.kubernetes),
+        ("clusterAPI", cluster_api, pinned.cluster_api),
+    ] {
+        if versions[part] != minor {
+            wanted.insert(part.to_owned(), json!(folder));
+        }
+    }
+    let mut control = cluster.call().ok_or("the cluster has ended")?;
+    writeln!(control, "upgrade {}", Value::Object(wanted))?;
+    let mut line = String::new();
+    BufReader::new(control).read_line(&mut line)?;
+    match line.trim() {
+        "done" => Ok(()),
+        why => Err(format!("the upgrade failed: {why}").into()),
+    }
 }
 
 /// Runs a Kubernetes of its own, without Cluster API and stand-ins, as long as `work` takes,
@@ -208,7 +259,7 @@ pub(crate) fn kubectl_of(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
 ///
 /// # Errors
 /// No cluster runs.
-pub(crate) fn kubeconfig(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+fn kubeconfig(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     println!("{}", running(root, choice)?.kubeconfig.display());
     Ok(())
 }

@@ -29,8 +29,6 @@ mod upgrade;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cluster::Choice;
-
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
@@ -93,6 +91,9 @@ usage: cargo xtask <task>
                  run the first version's operator and this one under the manifests of either, with
                  machines in every phase, on the embedded server or on a running cluster (needs
                  kubectl)
+  upgrade --platform kubernetes|cluster-api [--record]
+                 upgrade Kubernetes and Cluster API under a running operator, in this order, in a
+                 cluster of its own (needs Go and kubectl)
   krew DIR       write the krew manifest of the archives in DIR
   tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
   record [--kubernetes 1.30]
@@ -125,16 +126,8 @@ fn main() -> ExitCode {
             Ok(seed) => differential::gostd::run(&root(), 20_000, seed),
             Err(_) => return usage(),
         },
-        ["cluster", "up", words @ ..] => match Choice::with_versions(words) {
-            Some(choice) => cluster::up(&root(), &choice).map(none),
-            None => return usage(),
-        },
-        ["cluster", "down", words @ ..] => match Choice::by_name(words) {
-            Some(choice) => cluster::down(&root(), &choice).map(none),
-            None => return usage(),
-        },
-        ["cluster", "kubeconfig", words @ ..] => match Choice::by_name(words) {
-            Some(choice) => cluster::kubeconfig(&root(), &choice).map(none),
+        ["cluster", words @ ..] => match cluster::task(&root(), words) {
+            Some(done) => done.map(none),
             None => return usage(),
         },
         ["providers", words @ ..] => provider_suite::task(&root(), words).map(none),

@@ -1,13 +1,18 @@
-//! `cargo xtask upgrade`: an operator of the first version and this one, under the definitions,
+//! `cargo xtask upgrade`: what is kept while versions change.
+//!
+//! Of 5-Spot: an operator of the first version and this one, under the definitions,
 //! policies and roles of either, with machines in every phase.
 //!
 //! One sequence of upgrades and downgrades changes one of the two at a time, in both directions, with
 //! the same machines: after each step no machine may have changed, and a new one has to be opened and removed. Time is that of
 //! this machine, because the operators are programs.
+//!
+//! Of Kubernetes and Cluster API: one operator, with machines in every phase too.
 
 mod machine;
 mod operator;
 mod page;
+mod platform;
 mod program;
 mod sequence;
 mod server;
@@ -19,24 +24,28 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 pub(crate) use page::{PATH, page};
+use platform::First;
 use program::Programs;
+use sequence::Results;
 use server::Server;
 
 /// Where results are kept, below the root; a file for each server.
 const KEPT: &str = "e2e/upgrades";
 
-/// Builds both versions, runs the sequence on the embedded server or on the real cluster of a name, and prints
-/// what happened to each machine. With `--record`, that is kept for the page.
+/// Builds the programs, runs the sequence that the words name, and prints what happened to each machine. With `--record`, that is kept for the page.
 ///
 /// # Errors
 /// The words are not understood, something cannot be built, or a machine was not kept.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
-    let (cluster, is_recorded) = match words {
-        [] => (None, false),
-        ["--record"] => (None, true),
-        ["--cluster", name] => (Some(*name), false),
-        ["--cluster", name, "--record"] => (Some(*name), true),
-        _ => return Err("say: upgrade [--cluster NAME] [--record]".into()),
+    let (words, is_recorded) = match words {
+        [words @ .., "--record"] => (words, true),
+        words => (words, false),
+    };
+    let place = match words {
+        [] => Place::Embedded,
+        ["--cluster", name] => Place::Cluster(name),
+        ["--platform", first] => Place::Platform(First::called(first).ok_or(USAGE)?),
+        _ => return Err(USAGE.into()),
     };
     let programs = Programs::build(root)?;
     let folder = crate::cluster::target(root).join("upgrade/run");
@@ -44,22 +53,19 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    let server = match cluster {
-        None => Server::embedded(&programs, &folder)?,
-        Some(name) => Server::real(root, name)?,
+    let (results, kept, label) = match place {
+        Place::Embedded => {
+            versions(&programs, &Server::embedded(&programs, &folder)?, &folder)?
+        }
+        Place::Cluster(name) => versions(&programs, &Server::real(root, name)?, &folder)?,
+        Place::Platform(first) => platform::run(root, &programs, (first, &folder))?,
     };
-    let results = sequence::run(&programs, &server, &folder)?;
     let faults = results.faults();
     print!("{}", page::table(&results.result()));
     if is_recorded {
         let folder = root.join(KEPT);
         fs::create_dir_all(&folder)?;
-        let kept = json!({
-            "server": server.title(),
-            "older": program::first(),
-            "results": results.result(),
-        });
-        let path = folder.join(format!("{}.json", server.label()));
+        let path = folder.join(format!("{label}.json"));
         fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;
         println!("`cargo xtask gen` puts this into {PATH}");
     }
@@ -67,6 +73,35 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     Err(format!("not kept:\n{}", faults.join("\n")).into())
+}
+
+/// Where it is run, and what is upgraded.
+enum Place<'w> {
+    /// 5-Spot, on the embedded server.
+    Embedded,
+    /// 5-Spot, on the running cluster of that name.
+    Cluster(&'w str),
+    /// Kubernetes and Cluster API.
+    Platform(First),
+}
+
+const USAGE: &str =
+    "say: upgrade [--cluster NAME | --platform kubernetes|cluster-api] [--record]";
+
+/// Runs the sequence of upgrades and downgrades of 5-Spot: its results, what is kept of them, and the
+/// name of the file for that.
+fn versions(
+    programs: &Programs,
+    server: &Server,
+    folder: &Path,
+) -> Result<(Results, Value, String), Box<dyn Error>> {
+    let results = sequence::run(programs, server, folder)?;
+    let kept = json!({
+        "server": server.title(),
+        "older": program::first(),
+        "results": results.result(),
+    });
+    Ok((results, kept, server.label().to_owned()))
 }
 
 /// What a JSON pointer finds as text; empty where there is none.

@@ -167,12 +167,12 @@ pub(super) fn add_cluster(server: &Server) -> Result<(), Box<dyn Error>> {
 }
 
 fn create_cluster(server: &Server, name: &str) -> Result<(), Box<dyn Error>> {
-    let versions = server.kubectl(&["api-versions"])?;
+    let versions = server.management.kubectl(&["api-versions"])?;
     let version = ["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"]
         .into_iter()
         .find(|it| versions.lines().any(|line| line == *it))
         .ok_or("Cluster API is not installed")?;
-    server.apply(
+    server.management.apply(
         &json!({
             "apiVersion": version,
             "kind": "Cluster",
@@ -219,6 +219,7 @@ impl Case {
         });
         // As a person creates it: their fields are theirs at a change, too.
         server
+            .management
             .kubectl_with(&["create", "-f", "-"], &object.to_string())
             .map(drop)
     }
@@ -239,6 +240,7 @@ impl Case {
             },
         });
         server
+            .management
             .kubectl_with(&["create", "-f", "-"], &object.to_string())
             .map(drop)
     }
@@ -273,6 +275,7 @@ impl Case {
     pub(super) fn remove(&self, server: &Server) -> Result<(), Box<dyn Error>> {
         let words = ["delete", "sm", self.name, "-n", NAMESPACE];
         server
+            .management
             .kubectl(&[&words[..], &["--timeout=120s"]].concat())
             .map(drop)
     }
@@ -296,8 +299,10 @@ impl Case {
     /// # Errors
     /// The server does not answer.
     pub(super) fn look(&self, server: &Server) -> Result<Seen, Box<dyn Error>> {
-        let object = server.get(&["sm", self.name, "-n", NAMESPACE])?;
-        let machine = server.get(&["machine", self.name, "-n", NAMESPACE])?;
+        let object = server.management.get(&["sm", self.name, "-n", NAMESPACE])?;
+        let machine = server
+            .management
+            .get(&["machine", self.name, "-n", NAMESPACE])?;
         let shutdown = &object["status"]["shutdown"];
         let conditions = object["status"]["conditions"].as_array();
         let ready =
@@ -326,7 +331,7 @@ impl Case {
             }
             Change::Release => {
                 let words = ["delete", "pdb", self.name, "-n", NAMESPACE];
-                server.kubectl(&words).map(drop)
+                server.workload.kubectl(&words).map(drop)
             }
             Change::Disable => {
                 self.patch(server, &json!({"schedule": {"enabled": false}}))
@@ -337,7 +342,7 @@ impl Case {
             Change::Override => self.change_by_override(server),
             Change::EndOverride => {
                 let words = ["delete", "smo", self.name, "-n", NAMESPACE];
-                server.kubectl(&words).map(drop)
+                server.management.kubectl(&words).map(drop)
             }
             Change::AddCluster => create_cluster(server, LATE),
         }
@@ -352,13 +357,14 @@ impl Case {
         let patch = json!({"spec": spec}).to_string();
         let words = ["patch", "sm", self.name, "-n", NAMESPACE, "--type=merge"];
         server
+            .management
             .kubectl(&[&words[..], &["-p", &patch]].concat())
             .map(drop)
     }
 
     /// Puts a pod on its Node that no eviction may take.
     fn hold_pod(&self, server: &Server) -> Result<(), Box<dyn Error>> {
-        let object = server.get(&["sm", self.name, "-n", NAMESPACE])?;
+        let object = server.management.get(&["sm", self.name, "-n", NAMESPACE])?;
         let labels = json!({"app": self.name});
         let budget = json!({
             "apiVersion": "policy/v1",
@@ -366,7 +372,7 @@ impl Case {
             "metadata": {"name": self.name, "namespace": NAMESPACE},
             "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
         });
-        server.apply(&budget.to_string())?;
+        server.workload.apply(&budget.to_string())?;
         let pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",
@@ -376,9 +382,11 @@ impl Case {
                 "containers": [{"name": "app", "image": "registry.example/app:1"}],
             },
         });
-        server.kubectl_with(&["create", "-f", "-"], &pod.to_string())?;
+        server
+            .workload
+            .kubectl_with(&["create", "-f", "-"], &pod.to_string())?;
         until("the budget counts its pod", || {
-            let budget = server.get(&["pdb", self.name, "-n", NAMESPACE])?;
+            let budget = server.workload.get(&["pdb", self.name, "-n", NAMESPACE])?;
             Ok(budget["status"]["currentHealthy"] == 1)
         })
     }

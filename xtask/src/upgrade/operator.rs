@@ -75,10 +75,20 @@ impl Operator {
             .spawn()?;
         let operator = Self { process, metrics };
         until(&format!("{name} leads"), || {
-            let lease = server.get(&["lease", "5spot-leader", "-n", HOME])?;
+            let lease = server
+                .management
+                .get(&["lease", "5spot-leader", "-n", HOME])?;
             Ok(text(&lease, "/spec/holderIdentity").contains(&name))
         })?;
         Ok(operator)
+    }
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub(super) fn is_running(&mut self) -> Result<bool, Box<dyn Error>> {
+        Ok(self.process.try_wait()?.is_none())
     }
 
     /// Waits until it has looked at the machines, and has nothing to do.
@@ -118,10 +128,10 @@ impl Operator {
 
 /// A kubeconfig with the rights of the operator's account.
 fn restricted(server: &Server) -> Result<String, Box<dyn Error>> {
-    let admin = server.kubeconfig()?;
+    let admin = server.management.kubeconfig()?;
     let account = "5spot-controller";
     let words = ["create", "token", account, "-n", HOME, "--duration=6h"];
-    let token = server.kubectl(&words)?;
+    let token = server.management.kubectl(&words)?;
     let kubeconfig = json!({
         "apiVersion": "v1",
         "kind": "Config",

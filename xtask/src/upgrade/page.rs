@@ -23,7 +23,12 @@ everything new, each machine is changed and has to follow.
 
 On the embedded server, and on a real one (`cargo xtask cluster up --name upgrade`, then
 `cargo xtask upgrade --cluster upgrade`). With `--record` the results are stored in `e2e/upgrades`, from which
-`cargo xtask gen` writes this page. [Upgrade](how-to/upgrade.md) has the steps for a cluster.
+`cargo xtask gen` writes this page.
+
+`cargo xtask upgrade --platform kubernetes` upgrades Kubernetes and then Cluster API under one running operator, in a
+cluster of its own; with `cluster-api`, in the other order. etcd and the operator stay. Every program of Kubernetes and
+Cluster API is replaced, and Cluster API migrates what is stored. Both go from the oldest to the newest supported
+version in one step, which Kubernetes does not recommend; the versions between are not run. [Upgrade](how-to/upgrade.md) has the steps for a cluster.
 ";
 
 /// The whole page.
@@ -38,10 +43,19 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     }
     for kept in kept::results(&folder)? {
         let (server, older) = (text(&kept, "/server"), text(&kept, "/older"));
+        let (title, about) = match older {
+            "" => (server.to_owned(), text(&kept, "/about").to_owned()),
+            older => {
+                let short = older.get(..12).unwrap_or(older);
+                (
+                    format!("On {server}"),
+                    format!("*old* is commit `{short}`."),
+                )
+            }
+        };
         let _ = write!(
             page,
-            "\n## On {server}\n\n*old* is commit `{}`.\n\n{}",
-            older.get(..12).unwrap_or(older),
+            "\n## {title}\n\n{about}\n\n{}",
             table(&kept["results"])
         );
     }
@@ -54,8 +68,7 @@ pub(super) fn table(results: &Value) -> String {
     let mut head = String::from("| machine | phase |");
     let mut line = String::from("|---|---|");
     for step in steps {
-        let (manifests, operator) = (text(step, "/manifests"), text(step, "/operator"));
-        let _ = write!(head, " manifests {manifests}, operator {operator} |");
+        let _ = write!(head, " {} |", column(step));
         line.push_str("---|");
     }
     let mut table = format!("{head} at the end |\n{line}---|\n");
@@ -77,6 +90,21 @@ pub(super) fn table(results: &Value) -> String {
     }
     table.push_str(" |\n");
     table
+}
+
+/// What runs in a step.
+fn column(step: &Value) -> String {
+    let named = [
+        ("manifests", "/manifests"),
+        ("operator", "/operator"),
+        ("Kubernetes", "/kubernetes"),
+        ("Cluster API", "/clusterAPI"),
+    ];
+    let parts = named.iter().filter_map(|(name, pointer)| {
+        let version = text(step, pointer);
+        (!version.is_empty()).then(|| format!("{name} {version}"))
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn list(value: &Value) -> &[Value] {

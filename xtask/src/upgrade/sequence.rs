@@ -44,17 +44,41 @@ const STEPS: [Pair; 9] = [
 ];
 
 /// What was seen after one step.
-struct Step {
-    pair: Pair,
+pub(super) struct Step {
+    /// What runs, as fields of the result.
+    runs: Value,
+    /// Whether a new machine may have to wait.
+    may_wait: bool,
     /// A verdict for each of [`CASES`].
     machines: Vec<String>,
     new_machine: String,
 }
 
+impl Step {
+    /// Compares every machine with the beginning, and tries a new one.
+    ///
+    /// # Errors
+    /// Something cannot be asked.
+    pub(super) fn see(
+        server: &Server,
+        before: &[Seen],
+        (runs, may_wait): (Value, bool),
+    ) -> Result<Self, Box<dyn Error>> {
+        let now = look(server)?;
+        let machines = before.iter().zip(&now).map(|(it, now)| verdict(it, now));
+        Ok(Self {
+            runs,
+            may_wait,
+            machines: machines.collect(),
+            new_machine: try_new_machine(server)?,
+        })
+    }
+}
+
 /// What was seen in the whole sequence.
 #[derive(Default)]
 pub(super) struct Results {
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// What came of each of [`CASES`] at the end.
     ends: Vec<String>,
 }
@@ -72,12 +96,10 @@ impl Results {
             .steps
             .iter()
             .map(|step| {
-                json!({
-                    "manifests": step.pair.manifests.name(),
-                    "operator": step.pair.operator.name(),
-                    "machines": step.machines,
-                    "newMachine": step.new_machine,
-                })
+                let mut result = step.runs.clone();
+                result["machines"] = json!(step.machines);
+                result["newMachine"] = json!(step.new_machine);
+                result
             })
             .collect();
         let cases: Vec<Value> = CASES
@@ -87,6 +109,21 @@ impl Results {
         json!({"cases": cases, "steps": steps, "ends": self.ends})
     }
 
+    /// Changes every machine, sees whether it follows, and removes it.
+    ///
+    /// # Errors
+    /// One stays.
+    pub(super) fn finish(&mut self, server: &Server) -> Result<(), Box<dyn Error>> {
+        for case in &CASES {
+            let end = case.finish(server).map(|()| case.end.to_owned());
+            self.ends.push(end.unwrap_or_else(|why| why.to_string()));
+        }
+        for case in &CASES {
+            case.remove(server)?;
+        }
+        Ok(())
+    }
+
     /// What was not as it has to be.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
@@ -94,19 +131,14 @@ impl Results {
             let names = CASES.iter().map(|case| case.name);
             for (name, verdict) in names.zip(&step.machines) {
                 if verdict != KEPT {
-                    faults.push(format!("{:?}: {name}: {verdict}", step.pair));
+                    faults.push(format!("{}: {name}: {verdict}", step.runs));
                 }
             }
-            // An operator creates nothing under definitions that it would lose fields under.
-            let may_wait = step.pair == pair(Older, Newer);
             let waits = step
                 .new_machine
                 .contains("CustomResourceDefinitionOutdated");
-            if step.new_machine != SERVED && !(may_wait && waits) {
-                faults.push(format!(
-                    "{:?}: new machine: {}",
-                    step.pair, step.new_machine
-                ));
+            if step.new_machine != SERVED && !(step.may_wait && waits) {
+                faults.push(format!("{}: new machine: {}", step.runs, step.new_machine));
             }
         }
         for (case, end) in CASES.iter().zip(&self.ends) {
@@ -154,32 +186,31 @@ pub(super) fn run(
             before = look(server)?;
         }
         running.settle()?;
-        let now = look(server)?;
-        let machines = before.iter().zip(&now).map(|(it, now)| verdict(it, now));
-        results.steps.push(Step {
-            pair,
-            machines: machines.collect(),
-            new_machine: try_new_machine(server)?,
+        let runs = json!({
+            "manifests": pair.manifests.name(),
+            "operator": pair.operator.name(),
         });
+        // An operator creates nothing under definitions that it would lose fields under.
+        let may_wait = pair == self::pair(Older, Newer);
+        results
+            .steps
+            .push(Step::see(server, &before, (runs, may_wait))?);
         standing = Some(pair);
     }
     install(programs.path(Newer), server)?;
     drop(operator.take());
     let running = Operator::start(programs, Newer, server, folder)?;
-    for case in &CASES {
-        let end = case.finish(server).map(|()| case.end.to_owned());
-        results.ends.push(end.unwrap_or_else(|why| why.to_string()));
-    }
-    for case in &CASES {
-        case.remove(server)?;
-    }
+    results.finish(server)?;
     drop(running);
     clear(server)?;
     Ok(results)
 }
 
 /// Brings every machine to its phase.
-fn begin(server: &Server) -> Result<(), Box<dyn Error>> {
+///
+/// # Errors
+/// One does not get there.
+pub(super) fn begin(server: &Server) -> Result<(), Box<dyn Error>> {
     add_cluster(server)?;
     for case in &CASES {
         case.create(server)?;
@@ -190,7 +221,11 @@ fn begin(server: &Server) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn look(server: &Server) -> Result<Vec<Seen>, Box<dyn Error>> {
+/// What there is of every machine.
+///
+/// # Errors
+/// The server does not answer.
+pub(super) fn look(server: &Server) -> Result<Vec<Seen>, Box<dyn Error>> {
     CASES.iter().map(|case| case.look(server)).collect()
 }
 
@@ -227,7 +262,10 @@ fn try_new_machine(server: &Server) -> Result<String, Box<dyn Error>> {
 }
 
 /// Applies what a version installs, as its user does.
-fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
+///
+/// # Errors
+/// It is refused.
+pub(super) fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
     let manifests = process::output(
         Command::new(program)
             .args(["generate", "manifests"])
@@ -238,8 +276,10 @@ fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE},
     });
-    server.apply(&namespace.to_string())?;
-    server.apply(&manifests)?;
+    for api in [&server.management, &server.workload] {
+        api.apply(&namespace.to_string())?;
+    }
+    server.management.apply(&manifests)?;
     let words = [
         "wait",
         "--for=condition=Established",
@@ -247,13 +287,13 @@ fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
         "crd/scheduledmachines.5spot.finos.org",
         "crd/scheduleoverrides.5spot.finos.org",
     ];
-    server.kubectl(&words).map(drop)
+    server.management.kubectl(&words).map(drop)
 }
 
 /// Removes what another run has left, and the definitions that a development server begins with.
 fn clear(server: &Server) -> Result<(), Box<dyn Error>> {
     let words = ["delete", "--ignore-not-found", "--timeout=120s"];
-    let found = server.kubectl(&["get", "crd", "-o", "name"])?;
+    let found = server.management.kubectl(&["get", "crd", "-o", "name"])?;
     let ours: Vec<&str> = found
         .lines()
         .filter(|name| name.ends_with(".5spot.finos.org"))
@@ -269,19 +309,20 @@ fn clear(server: &Server) -> Result<(), Box<dyn Error>> {
             "-p",
             patch,
         ];
-        server.kubectl(&words)?;
+        server.management.kubectl(&words)?;
     }
     if !ours.is_empty() {
-        server.kubectl(&[&words[..], &ours].concat())?;
+        server.management.kubectl(&[&words[..], &ours].concat())?;
     }
-    server
-        .kubectl(&[&words[..], &["namespace", NAMESPACE]].concat())
-        .map(drop)
+    for api in [&server.management, &server.workload] {
+        api.kubectl(&[&words[..], &["namespace", NAMESPACE]].concat())?;
+    }
+    Ok(())
 }
 
 /// The names of the ScheduledMachines that a run which failed has left; none where the kind is not
 /// served.
 fn left(server: &Server) -> String {
     let words = ["get", "sm", "-n", NAMESPACE, "-o", "name"];
-    server.kubectl(&words).unwrap_or_default()
+    server.management.kubectl(&words).unwrap_or_default()
 }

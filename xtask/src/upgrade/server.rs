@@ -12,9 +12,17 @@ use serde_json::Value;
 use super::program::{Programs, Version};
 use super::text;
 
-/// An API server with Cluster API and providers. An embedded one ends when it is dropped.
-pub(super) struct Server {
+/// An API server, by the kubeconfig of who may do everything there.
+pub(super) struct Api {
     kubeconfig: PathBuf,
+}
+
+/// API servers with Cluster API and providers. An embedded one ends when it is dropped.
+pub(super) struct Server {
+    /// Where ScheduledMachines and Machines are.
+    pub(super) management: Api,
+    /// Where Nodes join; the same on the embedded server.
+    pub(super) workload: Api,
     process: Option<Child>,
     title: String,
     label: String,
@@ -57,7 +65,10 @@ impl Server {
         let mut lines = BufReader::new(output).lines();
         let is_ready = lines.any(|it| it.is_ok_and(|it| it.starts_with("applied ")));
         let server = Self {
-            kubeconfig,
+            workload: Api {
+                kubeconfig: kubeconfig.clone(),
+            },
+            management: Api { kubeconfig },
             process: Some(process),
             title: "the embedded server and a simulated Cluster API".to_owned(),
             label: "embedded".to_owned(),
@@ -83,8 +94,12 @@ impl Server {
             text(&versions, "/kubernetes"),
             text(&versions, "/clusterAPI"),
         );
+        let at = |file: &str| Api {
+            kubeconfig: state.join(file),
+        };
         Ok(Self {
-            kubeconfig: state.join("admin.kubeconfig"),
+            management: at("admin.kubeconfig"),
+            workload: at("workload-admin.kubeconfig"),
             process: None,
             title: format!("Kubernetes {kubernetes} and Cluster API {api}"),
             label: format!("kubernetes-{kubernetes}-cluster-api-{api}"),
@@ -100,7 +115,9 @@ impl Server {
     pub(super) fn label(&self) -> &str {
         &self.label
     }
+}
 
+impl Api {
     /// Runs kubectl to its end.
     ///
     /// # Errors

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+)
+
+// upgrade is what a running cluster is asked to run instead of what it runs. What is empty stays.
+type upgrade struct {
+	// Kubernetes is a directory of kube-apiserver and kube-controller-manager.
+	Kubernetes string `json:"kubernetes"`
+	// ClusterAPI is a directory of the core manager and its definitions.
+	ClusterAPI string `json:"clusterAPI"`
+	// caller is told what came of it.
+	caller net.Conn
+}
+
+// parseUpgrade reads one from what a caller has sent.
+func parseUpgrade(text string, caller net.Conn) (upgrade, error) {
+	u := upgrade{caller: caller}
+	return u, json.Unmarshal([]byte(text), &u)
+}
+
+// answer tells the caller in one line what came of it.
+func (u upgrade) answer(err error) {
+	line := "done"
+	if err != nil {
+		line = strings.ReplaceAll(err.Error(), "\n", " ")
+	}
+	// A caller that has gone does not wait for it.
+	_, _ = fmt.Fprintln(u.caller, line)
+}
+
+// upgrade does what was asked, and writes down what runs then. etcd stays as it is.
+func (c *cluster) upgrade(ctx context.Context, to upgrade) error {
+	if to.Kubernetes != "" {
+		if err := c.upgradeKubernetes(ctx, to.Kubernetes); err != nil {
+			return fmt.Errorf("upgrading Kubernetes: %w", err)
+		}
+	}
+	if to.ClusterAPI != "" {
+		if c.from.providers != "" {
+			return fmt.Errorf("real providers are not upgraded")
+		}
+		if err := c.upgradeClusterAPI(ctx, to.ClusterAPI); err != nil {
+			return fmt.Errorf("upgrading Cluster API: %w", err)
+		}
+	}
+	return c.from.tell(filepath.Join(c.state, "versions.json"))
+}
+
+// upgradeKubernetes starts the programs of every control plane again, the servers first, as the
+// policy on version skew asks for.
+func (c *cluster) upgradeKubernetes(ctx context.Context, programs string) error {
+	c.from.kubernetes = programs
+	for _, k := range c.planes {
+		server, err := c.family.replace(k.of("kube-apiserver"), filepath.Join(programs, "kube-apiserver"))
+		if err != nil {
+			return err
+		}
+		if err := server.ready(ctx, k.url+"/readyz"); err != nil {
+			return err
+		}
+	}
+	for _, k := range c.planes {
+		if _, err := c.family.replace(k.of("kube-controller-manager"), filepath.Join(programs, "kube-controller-manager")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upgradeClusterAPI replaces the core manager and its definitions, and the contract of the
+// stand-ins. The new manager migrates what is stored.
+func (c *cluster) upgradeClusterAPI(ctx context.Context, programs string) error {
+	c.from.clusterAPI = programs
+	c.stopStandIns()
+	c.family.end(coreManager)
+	return c.startProvided(ctx, true)
+}

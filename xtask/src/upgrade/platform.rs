@@ -1,0 +1,164 @@
+//! Kubernetes and Cluster API are upgraded under a running operator.
+
+use std::error::Error;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::operator::{Operator, until};
+use super::program::{Programs, Version};
+use super::sequence::{self, Results, Step};
+use super::server::Server;
+use crate::cluster::{self, Choice};
+
+/// The name of the cluster, which is of this test alone.
+const NAME: &str = "upgrade-platform";
+
+/// The minor versions at the beginning.
+const KUBERNETES: [&str; 2] = ["1.30", "1.36"];
+const CLUSTER_API: [&str; 2] = ["1.8", "1.14"];
+
+/// What of the two is upgraded first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    Kubernetes,
+    ClusterApi,
+}
+
+impl First {
+    /// Reads it as the command line has it.
+    pub(super) fn called(word: &str) -> Option<Self> {
+        match word {
+            "kubernetes" => Some(Self::Kubernetes),
+            "cluster-api" => Some(Self::ClusterApi),
+            _ => None,
+        }
+    }
+
+    /// The pairs of versions, Kubernetes and Cluster API, one step after the other.
+    fn pairs(self) -> [(&'static str, &'static str); 3] {
+        let [(old, new), (older, newer)] =
+            [KUBERNETES, CLUSTER_API].map(|[from, to]| (from, to));
+        let between = match self {
+            Self::Kubernetes => (new, older),
+            Self::ClusterApi => (old, newer),
+        };
+        [(old, older), between, (new, newer)]
+    }
+
+    /// As people call it.
+    fn title(self) -> String {
+        let [kubernetes, api] = [KUBERNETES, CLUSTER_API].map(|it| it.join(" to "));
+        match self {
+            Self::Kubernetes => {
+                format!("Kubernetes {kubernetes}, then Cluster API {api}")
+            }
+            Self::ClusterApi => {
+                format!("Cluster API {api}, then Kubernetes {kubernetes}")
+            }
+        }
+    }
+
+    /// The name of the file of the result.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Kubernetes => "platform-kubernetes-first",
+            Self::ClusterApi => "platform-cluster-api-first",
+        }
+    }
+}
+
+/// Runs one operator while both are upgraded, in a cluster of its own.
+///
+/// # Errors
+/// Something cannot be started, asked or done; what is not kept is in the result.
+pub(super) fn run(
+    root: &Path,
+    programs: &Programs,
+    (first, folder): (First, &Path),
+) -> Result<(Results, Value, String), Box<dyn Error>> {
+    let [old, ..] = first.pairs();
+    let words = [
+        "--name",
+        NAME,
+        "--kubernetes",
+        old.0,
+        "--cluster-api",
+        old.1,
+    ];
+    let choice = Choice::with_versions(&words).ok_or("no such versions")?;
+    cluster::down(root, &choice)?;
+    cluster::up(root, &choice)?;
+    let done = sequence(root, programs, (first, folder));
+    cluster::down(root, &choice)?;
+    let (results, stored) = done?;
+    let kept = json!({
+        "server": first.title(),
+        "about": format!(
+            "One operator ran all the time. At the end, Machines were stored as {stored} alone."
+        ),
+        "results": results.result(),
+    });
+    Ok((results, kept, first.label().to_owned()))
+}
+
+fn sequence(
+    root: &Path,
+    programs: &Programs,
+    (first, folder): (First, &Path),
+) -> Result<(Results, String), Box<dyn Error>> {
+    let server = Server::real(root, NAME)?;
+    sequence::install(programs.path(Version::Newer), &server)?;
+    let mut operator = Operator::start(programs, Version::Newer, &server, folder)?;
+    sequence::begin(&server)?;
+    operator.settle()?;
+    let before = sequence::look(&server)?;
+    let mut results = Results::default();
+    for pair in first.pairs() {
+        let (kubernetes, cluster_api) = pair;
+        eprintln!("Kubernetes {kubernetes}, Cluster API {cluster_api}");
+        cluster::upgrade(root, NAME, pair)?;
+        operator.settle()?;
+        if !operator.is_running()? {
+            return Err("the operator has ended".into());
+        }
+        let runs = json!({"kubernetes": kubernetes, "clusterAPI": cluster_api});
+        results
+            .steps
+            .push(Step::see(&server, &before, (runs, false))?);
+    }
+    let stored = stored(&server)?;
+    results.finish(&server)?;
+    if !operator.is_running()? {
+        return Err("the operator has ended".into());
+    }
+    Ok((results, stored))
+}
+
+/// The version in which Machines are stored, once it is a single one.
+fn stored(server: &Server) -> Result<String, Box<dyn Error>> {
+    let mut stored = Value::Null;
+    until("Machines are stored in one version", || {
+        let words = ["crd", "machines.cluster.x-k8s.io"];
+        stored = server.management.get(&words)?["status"]["storedVersions"].take();
+        Ok(stored.as_array().is_some_and(|it| it.len() == 1))
+    })?;
+    Ok(super::text(&stored, "/0").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::First;
+
+    #[test]
+    fn one_of_the_two_is_upgraded_at_a_time() {
+        for word in ["kubernetes", "cluster-api"] {
+            let pairs = First::called(word).map(First::pairs).unwrap();
+            for steps in pairs.windows(2) {
+                let (before, after) = (steps[0], steps[1]);
+                assert_ne!(before.0 == after.0, before.1 == after.1, "{pairs:?}");
+            }
+        }
+        assert_eq!(First::called("etcd"), None);
+    }
+}
