@@ -147,6 +147,7 @@ fn start(program: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> 
     let log = fs::File::create(kubeconfig.with_file_name("5spot.log"))?;
     let words = [
         "controller",
+        "--lease-namespace=default",
         "--allow-loopback-workload-server",
         "--metrics-port=0",
         "--health-port=0",
