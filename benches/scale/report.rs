@@ -55,7 +55,12 @@ pub(crate) struct Report {
     /// While all are deleted.
     pub(crate) deletion: Span,
     pub(crate) deletion_seconds: f64,
-    /// What the process had taken when all machines were known.
+    /// The bytes of JSON that the API server stores for a machine: the ScheduledMachine and its three
+    /// objects, when all objects had been created.
+    pub(crate) object_bytes: usize,
+    /// What the process had taken before there was a machine.
+    pub(crate) started: Option<Taken>,
+    /// The same when all machines were known.
     pub(crate) settled: Option<Taken>,
     /// The same when all objects had been created.
     pub(crate) opened: Option<Taken>,
@@ -101,6 +106,8 @@ impl Report {
             restart: None,
             deletion: Span::default(),
             deletion_seconds: 0.0,
+            object_bytes: 0,
+            started: None,
             settled: None,
             opened: None,
             open: None,
@@ -143,7 +150,13 @@ impl fmt::Display for Report {
         if !self.opening_alone {
             self.fmt_cycle(f)?;
         }
+        writeln!(
+            f,
+            "stored for each machine         {} bytes",
+            self.object_bytes
+        )?;
         for (when, taken) in [
+            ("no machines", self.started),
             ("all known", self.settled),
             ("all made", self.opened),
             ("all in service", self.open),

@@ -44,6 +44,8 @@ pub(crate) async fn run(args: &Args) -> Result<Report, Failure> {
         report: Report::new(args, floor),
     };
     run.operator.start()?;
+    run.quiet().await?;
+    run.report.started = Some(run.operator.taken()?);
     let window = window(args, 1)?;
     eprintln!(
         "{} machines whose windows open at {}",
@@ -57,6 +59,7 @@ pub(crate) async fn run(args: &Args) -> Result<Report, Failure> {
     run.report.created = opening.late.len();
     run.report.opening = opening.requests;
     run.report.opened = Some(run.operator.taken()?);
+    run.report.object_bytes = run.world.object_bytes().await?;
     run.keep()?;
     if !args.opening_alone {
         run.rest_of_a_cycle(window).await?;

@@ -112,6 +112,30 @@ impl World {
             .await
     }
 
+    /// The bytes of JSON of a ScheduledMachine and of its three objects.
+    pub(crate) async fn object_bytes(&self) -> Result<usize, Failure> {
+        let scheduled = scheduled_machine(&self.name(0));
+        let machine =
+            json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine"});
+        let spec = &scheduled["spec"];
+        let mut bytes = 0;
+        for of in [
+            &scheduled,
+            &machine,
+            &spec["bootstrapSpec"],
+            &spec["infrastructureSpec"],
+        ] {
+            let named = json!({
+                "apiVersion": of["apiVersion"], "kind": of["kind"],
+                "metadata": {"namespace": self.stage.namespace(), "name": "any"},
+            });
+            let path = format!("{}?limit=1", benches::collection(&named));
+            let list = self.stage.get(&path).await?;
+            bytes += list["items"][0].to_string().len();
+        }
+        Ok(bytes)
+    }
+
     /// Gives them all another window; where a person makes the edges, none is needed.
     pub(crate) async fn reschedule(
         &self,

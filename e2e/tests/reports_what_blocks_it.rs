@@ -62,14 +62,14 @@ async fn why_a_host_does_not_join_is_in_the_message() {
         let reported = "waiting for Machine worker to get a Node; RemoteMachine worker: \
                     ProvisionFailed: secrets \"worker-key\" not found";
         assert_eq!(
-            message(&cluster, "secrets", "2026-03-06T15:01:00Z").await,
+            message(&cluster, "secrets", "2026-03-06T15:03:00Z").await,
             reported
         );
         let status = cluster.status("worker").await;
         assert_eq!(status["phase"], "Pending");
         assert_eq!(condition(&status, "NodeAccess")["reason"], "Connected");
         cluster.apply(&key()).await;
-        let limit = instant("2026-03-06T15:02:00Z");
+        let limit = instant("2026-03-06T15:05:00Z");
         let active = cluster.wait_for_phase("worker", "Active", limit).await;
         let message = active["status"]["message"].as_str().unwrap();
         assert!(!message.contains("secrets"), "{message}");
@@ -83,7 +83,7 @@ async fn a_clean_up_that_cannot_begin_is_in_the_message_and_continues_with_the_k
         cluster.apply(&key()).await;
         cluster.bring_up(&with_key()).await;
         cluster.delete(SECRET).await;
-        let reported = message(&cluster, "secrets", "2026-03-06T23:01:00Z").await;
+        let reported = message(&cluster, "secrets", "2026-03-06T23:04:00Z").await;
         assert!(
             reported.starts_with(
                 "the window has closed; waiting for Machine worker to be removed"

@@ -1,4 +1,4 @@
-//! What a crowd costs for each machine, beside few machines.
+//! What a crowd costs for each machine, beside few machines, and what follows for ten times as many.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{kept, number};
+use super::{kept, name, number, thousands};
 
-/// Where the measurements of `benches/scale` are kept that belong together: the first is the one
-/// that the others are compared with.
+/// Where the measurements of `benches/scale` are kept that belong together: of each server, the one
+/// with the fewest machines is what the others are compared with.
 const RESULTS: &str = "benches/crowd";
 
 /// How many times as much a crowd may take for each machine.
@@ -18,47 +18,67 @@ const BOUND: f64 = 1.3;
 const HEAD: &str = "
 ## A crowd
 
-What one machine costs where there are many, measured one after the other on the embedded server without
-Cluster API. Each column has the value per machine and, in parentheses, how many times that of the first row it is.
-Memory is what is resident beyond an operator with no machines, when all objects had been created.
+What one machine costs where there are many. Each column has the value per machine and, in parentheses,
+how many times that of the server's first row it is. *99 in 100* and *all* are from the opening of the windows until the
+three objects of so many machines exist. The CPU time and the requests are the operator's in that time.
+*memory* is what is resident of the operator when all exist, beyond what it was before there was a machine.
 
-| machines | Clusters | floor | all created | operator's CPU time | requests | memory |
-|---:|---:|---:|---:|---:|---:|---:|
+| server | machines | Clusters | floor | 99 in 100 | all | CPU time | requests | memory |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 /// What is compared.
 struct Figure {
     unit: &'static str,
     of: fn(&Value) -> f64,
+    /// The floor is that of the server, not of the operator.
+    is_bounded: bool,
 }
 
-const FIGURES: [Figure; 5] = [
+const FIGURES: [Figure; 6] = [
     Figure {
         unit: " ms",
         of: |of| 1_000.0 * number(&of["floorSeconds"]),
+        is_bounded: false,
+    },
+    Figure {
+        unit: " ms",
+        of: |of| 1_000.0 * number(&of["latenessSeconds"][1]),
+        is_bounded: true,
     },
     Figure {
         unit: " ms",
         of: |of| 1_000.0 * number(&of["latenessSeconds"][2]),
+        is_bounded: true,
     },
     Figure {
         unit: " ms",
-        of: |of| {
-            let at = |when: &str| number(&of[when]["cpuSeconds"]);
-            1_000.0 * (at("opened") - at("settled"))
-        },
+        of: |of| 1_000.0 * cpu_seconds(of),
+        is_bounded: true,
     },
     Figure {
         unit: "",
         of: |of| number(&of["opening"]["beyondIdling"]),
+        is_bounded: true,
     },
     Figure {
         unit: " KiB",
-        of: |of| super::beyond_base(&of["opened"]["residentKib"]).max(0.0),
+        of: memory_kib,
+        is_bounded: true,
     },
 ];
 
-/// The section; empty where nothing is kept.
+/// The CPU time of the operator from the opening until all objects exist.
+fn cpu_seconds(of: &Value) -> f64 {
+    number(&of["opened"]["cpuSeconds"]) - number(&of["settled"]["cpuSeconds"])
+}
+
+/// What the operator needs beyond what it needs without a machine.
+fn memory_kib(of: &Value) -> f64 {
+    number(&of["opened"]["residentKib"]) - number(&of["started"]["residentKib"])
+}
+
+/// The sections; empty where nothing is kept.
 ///
 /// # Errors
 /// A result cannot be read.
@@ -68,20 +88,31 @@ pub(super) fn part(root: &Path) -> Result<String, Box<dyn Error>> {
         return Ok(String::new());
     }
     let mut all = kept::results(&folder)?;
-    all.sort_by_key(|of| (of["machines"].as_u64(), of["clusters"].as_u64()));
-    Ok(table(&all))
+    all.sort_by_key(|of| {
+        (
+            name(of).to_owned(),
+            of["machines"].as_u64(),
+            of["clusters"].as_u64(),
+        )
+    });
+    Ok(table(&all) + &plan(&all))
 }
 
 fn table(all: &[Value]) -> String {
-    let Some(first) = all.first() else {
-        return String::new();
-    };
     let each = |of: &Value, figure: &Figure| (figure.of)(of) / number(&of["machines"]);
     let mut text = HEAD.to_owned();
     let mut above = Vec::new();
     for of in all {
-        let _ = write!(text, "| {} | {} |", of["machines"], of["clusters"]);
-        for (at, figure) in FIGURES.iter().enumerate() {
+        // There is one: the row itself.
+        let first = all.iter().find(|it| name(it) == name(of)).unwrap_or(of);
+        let _ = write!(
+            text,
+            "| {} | {} | {} |",
+            name(of),
+            of["machines"],
+            of["clusters"]
+        );
+        for figure in &FIGURES {
             let value = each(of, figure);
             let times = value / each(first, figure);
             let _ = write!(text, " {value:.2}{}", figure.unit);
@@ -89,11 +120,12 @@ fn table(all: &[Value]) -> String {
                 let _ = write!(text, " ({times:.2})");
             }
             text.push_str(" |");
-            // The floor is that of the server, not of the operator.
-            if at > 0 && times.is_finite() && times > BOUND {
+            if figure.is_bounded && times.is_finite() && times > BOUND {
                 above.push(format!(
-                    "{} machines of {} Clusters",
-                    of["machines"], of["clusters"]
+                    "{} machines of {} Clusters on {}",
+                    of["machines"],
+                    of["clusters"],
+                    name(of)
                 ));
             }
         }
@@ -103,41 +135,127 @@ fn table(all: &[Value]) -> String {
     let _ = match above.as_slice() {
         [] => writeln!(
             text,
-            "\nNone of the operator takes more than {BOUND} times as much for each machine."
+            "\nNothing of the operator takes more than {BOUND} times as much for each machine."
         ),
         above => writeln!(
             text,
             "\nMore than {BOUND} times as much for each machine: {}.",
-            above.join(", ")
+            above.join("; ")
         ),
     };
     text
+}
+
+/// How many machines the plan is for.
+const PLANNED: f64 = 100_000.0;
+
+/// What an etcd holds by default, in GiB, and at most by its documentation.
+/// <https://etcd.io/docs/v3.6/dev-guide/limit/>
+const ETCD_GIB: [u32; 2] = [2, 8];
+
+/// What the largest measurement of each server means for many more machines.
+fn plan(all: &[Value]) -> String {
+    let largest = |is_real: bool| {
+        let of_server = all
+            .iter()
+            .filter(|of| name(of).starts_with("Kubernetes") == is_real);
+        of_server.max_by_key(|of| of["machines"].as_u64())
+    };
+    let (Some(embedded), Some(real)) = (largest(false), largest(true)) else {
+        return String::new();
+    };
+    let times = |of: &Value| PLANNED / number(&of["machines"]);
+    let minutes = |seconds: f64| format!("{:.0} min", (seconds / 60.0).ceil());
+    let floor = number(&real["floorSeconds"]) * times(real);
+    let edge = number(&real["latenessSeconds"][2]) * times(real);
+    let cpu = cpu_seconds(embedded) * times(embedded);
+    let started = number(&embedded["started"]["residentKib"]);
+    let mib = (started + memory_kib(embedded) * times(embedded)) / 1_024.0;
+    let gib = number(&real["objectBytes"]) * PLANNED / 1_073_741_824.0;
+    let kib = number(&real["objectBytes"]) / 1_024.0;
+    let [quota, most] = ETCD_GIB;
+    format!(
+        "
+## A plan for {planned} machines
+
+From the largest measurement of each server above, if every value per machine stays the same. The computer of the
+measurement has two cores, which the API server, etcd, Cluster API and the operator share.
+
+| what | for {planned} machines | what limits it |
+|---|---|---|
+| one edge for all, created by a plain client | {floor} | the API server's and Cluster API's CPU time |
+| the same by the operator | {edge} | the same |
+| the operator's CPU time for it | {cpu} of one core | one process; divided among replicas |
+| the operator's memory | {mib:.0} MiB | the caches; every replica holds them all |
+| what etcd stores of them | {gib:.1} GiB ({kib:.1} KiB for each) | etcd's quota: {quota} GiB by default, {most} GiB at most |
+
+- *What limits first* is the rate of writes to one API server: an edge that all share is spread over the minutes above,
+  however many operators there are. Edges that differ, or `--max-starts-per-minute`, spread the same writes.
+- *etcd* also stores the history since its last compaction (five minutes by default). Every status patch is a new
+  version of its object, so an edge for all needs several times the size above for that long: set the
+  quota accordingly, or use several management clusters.
+- *Watches*: each write is sent once to each process that watches its kind: the operator's replicas, Cluster API's
+  controllers and the providers. With N replicas that divide the work it is sent to each, because a watch cannot select by the hash of
+  a uid.
+- *N operators by namespace* (`--namespaces`) divide everything that the operator needs: CPU time, memory and watches.
+- *N replicas that divide the work* (`--instance-count`) divide the CPU time and the requests. Memory and watches are those of one operator, in each.
+- *Several management clusters* are the only way to more writes, more storage and fewer watches of one server.
+",
+        planned = format_args!("{}", thousands(PLANNED)),
+        floor = minutes(floor),
+        edge = minutes(edge),
+        cpu = minutes(cpu),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::table;
+    use super::{plan, table};
 
     fn result(machines: u32, seconds: f64) -> Value {
         json!({
-            "machines": machines, "clusters": 1, "floorSeconds": 1.0,
-            "latenessSeconds": [0.0, 0.0, seconds],
+            "server": "embedded", "machines": machines, "clusters": 1, "floorSeconds": 1.0,
+            "latenessSeconds": [0.0, seconds, seconds],
+            "started": {"residentKib": 20_480},
             "settled": {"cpuSeconds": 0.0},
-            "opened": {"cpuSeconds": f64::from(machines), "residentKib": 0},
+            "opened": {"cpuSeconds": f64::from(machines), "residentKib": 20_480 + machines},
             "opening": {"beyondIdling": machines},
+            "objectBytes": 10_240,
         })
     }
 
     #[test]
     fn a_row_that_takes_more_for_each_machine_is_named() {
         let flat = table(&[result(10, 1.0), result(100, 13.0)]);
-        assert!(flat.contains("None of the operator"), "{flat}");
+        assert!(flat.contains("Nothing of the operator"), "{flat}");
         let steep = table(&[result(10, 1.0), result(100, 14.0)]);
         assert!(
-            steep.contains("for each machine: 100 machines of 1 Clusters."),
+            steep.contains("for each machine: 100 machines of 1 Clusters on embedded."),
             "{steep}"
         );
+    }
+
+    #[test]
+    fn servers_are_not_compared_with_each_other() {
+        let mut other = result(100, 1_000.0);
+        other["server"] = json!("Kubernetes 1.36");
+        let text = table(&[result(10, 1.0), other]);
+        assert!(text.contains("Nothing of the operator"), "{text}");
+    }
+
+    #[test]
+    fn the_plan_is_that_of_the_largest_measurements() {
+        let mut real = result(20_000, 600.0);
+        real["server"] = json!("Kubernetes 1.36");
+        let text = plan(&[result(10, 1.0), result(50_000, 20.0), real.clone()]);
+        assert!(
+            text.contains("| the same by the operator | 50 min |"),
+            "{text}"
+        );
+        assert!(text.contains("| 118 MiB |"), "{text}");
+        assert!(text.contains("| 1.0 GiB (10.0 KiB for each) |"), "{text}");
+        assert_eq!(plan(&[real]), "", "one of the two is missing");
     }
 }
