@@ -132,6 +132,8 @@ async fn run(length: Length) -> Haul {
         cluster.apply(&planned.object).await;
     }
     cluster.settle().await;
+    // Time in a phase is counted from one scrape to the next.
+    operator.instruments().metrics();
     let mut day = begin;
     let days = i64::from(length.years) * 365;
     let mut expected = at_once(&all, begin);
@@ -297,7 +299,7 @@ impl Haul {
             let of = text.lines().filter(|line| line.starts_with(metric));
             let values =
                 of.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
-            values.sum()
+            values.fold(0.0, |sum, value| sum + value)
         };
         let elapsed = now.duration_since(begin).as_secs();
         let machines = i64::try_from(self.machines).unwrap_or_default();
