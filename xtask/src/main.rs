@@ -7,6 +7,7 @@ mod conformance;
 mod dependency;
 mod diagram;
 mod differential;
+mod document;
 mod generate;
 mod go;
 mod how_we_test;
@@ -56,6 +57,8 @@ usage: cargo xtask <task>
                  put generated requests about every built-in kind to a real API server and to
                  the embedded one, and compare (needs Go unless FILE leads to a server),
                  printing K of the causes that differ
+  documents DIR  compare the examples of Kubernetes' documents about admission, in the folder
+                 DIR, with those that tests use
   gostd [--seed S]
                  put 20,000 generated texts for each function to Go's standard library and to
                  crates/gostd, and compare (needs Go)
@@ -121,6 +124,7 @@ fn main() -> ExitCode {
         }
         ["conformance", ..] => Err(NO_DATA.into()),
         ["differential", words @ ..] => differential::task(&root(), words),
+        ["documents", folder] => document::check(&root(), Path::new(folder)),
         ["gostd"] => differential::gostd::run(&root(), 20_000, 1),
         ["gostd", "--seed", seed] => match seed.parse() {
             Ok(seed) => differential::gostd::run(&root(), 20_000, seed),

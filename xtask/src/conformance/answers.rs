@@ -23,6 +23,9 @@ stores its responses in `e2e/record/fixtures`; uids, versions and times are mask
 end-to-end suite sends the same requests to the embedded server. Each response must be equal,
 or differ only as `e2e/record/differences.yaml` lists it; a listed difference that does not
 occur any more fails the suite.
+
+`cargo xtask documents DIR` compares the examples of two documents of Kubernetes, about validating
+admission policies and about admission controllers, with those that tests use.
 "
     .to_owned();
     for (version, areas) in entries(&result["answers"]) {

@@ -11,6 +11,7 @@ mod collection;
 mod controllers;
 mod conversion;
 mod definitions;
+mod document;
 mod extending;
 mod fixture;
 mod hook;

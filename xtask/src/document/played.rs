@@ -1,0 +1,105 @@
+//! The examples that tests use.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+use serde_json::Value;
+
+use super::read::{Entries, Example, Form, flag, of_text, of_value};
+
+/// Tests whose string literals are manifests or lists of plugins.
+const TESTS: [&str; 4] = [
+    "e2e/tests/kubectl/policies.rs",
+    "crates/apiserver/tests/server/document.rs",
+    "crates/apiserver/tests/server/plugins.rs",
+    "crates/apiserver/tests/server/removed_plugins.rs",
+];
+/// Requests that are sent to a real server and to ours.
+const CORPUS: &str = "e2e/record/corpus/documents";
+/// A page whose examples are run.
+const PAGE: &str = "docs/admission-plugins.md";
+
+/// What tests use: the entries of every manifest, and every text.
+#[derive(Default)]
+pub(super) struct Played {
+    manifests: Vec<Entries>,
+    texts: BTreeSet<String>,
+}
+
+impl Played {
+    /// Whether a test uses an example, be it with more fields.
+    pub(super) fn has(&self, example: &Example) -> bool {
+        match example.form {
+            Form::Block => self.manifests.iter().any(|it| {
+                example
+                    .entries
+                    .iter()
+                    .all(|(entry, n)| it.get(entry) >= Some(n))
+            }),
+            Form::Command => self.texts.contains(flag(&example.text)),
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        self.manifests.push(of_text(text));
+        self.texts.insert(text.to_owned());
+    }
+
+    fn add_literals(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => self.add_literals(group.stream()),
+                TokenTree::Literal(literal) => {
+                    if let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string())
+                    {
+                        self.add_text(&text.value());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds every object of a request that is kept as YAML.
+    fn add_bodies(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                let mut entries = Entries::new();
+                of_value(value, &mut entries);
+                self.manifests.push(entries);
+                fields.values().for_each(|it| self.add_bodies(it));
+            }
+            Value::Array(items) => items.iter().for_each(|it| self.add_bodies(it)),
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn read(root: &Path) -> Result<Played, Box<dyn Error>> {
+    let mut played = Played::default();
+    for path in TESTS {
+        let source = fs::read_to_string(root.join(path))?;
+        played.add_literals(source.parse().map_err(|error| format!("{path}: {error}"))?);
+    }
+    for entry in fs::read_dir(root.join(CORPUS))? {
+        let text = fs::read_to_string(entry?.path())?;
+        let steps: Value = serde_saphyr::from_str(&text)?;
+        // The whole file is no example.
+        for part in steps.as_object().into_iter().flat_map(|it| it.values()) {
+            for step in part.as_array().into_iter().flatten() {
+                played.add_bodies(&step["body"]);
+            }
+        }
+    }
+    let page = fs::read_to_string(root.join(PAGE))?;
+    for block in page.split("```").skip(1).step_by(2) {
+        let text = block.split_once('\n').map_or("", |(_, text)| text);
+        for manifest in text.split("---\n") {
+            played.add_text(manifest);
+        }
+    }
+    Ok(played)
+}
