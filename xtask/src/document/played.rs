@@ -13,20 +13,22 @@ use super::read::{Entries, Example, Form, flag, of_text, of_value};
 /// Tests whose string literals are manifests or lists of plugins.
 const TESTS: [&str; 4] = [
     "e2e/tests/kubectl/policies.rs",
-    "crates/apiserver/tests/server/document.rs",
+    LISTS,
     "crates/apiserver/tests/server/plugins.rs",
     "crates/apiserver/tests/server/removed_plugins.rs",
 ];
+/// The one of them that starts servers with the lists of plugins.
+const LISTS: &str = "crates/apiserver/tests/server/document.rs";
 /// Requests that are sent to a real server and to ours.
 const CORPUS: &str = "e2e/record/corpus/documents";
 /// A page whose examples are run.
 const PAGE: &str = "docs/admission-plugins.md";
 
-/// What tests use: the entries of every manifest, and every text.
+/// What tests use: the entries of every manifest, and the lists of plugins.
 #[derive(Default)]
 pub(super) struct Played {
     manifests: Vec<Entries>,
-    texts: BTreeSet<String>,
+    lists: BTreeSet<String>,
 }
 
 impl Played {
@@ -39,23 +41,25 @@ impl Played {
                     .iter()
                     .all(|(entry, n)| it.get(entry) >= Some(n))
             }),
-            Form::Command => self.texts.contains(flag(&example.text)),
+            Form::Command => self.lists.contains(flag(&example.text)),
         }
     }
 
     fn add_text(&mut self, text: &str) {
         self.manifests.push(of_text(text));
-        self.texts.insert(text.to_owned());
     }
 
-    fn add_literals(&mut self, tokens: TokenStream) {
+    fn add_literals(&mut self, tokens: TokenStream, is_list: bool) {
         for token in tokens {
             match token {
-                TokenTree::Group(group) => self.add_literals(group.stream()),
+                TokenTree::Group(group) => self.add_literals(group.stream(), is_list),
                 TokenTree::Literal(literal) => {
                     if let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string())
                     {
                         self.add_text(&text.value());
+                        if is_list {
+                            self.lists.insert(text.value());
+                        }
                     }
                 }
                 _ => {}
@@ -82,7 +86,8 @@ pub(super) fn read(root: &Path) -> Result<Played, Box<dyn Error>> {
     let mut played = Played::default();
     for path in TESTS {
         let source = fs::read_to_string(root.join(path))?;
-        played.add_literals(source.parse().map_err(|error| format!("{path}: {error}"))?);
+        let tokens = source.parse().map_err(|error| format!("{path}: {error}"))?;
+        played.add_literals(tokens, path == LISTS);
     }
     for entry in fs::read_dir(root.join(CORPUS))? {
         let text = fs::read_to_string(entry?.path())?;
