@@ -4,6 +4,7 @@
 //! task that measures it; nothing is measured here. A section is a module of its own.
 
 mod answers;
+mod creation;
 pub(crate) mod engine;
 mod promises;
 mod servers;
@@ -51,6 +52,10 @@ const SECTIONS: &[Section] = &[
     Section {
         heading: "Generated requests to a real API server",
         text: servers::text,
+    },
+    Section {
+        heading: "The time of a creation",
+        text: creation::text,
     },
     Section {
         heading: "The admission engine",

@@ -4,6 +4,7 @@ mod builtin_kind;
 mod builtin_schema;
 mod cluster;
 mod conformance;
+mod creation;
 mod dependency;
 mod diagram;
 mod differential;
@@ -81,6 +82,8 @@ usage: cargo xtask <task>
                  keep the results of the last whole runs of the end-to-end suite, and of its
                  last runs with every fault; with --check, say which of the first differ
                  from those that are kept and fail
+  creation       measure the creation of a Pod on the embedded server and on a real one, and keep the
+                 times (needs Go)
   kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
   release --dry-run [--registry PREFIX] [--binaries DIR]
                  make everything that a release consists of in target/release-files: archives,
@@ -139,6 +142,7 @@ fn main() -> ExitCode {
         ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
         ["record", "--agreement"] => record::measure(&root()).map(none),
         ["mutations"] => differential::mutation::write(&root(), 600).map(none),
+        ["creation"] => creation::measure(&root()).map(none),
         ["pod-security"] => pod_security::write(&root()).map(none),
         ["promises"] => promises::keep(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),

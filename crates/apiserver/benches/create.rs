@@ -1,5 +1,6 @@
 //! How long the creation of a Pod takes, from the request to the reply, through the default
-//! plugins: in this process, and where `KUBECONFIG` names a real server, on that too.
+//! plugins: in this process, through a socket with TLS, and where `KUBECONFIG` names a real server,
+//! through a socket on that too. `cargo xtask creation` starts one and keeps the times.
 
 #![allow(missing_docs, reason = "criterion's macros write public functions")]
 
@@ -8,11 +9,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
-use fivespot_apiserver::{Client, Delete, InProcess, Options, Server};
+use fivespot_apiserver::{Client, Credentials, Delete, InProcess, Options, Server};
 use fivespot_clock::Clock;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
@@ -88,6 +92,47 @@ async fn send(service: InProcess, body: Bytes) -> Response<Bytes> {
     Response::from_parts(head, body)
 }
 
+/// Times creations through a socket, on the server that the kubeconfig leads to.
+async fn time_through_socket(kubeconfig: Kubeconfig, times: u64) -> Duration {
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let config = config.expect("a readable kubeconfig");
+    let client = kube::Client::try_from(config).expect("a client");
+    let mut spent = Duration::ZERO;
+    for _ in 0..times {
+        let body = pod("web").to_string().into_bytes();
+        let request = Request::post(PODS).header("content-type", "application/json");
+        let request = request.body(body).expect("a valid request");
+        let begun = Instant::now();
+        let created = client.request::<Value>(request).await;
+        spent += begun.elapsed();
+        created.expect("the Pod is admitted");
+        let path = format!("{PODS}/web?gracePeriodSeconds=0");
+        let request = Request::delete(path).body(Vec::new());
+        let request = request.expect("a valid request");
+        let removed = client.request::<Value>(request).await;
+        removed.expect("the Pod exists");
+    }
+    spent
+}
+
+/// Times creations through a socket of the embedded server.
+async fn time_embedded(times: u64) -> Duration {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let credentials = Credentials::generate().expect("credentials");
+    let kubeconfig = credentials.kubeconfig(address, "create");
+    let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).expect("a kubeconfig");
+    let server = server().await;
+    let serving = tokio::spawn(async move {
+        let never = std::future::pending::<()>();
+        server.serve(listener, &credentials, never).await
+    });
+    let spent = time_through_socket(kubeconfig, times).await;
+    serving.abort();
+    spent
+}
+
 fn create(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -110,6 +155,17 @@ fn create(criterion: &mut Criterion) {
             })
         });
     });
+    group.bench_function("embedded", |bencher| {
+        bencher.iter_custom(|times| runtime.block_on(time_embedded(times)));
+    });
+    if let Ok(path) = std::env::var("KUBECONFIG") {
+        group.bench_function("kubernetes", |bencher| {
+            bencher.iter_custom(|times| {
+                let kubeconfig = Kubeconfig::read_from(&path).expect("a kubeconfig");
+                runtime.block_on(time_through_socket(kubeconfig, times))
+            });
+        });
+    }
     group.finish();
 }
 

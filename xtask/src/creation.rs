@@ -1,0 +1,65 @@
+//! `cargo xtask creation`: how long the creation of a Pod takes on the embedded server, and beside it
+//! on a real one.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+use crate::cluster::{self, target};
+use crate::record::MINOR;
+
+/// Where the times are kept, below the root.
+pub(crate) const RESULT: &str = "xtask/results/creation.json";
+
+/// The functions of the benchmark, each with the way that a request takes in it.
+pub(crate) const WAYS: [(&str, &str); 4] = [
+    ("value", "in process, a value"),
+    ("json", "in process, JSON"),
+    ("embedded", "the embedded server, through TLS"),
+    ("kubernetes", "kube-apiserver, through TLS"),
+];
+
+/// Runs `crates/apiserver/benches/create.rs` beside a Kubernetes that is started for it, and keeps
+/// the medians, in nanoseconds.
+///
+/// # Errors
+/// The cluster does not come up, or the benchmark fails.
+pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
+    cluster::with_kubernetes(root, MINOR, &[], |kubeconfig| {
+        let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let done = Command::new(program)
+            .args(["bench", "--bench", "create"])
+            .env("KUBECONFIG", kubeconfig)
+            .current_dir(root)
+            .status()?;
+        if done.success() {
+            Ok(())
+        } else {
+            Err("the benchmark failed".into())
+        }
+    })?;
+    let mut medians = Map::new();
+    for (way, _) in WAYS {
+        let file = format!("criterion/create-pod/{way}/new/estimates.json");
+        let text = fs::read_to_string(target(root).join(file))?;
+        let estimates: Value = serde_json::from_str(&text)?;
+        let median = &estimates["median"];
+        let interval = &median["confidence_interval"];
+        let kept = json!({
+            "median": median["point_estimate"],
+            "least": interval["lower_bound"],
+            "most": interval["upper_bound"],
+        });
+        medians.insert(way.to_owned(), kept);
+    }
+    let text = serde_json::to_string_pretty(&json!({
+        "kubernetes": MINOR, "nanoseconds": medians,
+    }))?;
+    fs::write(root.join(RESULT), format!("{text}\n"))?;
+    println!("`cargo xtask gen` puts the times into the documentation");
+    Ok(())
+}
