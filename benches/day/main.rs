@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use fivespot_testkit::{Cluster, scheduled_machine};
+use fivespot_testkit::{Cluster, resident_kib, scheduled_machine};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -207,14 +207,6 @@ fn thirds(samples: &[Sample], of: impl Fn(&Sample) -> u64) -> (f64, f64) {
         mean(&counted[..third]),
         mean(&counted[counted.len() - third..]),
     )
-}
-
-/// What of this process is resident, in KiB; 0 where the system does not say.
-fn resident_kib() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    number.unwrap_or_default()
 }
 
 #[cfg(test)]

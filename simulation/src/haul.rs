@@ -6,12 +6,11 @@
 //! refused; and the memory of the process does not grow.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::Instant;
 
 use fivespot_api::ScheduledMachine;
 use fivespot_schedule::Schedule;
-use fivespot_testkit::{AuditEvent, Cluster, Operator, scheduled_machine};
+use fivespot_testkit::{AuditEvent, Cluster, Operator, resident_kib, scheduled_machine};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use serde_json::{Value, json};
@@ -388,14 +387,6 @@ fn round(number: f64) -> f64 {
 
 fn mebibytes(kib: u64) -> f64 {
     f64::from(u32::try_from(kib).unwrap_or(u32::MAX)) / 1024.0
-}
-
-/// What of this process is resident, in KiB; 0 where the system does not say.
-fn resident_kib() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    number.unwrap_or_default()
 }
 
 #[cfg(test)]
