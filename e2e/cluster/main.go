@@ -39,8 +39,8 @@ type binaries struct {
 	cluster string
 }
 
-// tell writes down what runs, by the folders that it comes from.
-func (b binaries) tell(path string) error {
+// write keeps in a file what runs, by the folders that it comes from.
+func (b binaries) write(path string) error {
 	version := func(directory, prefix string) string {
 		return strings.TrimPrefix(filepath.Base(directory), prefix)
 	}
@@ -123,7 +123,7 @@ func run(state string, from binaries) error {
 			return err
 		}
 		defer func() { c.stopStandIns() }()
-		if err := from.tell(filepath.Join(state, "versions.json")); err != nil {
+		if err := from.write(filepath.Join(state, "versions.json")); err != nil {
 			return err
 		}
 	}

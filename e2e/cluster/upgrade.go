@@ -15,7 +15,7 @@ type upgrade struct {
 	Kubernetes string `json:"kubernetes"`
 	// ClusterAPI is a directory of the core manager and its definitions.
 	ClusterAPI string `json:"clusterAPI"`
-	// caller is told what came of it.
+	// caller gets the result in one line.
 	caller net.Conn
 }
 
@@ -25,7 +25,7 @@ func parseUpgrade(text string, caller net.Conn) (upgrade, error) {
 	return u, json.Unmarshal([]byte(text), &u)
 }
 
-// answer tells the caller in one line what came of it.
+// answer sends the result to the caller in one line.
 func (u upgrade) answer(err error) {
 	line := "done"
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *cluster) upgrade(ctx context.Context, to upgrade) error {
 			return fmt.Errorf("upgrading Cluster API: %w", err)
 		}
 	}
-	return c.from.tell(filepath.Join(c.state, "versions.json"))
+	return c.from.write(filepath.Join(c.state, "versions.json"))
 }
 
 // upgradeKubernetes starts the programs of every control plane again, the servers first, as the
