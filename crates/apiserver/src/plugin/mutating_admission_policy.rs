@@ -42,6 +42,9 @@ impl Plugin for MutatingAdmissionPolicy {
             return Ok(());
         };
         let policies = &cluster.mutating_policies.compiled;
+        if policies.is_empty() {
+            return Ok(());
+        }
         let mut memory = {
             let mut reinvocation = attributes.reinvocation();
             let mut memory = std::mem::take(&mut reinvocation.policies);

@@ -65,7 +65,10 @@ impl Plugin for MutatingAdmissionWebhook {
                 reinvocation.called.insert(hook.id.clone());
             }
         }
-        attributes.reinvocation().output = object.as_deref().cloned();
+        let mut reinvocation = attributes.reinvocation();
+        if !reinvocation.called.is_empty() {
+            reinvocation.output = object.as_deref().cloned();
+        }
         Ok(())
     }
 }

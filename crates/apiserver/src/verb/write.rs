@@ -315,7 +315,13 @@ impl Draft {
             .then(|| decode::default_status(state, resource, &mut object))
             .flatten();
         let object = conversion.to_stored(resource, object)?;
-        let mut shown = conversion.shown(resource, &Arc::new(object.clone()))?;
+        let is_shown_as_stored = resource.is_served_as(&resource.stored_as);
+        // What cannot be converted is refused before it is stored.
+        let converted = if is_shown_as_stored {
+            None
+        } else {
+            Some(conversion.shown(resource, &Arc::new(object.clone()))?)
+        };
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {
@@ -323,12 +329,14 @@ impl Draft {
             let bucket = state.bucket(resource);
             state.put_or_finish(bucket, object)
         };
-        if resource.is_served_as(&resource.stored_as) {
-            shown = stored;
-        } else {
-            let version = meta::version(&stored);
-            meta::set(Arc::make_mut(&mut shown), "resourceVersion", version);
-        }
+        let mut shown = match converted {
+            None => stored,
+            Some(mut shown) => {
+                let version = meta::version(&stored);
+                meta::set(Arc::make_mut(&mut shown), "resourceVersion", version);
+                shown
+            }
+        };
         if let Some(mut reply) = reply {
             if !call.query.dry_run {
                 meta::set(&mut reply, "resourceVersion", meta::version(&shown));
