@@ -1,5 +1,8 @@
 //! A field of an object while the object is validated: where it is, and what it says.
 
+use std::fmt;
+use std::rc::Rc;
+
 use fivespot_admission::FieldError;
 use serde_json::Value;
 
@@ -12,22 +15,87 @@ static ABSENT: Value = Value::Null;
 #[derive(Clone, Debug)]
 pub(super) struct Field<'a> {
     /// Where it is, as messages name it; empty for the object itself.
-    pub(super) path: String,
+    pub(super) path: Path<'a>,
     /// What it says.
     pub(super) value: &'a Value,
+}
+
+/// A path of a field. It is written out for messages alone: most fields are valid.
+#[derive(Clone, Debug)]
+pub(super) struct Path<'a>(Rc<Step<'a>>);
+
+#[derive(Debug)]
+enum Step<'a> {
+    /// A whole path.
+    Written(String),
+    /// A field of an object.
+    Field(Path<'a>, &'a str),
+    /// An item of a list.
+    Item(Path<'a>, usize),
+    /// An entry of a map.
+    Entry(Path<'a>, &'a str),
+}
+
+impl<'a> Path<'a> {
+    fn field(&self, name: &'a str) -> Self {
+        Self(Rc::new(Step::Field(self.clone(), name)))
+    }
+
+    fn item(&self, index: usize) -> Self {
+        Self(Rc::new(Step::Item(self.clone(), index)))
+    }
+
+    fn entry(&self, key: &'a str) -> Self {
+        Self(Rc::new(Step::Entry(self.clone(), key)))
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Step::Written(path) => f.write_str(path),
+            Step::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Step::Item(parent, index) => write!(f, "{parent}[{index}]"),
+            Step::Entry(parent, key) => write!(f, "{parent}[{key}]"),
+        }
+    }
+}
+
+impl From<String> for Path<'_> {
+    fn from(path: String) -> Self {
+        Self(Rc::new(Step::Written(path)))
+    }
+}
+
+impl From<&str> for Path<'_> {
+    fn from(path: &str) -> Self {
+        path.to_owned().into()
+    }
+}
+
+impl From<Path<'_>> for String {
+    fn from(path: Path<'_>) -> Self {
+        path.to_string()
+    }
+}
+
+impl From<&Path<'_>> for String {
+    fn from(path: &Path<'_>) -> Self {
+        path.to_string()
+    }
 }
 
 impl<'a> Field<'a> {
     /// A field of an object by its name.
     pub(super) fn of(object: &'a Value, name: &str) -> Self {
         Self {
-            path: name.to_owned(),
+            path: name.into(),
             value: &object[name],
         }
     }
 
     /// The same value under another path.
-    pub(super) fn at(&self, path: impl Into<String>) -> Self {
+    pub(super) fn at(&self, path: impl Into<Path<'a>>) -> Self {
         Self {
             path: path.into(),
             value: self.value,
@@ -40,12 +108,12 @@ impl<'a> Field<'a> {
     }
 
     /// A field in it, by name or by names that are separated by dots.
-    pub(super) fn child(&self, name: &str) -> Self {
+    pub(super) fn child(&self, name: &'a str) -> Self {
         let found = name
             .split('.')
             .try_fold(self.value, |at, name| at.get(name));
         Self {
-            path: self.path_of(name),
+            path: self.path.field(name),
             value: found.unwrap_or(&ABSENT),
         }
     }
@@ -55,7 +123,7 @@ impl<'a> Field<'a> {
         let all = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
         let path = self.path.clone();
         all.iter().enumerate().map(move |(index, value)| Field {
-            path: format!("{path}[{index}]"),
+            path: path.item(index),
             value,
         })
     }
@@ -65,7 +133,7 @@ impl<'a> Field<'a> {
         let path = self.path.clone();
         let all = self.value.as_object().into_iter().flatten();
         all.map(move |(key, value)| {
-            let path = format!("{path}[{key}]");
+            let path = path.entry(key);
             (key.as_str(), Field { path, value })
         })
     }

@@ -200,7 +200,11 @@ pub(super) fn reference(target: &Field<'_>, errors: &mut Errors) {
     }
     let version = target.child("apiVersion");
     // What is described by a metric need not be scaled.
-    if version.path.ends_with("describedObject.apiVersion") {
+    if version
+        .path
+        .to_string()
+        .ends_with("describedObject.apiVersion")
+    {
         return;
     }
     match version.text().split('/').count() {

@@ -114,7 +114,7 @@ fn parameter_errors(parameters: &Value) -> Vec<FieldError> {
     let path = "spec.parameters";
     let mut errors = Vec::new();
     let of = Field {
-        path: path.to_owned(),
+        path: path.into(),
         value: parameters,
     };
     let group = of.child("apiGroup");

@@ -215,7 +215,7 @@ fn generated_selector(object: &Value, old: Option<&Value>, errors: &mut Errors) 
     }
     let compiled = fivespot_admission::selector::Selector::compile(
         Some(selector.value),
-        &selector.path,
+        &selector.path.to_string(),
     );
     if compiled.is_ok_and(|it| !it.matches(Some(&all.into()))) {
         let shown = go_struct::selector(selector.value);

@@ -242,8 +242,9 @@ fn identities(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
     }
 }
 
-fn last<'a>(field: &'a Field<'_>) -> &'a str {
-    field.path.rsplit('.').next().unwrap_or_default()
+fn last(field: &Field<'_>) -> String {
+    let path = field.path.to_string();
+    path.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
 /// What is dropped is not added.

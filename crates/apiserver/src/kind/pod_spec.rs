@@ -52,7 +52,7 @@ struct Spec<'a> {
 }
 
 impl<'a> Spec<'a> {
-    fn child(&self, name: &str) -> Field<'a> {
+    fn child(&self, name: &'a str) -> Field<'a> {
         self.field.child(name)
     }
 
@@ -114,7 +114,7 @@ pub(super) fn preset_errors(field: &Field<'_>) -> Errors {
     rule::selector(&field.child("selector"), &mut errors);
     let lists = ["volumes", "env", "envFrom", "volumeMounts"];
     if !lists.iter().any(|it| field.child(it).is_set()) {
-        let all = field.child(&lists.join("."));
+        let all = field.at(field.path_of(&lists.join(".")));
         errors.push(all.required("must specify at least one"));
     }
     let owner = Owner::Template;

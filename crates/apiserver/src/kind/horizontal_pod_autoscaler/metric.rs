@@ -99,7 +99,8 @@ fn of_resource(kind: &str, source: &Field<'_>, errors: &mut Errors) {
     if resource.text().is_empty() {
         errors.push(resource.required("must specify a resource name"));
     } else if kind == "containerResource" {
-        let found = resource_name::container_name_errors(resource.text(), &resource.path);
+        let path = resource.path.to_string();
+        let found = resource_name::container_name_errors(resource.text(), &path);
         errors.extend(found);
     }
     if kind == "containerResource" {

@@ -64,7 +64,7 @@ fn spec_errors(spec: &Value, name: &str) -> Errors {
         errors.push(FieldError::not_supported(at, policy.into(), known));
     }
     let at = Field {
-        path: "spec".to_owned(),
+        path: "spec".into(),
         value: spec,
     };
     let affinity = at.child("nodeAffinity");

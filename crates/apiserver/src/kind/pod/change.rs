@@ -139,7 +139,7 @@ mod tests {
         json_patch::merge(&mut next, changes);
         let mut found = Errors::new();
         let field = Field {
-            path: "spec".to_owned(),
+            path: "spec".into(),
             value: &next,
         };
         errors(&field, &spec(), &mut found);

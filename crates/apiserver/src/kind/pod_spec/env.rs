@@ -57,7 +57,7 @@ fn source(variable: &Field<'_>, errors: &mut Errors) {
         return;
     }
     let mut sources = 0;
-    let mut next = |name: &str| {
+    let mut next = |name| {
         let found = from.child(name);
         sources += u32::from(found.is_set());
         found.is_set().then_some(found)

@@ -64,9 +64,10 @@ fn amount(
     rule: NameRule,
     errors: &mut Errors,
 ) -> Option<Quantity> {
-    errors.extend(rule(resource, &field.path));
+    let path = field.path.to_string();
+    errors.extend(rule(resource, &path));
     let amount = resource_name::quantity(field.value)?;
-    errors.extend(resource_name::amount_errors(resource, &amount, &field.path));
+    errors.extend(resource_name::amount_errors(resource, &amount, &path));
     Some(amount)
 }
 

@@ -257,7 +257,7 @@ fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
                 field.path
             ));
         } else {
-            names.insert(name, field.path);
+            names.insert(name, field.path.to_string());
         }
     }
 }

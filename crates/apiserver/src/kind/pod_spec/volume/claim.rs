@@ -73,7 +73,7 @@ fn same_source(spec: &Field<'_>, errors: &mut Errors) {
     };
     errors.push(FieldError::invalid(
         spec.path.clone(),
-        local.path.into(),
+        local.path.to_string().into(),
         why,
     ));
 }

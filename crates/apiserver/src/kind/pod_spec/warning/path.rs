@@ -4,17 +4,27 @@
 use crate::kind::field::Field;
 
 /// A file, and where it comes from.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Copy)]
 struct File<'a> {
     path: &'a str,
-    source: String,
+    /// The kind of its source, in one of several; empty where there is one source alone.
+    source: &'static str,
+    /// The name of its source, if that has one.
+    name: Option<&'a str>,
 }
 
-impl File<'_> {
+impl<'a> File<'a> {
+    fn new(path: &'a str, source: &'static str, name: Option<&'a str>) -> Self {
+        let path = path.trim_end_matches('/');
+        Self { path, source, name }
+    }
+
     fn shown(&self) -> String {
-        match self.source.as_str() {
-            "" => format!("{:?}", self.path),
-            source => format!("{:?} ({source})", self.path),
+        let Self { path, source, name } = self;
+        match name {
+            _ if source.is_empty() => format!("{path:?}"),
+            None => format!("{path:?} ({source})"),
+            Some(name) => format!("{path:?} ({source} {name:?})"),
         }
     }
 
@@ -31,25 +41,29 @@ impl File<'_> {
 pub(super) fn overlapping(volumes: &Field<'_>, warnings: &mut Vec<String>) {
     for volume in volumes.items() {
         let name = volume.child("name").text();
-        let mut warn = |of: &str, files: Vec<File<'_>>| {
+        let mut warn = |kind: &str, of: Option<&str>, files: &[File<'_>]| {
+            let of = of.map(|it| format!(" {it:?}")).unwrap_or_default();
             for overlap in overlaps(files) {
                 warnings.push(format!(
-                    "volume {name:?} ({of}): overlapping paths: {overlap}"
+                    "volume {name:?} ({kind}{of}): overlapping paths: {overlap}"
                 ));
             }
         };
         let config = volume.child("configMap");
-        let of = format!("ConfigMap {:?}", config.child("name").text());
-        warn(&of, items(&config, ""));
+        if config.is_set() {
+            let of = config.child("name").text();
+            warn("ConfigMap", Some(of), &items(&config, "", None));
+        }
         let secret = volume.child("secret");
-        let of = format!("Secret {:?}", secret.child("secretName").text());
-        warn(&of, items(&secret, ""));
-        warn("DownwardAPI", items(&volume.child("downwardAPI"), ""));
+        if secret.is_set() {
+            let of = secret.child("secretName").text();
+            warn("Secret", Some(of), &items(&secret, "", None));
+        }
+        let downward = volume.child("downwardAPI");
+        warn("DownwardAPI", None, &items(&downward, "", None));
         let sources = volume.child("projected.sources");
-        warn(
-            "Projected",
-            sources.items().flat_map(|it| source(&it)).collect(),
-        );
+        let files: Vec<File<'_>> = sources.items().flat_map(|it| source(&it)).collect();
+        warn("Projected", None, &files);
         for _ in sources.items().filter(|it| it.len() == 0) {
             warnings.push(format!(
                 "volume {name:?} (Projected) has no sources provided"
@@ -63,27 +77,25 @@ fn source<'a>(source: &Field<'a>) -> Vec<File<'a>> {
     for (name, shown) in [("configMap", "ConfigMap"), ("secret", "Secret")] {
         let of = source.child(name);
         if of.child("items").is_set() {
-            return items(&of, &format!("{shown} {:?}", of.child("name").text()));
+            return items(&of, shown, Some(of.child("name").text()));
         }
     }
     let downward = source.child("downwardAPI");
     if downward.child("items").is_set() {
-        return items(&downward, "DownwardAPI");
+        return items(&downward, "DownwardAPI", None);
     }
     let token = source.child("serviceAccountToken");
     if token.is_set() {
-        return vec![file(
-            token.child("path").text(),
-            "ServiceAccountToken".into(),
-        )];
+        let path = token.child("path").text();
+        return vec![File::new(path, "ServiceAccountToken", None)];
     }
     let bundle = source.child("clusterTrustBundle");
     if bundle.is_set() {
         let names = ["name", "signerName"].map(|it| bundle.child(it));
         let named = names.iter().find(|it| it.is_set());
         let named = named.map(Field::text).unwrap_or_default();
-        let of = format!("ClusterTrustBundle {named:?}");
-        return vec![file(bundle.child("path").text(), of)];
+        let path = bundle.child("path").text();
+        return vec![File::new(path, "ClusterTrustBundle", Some(named))];
     }
     let certificate = source.child("podCertificate");
     let files = [
@@ -91,33 +103,31 @@ fn source<'a>(source: &Field<'a>) -> Vec<File<'a>> {
         ("keyPath", "PodCertificate key"),
         ("credentialBundlePath", "PodCertificate credential bundle"),
     ];
-    let files = files.map(|(name, of)| file(certificate.child(name).text(), of.into()));
+    let files =
+        files.map(|(name, of)| File::new(certificate.child(name).text(), of, None));
     files.into_iter().filter(|it| !it.path.is_empty()).collect()
 }
 
-fn file(path: &str, source: String) -> File<'_> {
-    let path = path.trim_end_matches('/');
-    File { path, source }
-}
-
-fn items<'a>(source: &Field<'a>, of: &str) -> Vec<File<'a>> {
+fn items<'a>(
+    source: &Field<'a>,
+    kind: &'static str,
+    name: Option<&'a str>,
+) -> Vec<File<'a>> {
     let items = source.child("items").items();
     items
-        .map(|it| file(it.child("path").text(), of.to_owned()))
+        .map(|it| File::new(it.child("path").text(), kind, name))
         .collect()
 }
 
-fn overlaps(files: Vec<File<'_>>) -> Vec<String> {
+fn overlaps(files: &[File<'_>]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut before: Vec<File<'_>> = Vec::new();
-    for file in files {
+    for (index, file) in files.iter().enumerate() {
         if !file.path.is_empty() {
-            let others = before.iter().filter(|it| !it.path.is_empty());
-            let others = others.filter(|it| it.meets(&file));
+            let others = files.iter().take(index).filter(|it| !it.path.is_empty());
+            let others = others.filter(|it| it.meets(file));
             found
                 .extend(others.map(|it| format!("{} with {}", file.shown(), it.shown())));
         }
-        before.push(file);
     }
     found
 }
