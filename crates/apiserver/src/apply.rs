@@ -19,6 +19,8 @@ pub(crate) mod scale;
 mod set;
 mod walk;
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -85,8 +87,14 @@ pub fn tracked(
     if managers.is_empty() && known {
         return;
     }
-    let live = old.map_or_else(|| empty::object(resource), without_managed_fields);
-    update(resource, (&live, object), &mut managers, writer);
+    let new;
+    let live = if let Some(old) = old {
+        old
+    } else {
+        new = empty::object(resource);
+        &new
+    };
+    update(resource, (live, object), &mut managers, writer);
     managers.write_to(object);
 }
 
@@ -177,7 +185,8 @@ fn apply(
     let reset = reset_fields(resource, writer.subresource);
     let id = record::Id::new(writer, Operation::Apply, resource);
     let last = managers.set_of(&id).cloned().unwrap_or_default();
-    let set = walk::field_set(config.object, shape).without(&reset);
+    let mut set = walk::field_set(config.object, shape);
+    set.remove_with_parts(&reset);
     managers.replace(&id, set, resource);
     let merged = merge::merge(&live, config.object, shape);
     let mut object = prune::prune(merged, &last, &managers, shape);
@@ -187,7 +196,7 @@ fn apply(
         return Err(conflicts);
     }
     managers.give_up(&change, Some(&id));
-    managers.strip(&id, &unmanaged());
+    managers.strip(&id, &UNMANAGED);
     // A manager that changes nothing is noted without a time.
     if object != live {
         managers.touch(&id, writer.now);
@@ -204,12 +213,13 @@ fn update(
     writer: &Writer<'_>,
 ) {
     let reset = reset_fields(resource, writer.subresource);
-    let change = Comparison::of(old, new, Shape::of(resource)).without(&reset);
+    let change = Comparison::of(old, new, Shape::of(resource));
+    let change = change.without(&reset).without(&MANAGED_FIELDS);
     managers.give_up(&change, None);
-    let set = change.set_values().difference(&unmanaged());
+    let set = change.into_set_values().difference(&UNMANAGED);
     if !set.is_empty() {
         let id = record::Id::new(writer, Operation::Update, resource);
-        managers.extend(&id, &set, resource);
+        managers.extend(&id, set, resource);
         managers.touch(&id, writer.now);
     }
     managers.cap_updates();
@@ -230,8 +240,12 @@ fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     }
 }
 
+/// The record of the managers, which a write does not change by itself.
+static MANAGED_FIELDS: LazyLock<FieldSet> =
+    LazyLock::new(|| FieldSet::of(&[&["metadata", "managedFields"]]));
+
 /// Fields that the server sets, or that say which object it is: nobody owns them.
-fn unmanaged() -> FieldSet {
+static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of(&[
         &["apiVersion"],
         &["kind"],
@@ -246,7 +260,7 @@ fn unmanaged() -> FieldSet {
         &["metadata", "managedFields"],
         &["metadata", "resourceVersion"],
     ])
-}
+});
 
 /// Checks that a configuration is one of a kind, brings no record of managers and fits the schema.
 ///

@@ -12,6 +12,7 @@ use crate::apply::{self, Writer};
 use crate::controller::queue::WorkItem;
 use crate::index::Place;
 use crate::meta;
+use crate::openapi::Schema;
 use crate::registry::{self, Registry};
 use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
@@ -271,7 +272,7 @@ fn resource(spec: &Value, version: &Value, stored_as: &str) -> Resource {
         deprecation: deprecation(spec, version),
         subresources: subresources(version),
         columns: columns.into_iter().flatten().map(column).collect(),
-        schema: schema.map(|it| Arc::new(it.clone())),
+        schema: schema.cloned().map(Schema::new),
         selectable: selectable
             .into_iter()
             .flatten()

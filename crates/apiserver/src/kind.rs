@@ -77,11 +77,11 @@ use fivespot_admission::{FieldError, KubeVersion};
 use jiff::Timestamp;
 pub(crate) use pod::annotation::{APP_ARMOR, MIRROR};
 pub(crate) use pod::qos_class;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::meta;
-use crate::openapi;
 use crate::openapi::definitions;
+use crate::openapi::{self, Schema};
 use crate::resource::Resource;
 use crate::user::User;
 
@@ -395,13 +395,12 @@ pub(crate) fn served(kind: Arc<dyn BuiltinKind>) -> Resource {
     let mut resource = kind.resource();
     resource.schema = match resource.schema.take() {
         Some(own) => {
-            let mut own = Arc::unwrap_or_clone(own);
+            let mut own = own.document().clone();
             openapi::add_object_fields(&mut own);
-            Some(Arc::new(own))
+            Some(Schema::new(own))
         }
         None => definitions::name_of(&resource.group, &resource.version, &resource.kind)
-            .map(|it| json!({"$ref": format!("{}{it}", definitions::PREFIX)}))
-            .map(Arc::new),
+            .map(Schema::reference),
     };
     resource.builtin = Some(kind);
     resource

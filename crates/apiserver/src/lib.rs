@@ -56,6 +56,7 @@ mod nesting;
 pub mod openapi;
 mod options;
 pub mod patch;
+mod path;
 mod plugin;
 mod protobuf;
 mod prune;

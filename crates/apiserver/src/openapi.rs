@@ -5,6 +5,7 @@ mod document;
 pub(crate) mod format;
 mod naming;
 mod operation;
+mod schema;
 pub(crate) mod shape;
 mod strictness;
 
@@ -19,18 +20,19 @@ use crate::registry::Registry;
 use crate::resource::Resource;
 
 pub(crate) use document::add_object_fields;
+pub use schema::Schema;
 pub(crate) use strictness::{bytes, deletion_type_error, metadata_error, value_error};
 pub use strictness::{type_error, unknown_fields};
 
 /// A kind that is built in, for the type checks of policies; none for a custom one.
 pub(crate) fn known_kind(resource: &Resource) -> Option<KnownKind<'_>> {
-    let schema = resource.schema.as_deref().filter(|_| !resource.custom)?;
+    let schema = resource.schema.as_ref().filter(|_| !resource.custom)?;
     Some(KnownKind {
         group: &resource.group,
         version: &resource.version,
         kind: &resource.kind,
         resource: &resource.plural,
-        schema,
+        schema: schema.document(),
         find: definitions::find,
     })
 }

@@ -6,17 +6,18 @@ use serde_json::Value;
 
 use crate::openapi::bytes;
 use crate::openapi::shape::Shape;
+use crate::path::Path;
 use crate::resource::Resource;
 
 /// Removes unknown fields and nulls; returns the paths of the unknown ones in the order of
 /// the document.
 pub(crate) fn prune(resource: &Resource, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    at(Shape::of(resource), object, "", &mut unknown);
+    at(Shape::of(resource), object, Path::Root, &mut unknown);
     unknown
 }
 
-fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, unknown: &mut Vec<String>) {
     if !shape.is_known() {
         return;
     }
@@ -27,13 +28,13 @@ fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>
         }
         Value::Object(fields) => {
             fields.retain(|name, value| {
-                let path = join(path, name);
+                let path = Path::Field(&path, name);
                 if !shape.knows(name) {
-                    unknown.push(path);
+                    unknown.push(path.to_string());
                     return false;
                 }
                 let field = shape.field(name);
-                at(field, value, &path, unknown);
+                at(field, value, path, unknown);
                 if value.is_null()
                     && shape.is_map()
                     && let Some(zero) = zero(field)
@@ -45,7 +46,7 @@ fn at(shape: Shape<'_>, value: &mut Value, path: &str, unknown: &mut Vec<String>
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                at(shape.items(), item, &format!("{path}[{index}]"), unknown);
+                at(shape.items(), item, Path::Item(&path, index), unknown);
                 if item.is_null()
                     && let Some(zero) = zero(shape.items())
                 {
@@ -64,13 +65,5 @@ fn zero(shape: Shape<'_>) -> Option<Value> {
         _ if shape.name() == Some("Quantity") => Some("0".into()),
         Some("string") => Some("".into()),
         _ => None,
-    }
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::kind::BuiltinKind;
+use crate::openapi::Schema;
 
 /// One served resource in one version, built-in or from a CustomResourceDefinition.
 ///
@@ -38,7 +39,7 @@ pub struct Resource {
     /// Columns after Name that tables show; Age is listed where it is wanted.
     pub columns: Vec<Column>,
     /// OpenAPI v3 schema of one object; `None` where none is published.
-    pub schema: Option<Arc<Value>>,
+    pub schema: Option<Schema>,
     /// Fields besides name and namespace that custom objects can be selected by, as JSON
     /// paths such as `.spec.color`.
     pub selectable: Vec<String>,
@@ -163,7 +164,7 @@ impl Resource {
     /// anything.
     #[must_use]
     pub fn with_schema(mut self, schema: Value) -> Self {
-        self.schema = Some(Arc::new(schema));
+        self.schema = Some(Schema::new(schema));
         self
     }
 

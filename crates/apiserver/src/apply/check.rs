@@ -47,8 +47,8 @@ fn collect_entries(
     let mut seen = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         let mut inner = format!("{path}[{at}]");
-        if list != ListType::Atomic {
-            match element(entry, &list, shape.items()) {
+        if *list != ListType::Atomic {
+            match element(entry, list, shape.items()) {
                 Err(text) => {
                     wrong.push(format!("{path}: element {at}: {text}"));
                     return;

@@ -35,17 +35,21 @@ impl Comparison {
     }
 
     /// The comparison but for `fields` and what is below them.
-    pub(super) fn without(&self, fields: &FieldSet) -> Self {
-        Self {
-            added: self.added.without(fields),
-            modified: self.modified.without(fields),
-            removed: self.removed.without(fields),
+    pub(super) fn without(mut self, fields: &FieldSet) -> Self {
+        for set in [&mut self.added, &mut self.modified, &mut self.removed] {
+            set.remove_with_parts(fields);
         }
+        self
     }
 
     /// The places with new values.
     pub(super) fn set_values(&self) -> FieldSet {
-        self.modified.union(&self.added)
+        self.modified.clone().union(self.added.clone())
+    }
+
+    /// As [`set_values`](Self::set_values), of a comparison that is not needed any longer.
+    pub(super) fn into_set_values(self) -> FieldSet {
+        self.modified.union(self.added)
     }
 
     /// Collects what differs below a place; what became of the place itself.

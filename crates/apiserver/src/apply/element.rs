@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 
@@ -9,9 +10,9 @@ use serde_json::{Map, Number, Value};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Element {
     /// A field of an object, or a key of a map.
-    Field(String),
+    Field(Arc<str>),
     /// The entry of a list with these values in its key fields, sorted by field.
-    Key(Vec<(String, Scalar)>),
+    Key(Arc<[(String, Scalar)]>),
     /// The entry of a set.
     Value(Scalar),
     /// The entry of a list by its place.
@@ -20,7 +21,7 @@ pub(super) enum Element {
 
 impl Element {
     pub(super) fn field(name: &str) -> Self {
-        Self::Field(name.to_owned())
+        Self::Field(name.into())
     }
 
     /// The entry of a list whose entries are distinguished by `keys`.
@@ -59,7 +60,7 @@ impl Element {
             ));
         }
         found.sort();
-        Ok(Self::Key(found))
+        Ok(Self::Key(found.into()))
     }
 
     /// The entry of a set.
@@ -85,7 +86,7 @@ impl Element {
     /// The key of the element in `fieldsV1`.
     pub(super) fn encode(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
+            Self::Field(name) => ["f:", name].concat(),
             Self::Key(fields) => {
                 let fields: Map<_, _> = fields
                     .iter()
@@ -110,7 +111,7 @@ impl Element {
                     .map(|(key, value)| (key, Scalar(value)))
                     .collect();
                 fields.sort();
-                Some(Self::Key(fields))
+                Some(Self::Key(fields.into()))
             }
             "v" => serde_json::from_str(rest)
                 .ok()

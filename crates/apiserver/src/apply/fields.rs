@@ -7,23 +7,22 @@ use super::set::FieldSet;
 
 /// A set as a `fieldsV1` object.
 pub(super) fn encode(set: &FieldSet) -> Value {
-    Value::Object(contents(set))
+    Value::Object(contents(set, false))
 }
 
-fn contents(set: &FieldSet) -> Map<String, Value> {
+/// What a set holds, below a place that is in a set itself or is not.
+fn contents(set: &FieldSet, is_member: bool) -> Map<String, Value> {
     let mut elements: Vec<_> = set.members().iter().collect();
     elements.extend(set.children().keys().filter(|it| !set.has(it)));
     elements.sort();
-    let mut all = Map::new();
+    let mut all = Map::with_capacity(elements.len() + usize::from(is_member));
+    if is_member {
+        all.insert(".".to_owned(), Value::Object(Map::new()));
+    }
     for element in elements {
-        let mut below = Map::new();
-        if let Some(child) = set.below(element) {
-            if set.has(element) {
-                below.insert(".".to_owned(), Value::Object(Map::new()));
-            }
-            below.extend(contents(child));
-        }
-        all.insert(element.encode(), Value::Object(below));
+        let child = set.below(element);
+        let below = child.map(|it| contents(it, set.has(element)));
+        all.insert(element.encode(), Value::Object(below.unwrap_or_default()));
     }
     all
 }

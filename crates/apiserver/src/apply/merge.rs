@@ -20,7 +20,7 @@ pub(super) fn merge(live: &Value, config: &Value, shape: Shape<'_>) -> Value {
             Value::Array(config),
             Division::Entries(list),
             Division::Entries(_),
-        ) => Value::Array(merge_entries(live, config, &list, shape.items())),
+        ) => Value::Array(merge_entries(live, config, list, shape.items())),
         // Null says nothing about a list or object that is merged.
         (live, Value::Null, Division::Fields | Division::Entries(_), _) => live.clone(),
         (_, config, _, _) => config.clone(),

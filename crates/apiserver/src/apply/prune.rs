@@ -24,7 +24,7 @@ pub(super) fn prune(
     let whole = named(&merged);
     let bare = remove(&merged, &last, shape);
     // Back comes what somebody owns,
-    let gone = whole.difference(&named(&bare).union(&owned));
+    let gone = whole.clone().difference(&named(&bare).union(owned));
     let kept = remove(&merged, &gone, shape);
     // and what went only because something around it did.
     let gone = whole.difference(&named(&kept)).intersection(&last);
@@ -44,7 +44,7 @@ fn remove(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Value {
         }
         (Value::Array(entries), Division::Entries(list)) => {
             let left = entries.iter().filter_map(|entry| {
-                match element(entry, &list, shape.items()) {
+                match element(entry, list, shape.items()) {
                     Ok(place) => one(entry, &place, gone, shape.items()),
                     Err(_) => Some(entry.clone()),
                 }

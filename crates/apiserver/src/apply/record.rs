@@ -210,7 +210,7 @@ impl Managers {
         set.insert_path(field);
         for (id, entry) in &mut self.0 {
             if !owners.contains(&id.in_version_of(resource)) {
-                entry.set = entry.set.difference(&set);
+                entry.set.remove(&set);
             }
         }
         self.0.retain(|_, it| !it.set.is_empty());
@@ -219,7 +219,7 @@ impl Managers {
                 it.0.in_version_of(resource) == id && it.1.set.has_path(field)
             };
             if !self.0.iter().any(manages) {
-                self.extend(&id, &set, resource);
+                self.extend(&id, set.clone(), resource);
             }
         }
     }
@@ -231,7 +231,7 @@ impl Managers {
     /// Everything that anybody owns.
     pub(super) fn everything(&self) -> FieldSet {
         let sets = self.0.values().map(|it| &it.set);
-        sets.fold(FieldSet::default(), |all, it| all.union(it))
+        sets.fold(FieldSet::default(), |all, it| all.union(it.clone()))
     }
 
     /// Makes `set` all that `id` owns.
@@ -242,9 +242,9 @@ impl Managers {
     }
 
     /// Adds `set` to what `id` owns.
-    pub(super) fn extend(&mut self, id: &Id, set: &FieldSet, resource: &Resource) {
+    pub(super) fn extend(&mut self, id: &Id, set: FieldSet, resource: &Resource) {
         let entry = self.0.entry(id.clone()).or_default();
-        entry.set = entry.set.union(set);
+        entry.set.extend(set);
         entry.api_version = resource.api_version();
     }
 
@@ -270,10 +270,11 @@ impl Managers {
 
     /// Takes what has changed from everybody but `writer`; who owns nothing is forgotten.
     pub(super) fn give_up(&mut self, change: &Comparison, writer: Option<&Id>) {
-        let gone = change.set_values().union(&change.removed);
         for (id, entry) in &mut self.0 {
             if writer != Some(id) {
-                entry.set = entry.set.difference(&gone);
+                for gone in [&change.modified, &change.added, &change.removed] {
+                    entry.set.remove(gone);
+                }
             }
         }
         self.0.retain(|_, it| !it.set.is_empty());
@@ -282,7 +283,7 @@ impl Managers {
     /// Takes `fields` from what `id` owns.
     pub(super) fn strip(&mut self, id: &Id, fields: &FieldSet) {
         if let Some(entry) = self.0.get_mut(id) {
-            entry.set = entry.set.difference(fields);
+            entry.set.remove(fields);
         }
         self.0.retain(|_, it| !it.set.is_empty());
     }
@@ -323,7 +324,7 @@ impl Managers {
                 && let Some(entry) = self.0.remove(&id)
             {
                 let ancient = self.0.entry(bucket).or_default();
-                ancient.set = ancient.set.union(&entry.set);
+                ancient.set.extend(entry.set);
                 ancient.api_version = entry.api_version;
                 ancient.since = since;
                 count -= 1;

@@ -1,6 +1,7 @@
 //! Sets of paths, kept as trees.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::element::Element;
 use crate::openapi::shape::Shape;
@@ -45,12 +46,14 @@ impl FieldSet {
 
     /// Adds all that `below` holds under `element`.
     pub(super) fn insert_below(&mut self, element: Element, below: Self) {
-        if !below.is_empty() {
-            let merged = match self.children.remove(&element) {
-                Some(other) => other.union(&below),
-                None => below,
-            };
-            self.children.insert(element, merged);
+        if below.is_empty() {
+            return;
+        }
+        match self.children.entry(element) {
+            Entry::Vacant(place) => {
+                place.insert(below);
+            }
+            Entry::Occupied(mut place) => place.get_mut().extend(below),
         }
     }
 
@@ -97,17 +100,18 @@ impl FieldSet {
         all
     }
 
-    pub(super) fn union(&self, other: &Self) -> Self {
-        let mut all = self.clone();
-        all.members.extend(other.members.iter().cloned());
-        for (element, child) in &other.children {
-            let merged = match all.children.get(element) {
-                Some(found) => found.union(child),
-                None => child.clone(),
-            };
-            all.children.insert(element.clone(), merged);
+    /// Adds every path of `other`.
+    pub(super) fn extend(&mut self, mut other: Self) {
+        self.members.append(&mut other.members);
+        for (element, child) in other.children {
+            self.insert_below(element, child);
         }
-        all
+    }
+
+    /// The paths of both.
+    pub(super) fn union(mut self, other: Self) -> Self {
+        self.extend(other);
+        self
     }
 
     pub(super) fn intersection(&self, other: &Self) -> Self {
@@ -123,35 +127,41 @@ impl FieldSet {
         }
     }
 
-    /// The paths that are not in `other`; what is below a path of `other` stays.
-    pub(super) fn difference(&self, other: &Self) -> Self {
-        let children = self.children.iter().map(|(element, child)| {
-            let left = match other.children.get(element) {
-                Some(gone) => child.difference(gone),
-                None => child.clone(),
-            };
-            (element.clone(), left)
-        });
-        Self {
-            members: self.members.difference(&other.members).cloned().collect(),
-            children: children.filter(|it| !it.1.is_empty()).collect(),
+    /// Removes the paths of `other`; what is below one of them stays.
+    pub(super) fn remove(&mut self, other: &Self) {
+        for element in &other.members {
+            self.members.remove(element);
+        }
+        for (element, gone) in &other.children {
+            self.change_below(element, |child| child.remove(gone));
         }
     }
 
-    /// The paths that are neither in `other` nor below one of its paths.
-    pub(super) fn without(&self, other: &Self) -> Self {
-        let kept = self.children.iter().filter(|it| !other.has(it.0));
-        let children = kept.map(|(element, child)| {
-            let left = match other.children.get(element) {
-                Some(gone) => child.without(gone),
-                None => child.clone(),
-            };
-            (element.clone(), left)
-        });
-        Self {
-            members: self.members.difference(&other.members).cloned().collect(),
-            children: children.filter(|it| !it.1.is_empty()).collect(),
+    /// Removes the paths of `other` and what is below them.
+    pub(super) fn remove_with_parts(&mut self, other: &Self) {
+        for element in &other.members {
+            self.members.remove(element);
+            self.children.remove(element);
         }
+        for (element, gone) in &other.children {
+            self.change_below(element, |child| child.remove_with_parts(gone));
+        }
+    }
+
+    /// Changes what the set holds under `element`, if it holds anything there.
+    fn change_below(&mut self, element: &Element, change: impl FnOnce(&mut Self)) {
+        if let Some(child) = self.children.get_mut(element) {
+            change(child);
+            if child.is_empty() {
+                self.children.remove(element);
+            }
+        }
+    }
+
+    /// The paths that are not in `other`; what is below a path of `other` stays.
+    pub(super) fn difference(mut self, other: &Self) -> Self {
+        self.remove(other);
+        self
     }
 
     /// The set with every field that the schema names and below which something is.

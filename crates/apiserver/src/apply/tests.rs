@@ -1,10 +1,9 @@
-use std::sync::Arc;
-
 use jiff::ToSpan;
 use serde_json::json;
 
 use super::*;
 use crate::kind;
+use crate::openapi::Schema;
 
 mod laws;
 mod record;
@@ -13,7 +12,7 @@ fn widgets() -> Resource {
     let mut resource = Resource::new("example.com", "v1", "Widget", "widgets");
     resource.custom = true;
     resource.subresources = vec![crate::resource::Subresource::Status];
-    resource.schema = Some(Arc::new(json!({
+    resource.schema = Some(Schema::new(json!({
         "type": "object",
         "properties": {
             "spec": {"type": "object", "properties": {

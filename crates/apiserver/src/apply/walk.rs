@@ -8,18 +8,18 @@ use crate::empty;
 use crate::openapi::shape::{ListType, Shape};
 
 /// How a value is divided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Division {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Division<'a> {
     /// Not at all: a scalar, or a list or object that is owned as a whole.
     Whole,
     /// Into fields.
     Fields,
     /// Into the entries of a set or keyed list.
-    Entries(ListType),
+    Entries(&'a ListType),
 }
 
 /// How `value` is divided at `shape`.
-pub(super) fn division(value: &Value, shape: Shape<'_>) -> Division {
+pub(super) fn division<'a>(value: &Value, shape: Shape<'a>) -> Division<'a> {
     match value {
         Value::Object(_) if !shape.is_atomic_map() => Division::Fields,
         Value::Array(_) => match shape.list_type() {
@@ -103,7 +103,7 @@ pub(super) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
         (Value::Array(entries), Division::Entries(list)) => {
             for entry in entries {
                 // An entry without a place is refused before anything is applied.
-                if let Ok(element) = element(entry, &list, shape.items()) {
+                if let Ok(element) = element(entry, list, shape.items()) {
                     set.insert(element.clone());
                     set.insert_below(element, field_set(entry, shape.items()));
                 }

@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::conversion;
 use crate::decode;
 use crate::meta;
-use crate::openapi;
+use crate::openapi::{self, Schema};
 use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -71,9 +71,7 @@ fn token_request() -> Resource {
     );
     let name =
         openapi::definitions::name_of("authentication.k8s.io", "v1", "TokenRequest");
-    resource.schema = name.map(|name| {
-        Arc::new(json!({"$ref": format!("{}{name}", openapi::definitions::PREFIX)}))
-    });
+    resource.schema = name.map(Schema::reference);
     resource
 }
 

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use super::schema::Node;
+
 /// What stands before a definition's name in a `$ref`.
 pub(crate) const PREFIX: &str = "#/components/schemas/";
 
@@ -40,22 +42,41 @@ static KINDS: LazyLock<HashMap<(String, String, String), String>> = LazyLock::ne
         .collect()
 });
 
-static REFERENCES: LazyLock<HashMap<(String, String, String), Value>> =
-    LazyLock::new(|| {
-        let all = KINDS.iter();
-        all.map(|(kind, name)| (kind.clone(), json!({"$ref": format!("{PREFIX}{name}")})))
-            .collect()
-    });
+/// Each definition, and a reference to it.
+static PLACES: LazyLock<HashMap<&str, Place>> = LazyLock::new(|| {
+    let place = |(name, schema): (&'static String, &Value)| {
+        let place = Place {
+            definition: Node::new(schema),
+            reference: Node::new(&reference(name)),
+        };
+        (name.as_str(), place)
+    };
+    ALL.iter().map(place).collect()
+});
+
+struct Place {
+    definition: Node,
+    reference: Node,
+}
+
+/// What a schema that refers to the definition called `name` says.
+pub(crate) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("{PREFIX}{name}")})
+}
+
+/// The place that is described by the definition called `name`.
+pub(super) fn node(name: &str) -> Option<&'static Node> {
+    PLACES.get(name).map(|it| &it.definition)
+}
+
+/// A place that refers to the definition called `name`.
+pub(super) fn place(name: &str) -> Option<&'static Node> {
+    PLACES.get(name).map(|it| &it.reference)
+}
 
 /// The definition called `name`, such as `io.k8s.api.core.v1.Pod`.
 pub(crate) fn find(name: &str) -> Option<&'static Value> {
     ALL.get(name)
-}
-
-/// A reference to the definition of a built-in kind.
-pub(crate) fn kind(group: &str, version: &str, kind: &str) -> Option<&'static Value> {
-    let key = (group.to_owned(), version.to_owned(), kind.to_owned());
-    REFERENCES.get(&key)
 }
 
 /// The name of the definition of a built-in kind.

@@ -84,11 +84,10 @@ const METADATA: &str = "Standard object's metadata. More info: https://git.k8s.i
 
 /// The schema of a custom resource with what every object has.
 fn custom(resource: &Resource) -> Value {
-    let mut schema = resource
-        .schema
-        .as_deref()
-        .cloned()
-        .unwrap_or_else(|| json!({"type": "object"}));
+    let mut schema = match &resource.schema {
+        Some(own) => own.document().clone(),
+        None => json!({"type": "object"}),
+    };
     embed(&mut schema);
     add_object_fields(&mut schema);
     schema["x-kubernetes-group-version-kind"] = json!([group_version_kind(resource)]);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::definitions;
+use super::schema::{Node, Schema, Values};
 use crate::resource::Resource;
 
 /// A place in an OpenAPI schema, with references to built-in definitions followed.
@@ -12,9 +13,9 @@ use crate::resource::Resource;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape<'a> {
     /// The schema at the place itself, which may carry extensions beside a reference.
-    outer: Option<&'a Value>,
+    outer: Option<&'a Node>,
     /// The schema referred to, or the same.
-    inner: Option<&'a Value>,
+    inner: Option<&'a Node>,
     /// Whether this is the root of a custom object, whose metadata has no schema of its own.
     custom_root: bool,
 }
@@ -40,26 +41,32 @@ impl<'a> Shape<'a> {
 
     /// The root of the objects of `resource`.
     pub(crate) fn of(resource: &'a Resource) -> Self {
-        let mut shape = Self::new(resource.schema.as_deref());
+        let schema = resource.schema.as_ref();
+        let mut shape = Self::new(schema.map(Schema::root));
         shape.custom_root = resource.custom;
         shape
     }
 
     /// The root of the objects of a built-in kind; [`Shape::UNKNOWN`] for one without schema.
     pub(crate) fn of_kind(group: &str, version: &str, kind: &str) -> Shape<'static> {
-        Shape::new(definitions::kind(group, version, kind))
+        let name = definitions::name_of(group, version, kind);
+        Shape::new(name.and_then(definitions::place))
     }
 
     /// The metadata of every object.
     pub(crate) fn metadata() -> Shape<'static> {
-        Shape::new(definitions::find(definitions::OBJECT_META))
+        Shape::new(definitions::place(definitions::OBJECT_META))
     }
 
-    pub(super) fn new(outer: Option<&'a Value>) -> Self {
-        let inner = outer.map(follow);
+    /// The body of a DELETE.
+    pub(super) fn delete_options() -> Shape<'static> {
+        Shape::new(definitions::place(definitions::DELETE_OPTIONS))
+    }
+
+    fn new(outer: Option<&'a Node>) -> Self {
         Self {
             outer,
-            inner,
+            inner: outer.map(Node::target),
             custom_root: false,
         }
     }
@@ -73,20 +80,20 @@ impl<'a> Shape<'a> {
                 _ => {}
             }
         }
-        let declared = self.inner.and_then(|it| it.get("properties")?.get(name));
-        if declared.is_some() {
-            return Self::new(declared);
+        match self.declared(name) {
+            None => self.values(),
+            declared => Self::new(declared),
         }
-        self.values()
+    }
+
+    fn declared(&self, name: &str) -> Option<&'a Node> {
+        self.inner?.properties.as_ref()?.get(name)
     }
 
     /// Whether the schema names that field, as against a key of a map.
     pub(crate) fn declares(&self, name: &str) -> bool {
         let own = self.custom_root && matches!(name, "metadata" | "apiVersion" | "kind");
-        own || self
-            .inner
-            .and_then(|it| it.get("properties")?.get(name))
-            .is_some()
+        own || self.declared(name).is_some()
     }
 
     /// Whether it is a struct that has no fields.
@@ -102,16 +109,14 @@ impl<'a> Shape<'a> {
         if self.custom_root && matches!(name, "metadata" | "apiVersion" | "kind") {
             return true;
         }
-        if self.extension("x-kubernetes-preserve-unknown-fields")
-            == Some(&Value::Bool(true))
-        {
+        if self.said(|it| it.preserves_unknown) == Some(true) {
             return true;
         }
-        match inner.get("additionalProperties") {
-            Some(Value::Bool(false)) | None => {}
-            Some(_) => return true,
+        match inner.values {
+            Values::Refused | Values::Unsaid => {}
+            Values::Any | Values::Like(_) => return true,
         }
-        match inner.get("properties") {
+        match &inner.properties {
             Some(properties) => properties.get(name).is_some(),
             None => !self.has_no_fields(),
         }
@@ -119,7 +124,7 @@ impl<'a> Shape<'a> {
 
     /// The place of the entries of a list.
     pub(crate) fn items(&self) -> Shape<'a> {
-        Self::new(self.inner.and_then(|it| it.get("items")))
+        Self::new(self.inner.and_then(|it| it.items.as_deref()))
     }
 
     /// The name of the built-in definition here, such as `PodSpec`.
@@ -129,31 +134,31 @@ impl<'a> Shape<'a> {
 
     /// The whole name of the built-in definition here, such as `io.k8s.api.core.v1.PodSpec`.
     pub(crate) fn definition(&self) -> Option<&'a str> {
-        reference(self.outer?)
+        self.outer?.definition.as_deref()
     }
 
     /// Whether the fields of the object here are named by no schema, as in a map.
     pub(crate) fn is_map(&self) -> bool {
         self.inner
-            .is_some_and(|it| it.get("additionalProperties").is_some())
+            .is_some_and(|it| !matches!(it.values, Values::Unsaid))
     }
 
     /// The place of the values of a map.
     pub(crate) fn values(&self) -> Shape<'a> {
-        match self.inner.and_then(|it| it.get("additionalProperties")) {
-            Some(schema @ Value::Object(_)) => Self::new(Some(schema)),
+        match self.inner.map(|it| &it.values) {
+            Some(Values::Like(node)) => Self::new(Some(node)),
             _ => Shape::UNKNOWN,
         }
     }
 
     /// The declared type, such as `object`; `None` where none is declared.
     pub(crate) fn kind(&self) -> Option<&'a str> {
-        self.inner?.get("type")?.as_str()
+        self.inner?.kind.as_deref()
     }
 
     /// The declared format.
     pub(crate) fn format(&self) -> Option<&'a str> {
-        self.inner?.get("format")?.as_str()
+        self.inner?.format.as_deref()
     }
 
     /// Whether any schema describes this place.
@@ -162,70 +167,36 @@ impl<'a> Shape<'a> {
     }
 
     /// How server-side apply merges the list here.
-    pub(crate) fn list_type(&self) -> ListType {
-        match self.text("x-kubernetes-list-type") {
-            Some("set") => ListType::Set,
-            Some("map") => ListType::Map(self.list_map_keys()),
-            _ => ListType::Atomic,
-        }
+    pub(crate) fn list_type(&self) -> &'a ListType {
+        self.said(|it| it.list_type.as_ref())
+            .unwrap_or(&ListType::Atomic)
     }
 
     /// The value that stands in for an absent key of a list entry.
     pub(crate) fn default(&self) -> Option<&'a Value> {
-        self.extension("default")
+        self.said(|it| it.default.as_ref())
     }
 
     /// Whether server-side apply owns the object here as a whole.
     pub(crate) fn is_atomic_map(&self) -> bool {
-        self.text("x-kubernetes-map-type") == Some("atomic")
+        self.said(|it| it.is_atomic_map) == Some(true)
     }
 
     /// Whether strategic merge has `strategy` (`merge`, `replace`, `retainKeys`) here.
     pub(crate) fn has_patch_strategy(&self, strategy: &str) -> bool {
-        self.text("x-kubernetes-patch-strategy")
+        self.said(|it| it.patch_strategy.as_deref())
             .is_some_and(|it| it.split(',').any(|it| it == strategy))
     }
 
     /// The field by which strategic merge distinguishes the entries of the list here.
     pub(crate) fn patch_merge_key(&self) -> Option<&'a str> {
-        self.text("x-kubernetes-patch-merge-key")
+        self.said(|it| it.patch_merge_key.as_deref())
     }
 
-    fn list_map_keys(&self) -> Vec<String> {
-        let keys = self.extension("x-kubernetes-list-map-keys");
-        let keys = keys.and_then(Value::as_array).map(Vec::as_slice);
-        keys.unwrap_or_default()
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
-    }
-
-    fn text(&self, name: &str) -> Option<&'a str> {
-        self.extension(name)?.as_str()
-    }
-
-    fn extension(&self, name: &str) -> Option<&'a Value> {
+    /// What is said at the place itself, or else at the one that it refers to.
+    fn said<T>(&self, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
         self.outer
-            .and_then(|it| it.get(name))
-            .or_else(|| self.inner.and_then(|it| it.get(name)))
+            .and_then(&read)
+            .or_else(|| self.inner.and_then(&read))
     }
-}
-
-/// Follows `$ref`, bare or as the single entry of `allOf`.
-fn follow(schema: &Value) -> &Value {
-    reference(schema)
-        .and_then(definitions::find)
-        .unwrap_or(schema)
-}
-
-/// The name of the definition that a schema consists of.
-fn reference(schema: &Value) -> Option<&str> {
-    let target = schema.get("$ref").or_else(|| {
-        match schema.get("allOf")?.as_array()?.as_slice() {
-            [only] => only.get("$ref"),
-            _ => None,
-        }
-    });
-    target?.as_str()?.strip_prefix(definitions::PREFIX)
 }

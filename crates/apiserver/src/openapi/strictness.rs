@@ -1,13 +1,11 @@
 //! Where an object of a built-in kind leaves its schema.
 
-use std::sync::LazyLock;
+use serde_json::{Number, Value};
 
-use serde_json::{Number, Value, json};
-
-use super::definitions;
 use super::format;
 use super::shape::Shape;
 use crate::decode::go_kind;
+use crate::path::Path;
 use crate::resource::Resource;
 
 /// The format of what may be either.
@@ -28,32 +26,33 @@ const NUMBER_OR_TEXT: &str = "int-or-string";
 /// ```
 pub fn unknown_fields(resource: &Resource, object: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    collect_unknown(Shape::of(resource), object, "", &mut found);
+    collect_unknown(Shape::of(resource), object, Path::Root, &mut found);
     found
 }
 
-fn collect_unknown(shape: Shape<'_>, value: &Value, path: &str, found: &mut Vec<String>) {
+fn collect_unknown(
+    shape: Shape<'_>,
+    value: &Value,
+    path: Path<'_>,
+    found: &mut Vec<String>,
+) {
     if !shape.is_known() {
         return;
     }
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                let inner = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
+                let inner = Path::Field(&path, key);
                 if shape.knows(key) {
-                    collect_unknown(shape.field(key), value, &inner, found);
+                    collect_unknown(shape.field(key), value, inner, found);
                 } else {
-                    found.push(inner);
+                    found.push(inner.to_string());
                 }
             }
         }
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                collect_unknown(shape.items(), item, &format!("{path}[{at}]"), found);
+                collect_unknown(shape.items(), item, Path::Item(&path, at), found);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -75,12 +74,12 @@ fn collect_unknown(shape: Shape<'_>, value: &Value, path: &str, found: &mut Vec<
 /// );
 /// ```
 pub fn type_error(resource: &Resource, object: &Value) -> Option<String> {
-    find_type_error(Shape::of(resource), object, Context::default())
+    find_type_error(Shape::of(resource), object, Context::ROOT)
 }
 
 /// As [`type_error`], of a value on its own at a place.
 pub(crate) fn value_error(shape: Shape<'_>, value: &Value) -> Option<String> {
-    find_type_error(shape, value, Context::default())
+    find_type_error(shape, value, Context::ROOT)
 }
 
 /// As [`type_error`], of the metadata of a custom object.
@@ -93,25 +92,29 @@ pub(crate) fn metadata_error(metadata: &Value) -> Option<String> {
     }
     let context = Context {
         structure: "ObjectMeta",
-        fields: "",
+        fields: Path::Root,
     };
     find_type_error(Shape::metadata(), metadata, context)
 }
 
 /// As [`type_error`], of a `DeleteOptions` object.
 pub(crate) fn deletion_type_error(options: &Value) -> Option<String> {
-    static OPTIONS: LazyLock<Value> = LazyLock::new(|| {
-        let target = format!("{}{}", definitions::PREFIX, definitions::DELETE_OPTIONS);
-        json!({ "$ref": target })
-    });
-    find_type_error(Shape::new(Some(&OPTIONS)), options, Context::default())
+    find_type_error(Shape::delete_options(), options, Context::ROOT)
 }
 
 /// Where the search is: the innermost Go struct, and the fields that lead here.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Context<'a> {
     structure: &'a str,
-    fields: &'a str,
+    /// Without the keys of maps and the places in lists.
+    fields: Path<'a>,
+}
+
+impl Context<'_> {
+    const ROOT: Self = Self {
+        structure: "",
+        fields: Path::Root,
+    };
 }
 
 fn find_type_error(
@@ -125,7 +128,7 @@ fn find_type_error(
     if let Some(found) = mismatch(shape, value) {
         let Context { structure, fields } = context;
         let wanted = go_type(shape);
-        return Some(if fields.is_empty() {
+        return Some(if fields.is_root() {
             format!("json: cannot unmarshal {found} into Go value of type {wanted}")
         } else {
             format!(
@@ -140,13 +143,10 @@ fn find_type_error(
             let structure = shape.name().unwrap_or(context.structure);
             all.iter().find_map(|(key, value)| {
                 let fields = if shape.is_map() {
-                    context.fields.to_owned()
-                } else if context.fields.is_empty() {
-                    key.clone()
+                    context.fields
                 } else {
-                    format!("{}.{key}", context.fields)
+                    Path::Field(&context.fields, key)
                 };
-                let fields = fields.as_str();
                 find_type_error(shape.field(key), value, Context { structure, fields })
             })
         }

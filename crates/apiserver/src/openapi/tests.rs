@@ -9,7 +9,7 @@ fn registry() -> Registry {
     let mut widget = Resource::new("example.com", "v1", "Widget", "widgets");
     widget.custom = true;
     widget.subresources = vec![Subresource::Status];
-    widget.schema = Some(std::sync::Arc::new(json!({
+    widget.schema = Some(Schema::new(json!({
         "type": "object",
         "description": "Widget turns.",
         "properties": {"spec": {"type": "object", "properties": {

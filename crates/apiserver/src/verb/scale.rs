@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::decode::{self, DecodeError};
 use crate::kind::{FinalizerRule, column};
 use crate::meta;
-use crate::openapi::definitions;
+use crate::openapi::{Schema, definitions};
 use crate::patch::{
     Kind, cut, patched, refused, restored_type_error, type_error, undecodable,
 };
@@ -105,8 +105,8 @@ fn scaled(resource: &Resource, old: &Value, (wanted, path): (&Value, &str)) -> V
 /// What is served as a Scale, whatever it is the Scale of.
 static SCALE: LazyLock<Resource> = LazyLock::new(|| {
     let mut scale = Resource::new("autoscaling", "v1", "Scale", "");
-    let schema = definitions::kind("autoscaling", "v1", "Scale");
-    scale.schema = schema.cloned().map(Arc::new);
+    let schema = definitions::name_of("autoscaling", "v1", "Scale");
+    scale.schema = schema.map(Schema::reference);
     scale
 });
 
