@@ -30,11 +30,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Parser;
+use tikv_jemallocator::Jemalloc;
 
 use haul::Length;
 use report::Report;
 use run::{Outcome, run, shrink};
 use scenario::Scenario;
+
+/// The allocator of `5spot`.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[derive(Parser)]
 #[command(
