@@ -11,11 +11,12 @@ use serde_json::Value;
 use super::read::{Entries, Example, Form, flag, of_text, of_value};
 
 /// Tests whose string literals are manifests or lists of plugins.
-const TESTS: [&str; 4] = [
+const TESTS: [&str; 5] = [
     "e2e/tests/kubectl/policies.rs",
     LISTS,
     "crates/apiserver/tests/server/plugins.rs",
     "crates/apiserver/tests/server/removed_plugins.rs",
+    "crates/apiserver/tests/server/webhooks.rs",
 ];
 /// The one of them that starts servers with the lists of plugins.
 const LISTS: &str = "crates/apiserver/tests/server/document.rs";

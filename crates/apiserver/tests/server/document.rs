@@ -3,9 +3,9 @@
 use std::fs;
 
 use fivespot_apiserver::{Options, Server, StartError, read_admission_configuration};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::fixture::options;
+use crate::fixture::{PODS, options};
 
 const EVENTS: &str = "kind: AdmissionConfiguration
 apiVersion: apiserver.k8s.io/v1alpha1
@@ -24,6 +24,40 @@ limits:
 - type: User
   qps: 10
   burst: 50
+";
+
+const IMAGES: &str = "kind: AdmissionConfiguration
+apiVersion: apiserver.k8s.io/v1alpha1
+plugins:
+- name: ImagePolicyWebhook
+  path: imagepolicyconfig.yaml
+...
+";
+
+const IMAGE_POLICY: &str = "imagePolicy:
+  kubeConfigFile: /path/to/kubeconfig/for/backend
+  # time in s to cache approval
+  allowTTL: 50
+  # time in s to cache denial
+  denyTTL: 50
+  # time in ms to wait between retries
+  retryBackoff: 500
+  # determines behavior if the webhook backend fails
+  defaultAllow: true
+";
+
+const SELECTORS: &str = "kind: AdmissionConfiguration
+apiVersion: apiserver.k8s.io/v1alpha1
+plugins:
+- name: PodNodeSelector
+  path: podnodeselector.yaml
+...
+";
+
+const NODE_SELECTORS: &str = "podNodeSelectorPluginConfig:
+ clusterDefaultNodeSelector: <node-selectors-labels>
+ namespace1: <node-selectors-labels>
+ namespace2: <node-selectors-labels>
 ";
 
 const NAMESPACE: &str = "apiVersion: v1
@@ -100,6 +134,55 @@ async fn the_rates_of_the_document_configure_a_server() {
         ..options()
     });
     assert!(server.is_ok());
+}
+
+/// Of a server with one plugin, which is configured by a file beside the file that names it.
+fn configured(plugin: &str, file: &str, (name, text): (&str, &str)) -> Options {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(name), text).unwrap();
+    let path = folder.path().join("admission.yaml");
+    fs::write(&path, file).unwrap();
+    Options {
+        enable_plugins: names(plugin),
+        plugin_configurations: read_admission_configuration(&path).unwrap(),
+        ..options()
+    }
+}
+
+#[tokio::test]
+async fn the_image_policy_of_the_document_lets_pods_pass_while_nobody_answers() {
+    let name = "imagepolicyconfig.yaml";
+    let missing = configured("ImagePolicyWebhook", IMAGES, (name, IMAGE_POLICY));
+    let missing = Server::new(missing).unwrap_err().to_string();
+    let expected =
+        "imagePolicy.kubeConfigFile: /path/to/kubeconfig/for/backend: No such file";
+    assert!(missing.contains(expected), "{missing}");
+    let backend = tempfile::NamedTempFile::new().unwrap();
+    let kubeconfig = r#"{"clusters": [{"name": "b", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "b"}}], "current-context": "c"}"#;
+    fs::write(backend.path(), kubeconfig).unwrap();
+    let path = backend.path().to_str().unwrap();
+    let policy = IMAGE_POLICY.replace("/path/to/kubeconfig/for/backend", path);
+    let options = configured("ImagePolicyWebhook", IMAGES, (name, &policy));
+    let server = Server::new(options).unwrap();
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [
+        {"name": "c", "image": "myrepo/myimage:v1"}]}});
+    let created = server.client().create(PODS, pod).await;
+    assert!(created.is_ok(), "{created:?}");
+}
+
+#[tokio::test]
+async fn the_node_selectors_of_the_document_are_those_of_its_namespaces() {
+    let labels = NODE_SELECTORS.replace("<node-selectors-labels>", "env=production");
+    let file = ("podnodeselector.yaml", labels.as_str());
+    let server = Server::new(configured("PodNodeSelector", SELECTORS, file)).unwrap();
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [
+        {"name": "c", "image": "myrepo/myimage:v1"}]}});
+    let created = server.client().create(PODS, pod).await.unwrap();
+    assert_eq!(
+        created["spec"]["nodeSelector"],
+        json!({"env": "production"})
+    );
 }
 
 #[tokio::test]

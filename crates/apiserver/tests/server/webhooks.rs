@@ -508,13 +508,31 @@ fn asking_about_images(hook: &Hook, settings: Value) -> Server {
     .unwrap()
 }
 
+/// What the document about admission controllers has a service answer.
+const ALLOWED: &str = r#"{
+  "apiVersion": "imagepolicy.k8s.io/v1alpha1",
+  "kind": "ImageReview",
+  "status": {
+    "allowed": true
+  }
+}"#;
+
+/// The same of an image that it does not allow.
+const DISALLOWED: &str = r#"{
+  "apiVersion": "imagepolicy.k8s.io/v1alpha1",
+  "kind": "ImageReview",
+  "status": {
+    "allowed": false,
+    "reason": "image currently blacklisted"
+  }
+}"#;
+
 #[tokio::test]
 async fn images_are_asked_about_once_while_the_answer_holds() {
     let hook = Hook::start(|review| {
-        let image = &review["spec"]["containers"][0]["image"];
-        let allowed = image != "bad";
-        json!({"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview",
-            "status": {"allowed": allowed, "reason": "image currently blacklisted"}})
+        let is_bad = review["spec"]["containers"][0]["image"] == "bad";
+        let answer = if is_bad { DISALLOWED } else { ALLOWED };
+        serde_json::from_str(answer).unwrap()
     })
     .await;
     let client = asking_about_images(&hook, json!({})).client();
