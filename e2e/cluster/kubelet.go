@@ -45,8 +45,13 @@ func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured)
 		return nil
 	}
 	spec := object{}
+	annotations := object{machineOf: machine.GetNamespace() + "/" + machine.GetName()}
 	if s.besideReal {
 		spec["providerID"] = provider
+		// Until a Machine has its nodeRef, Cluster API takes an event of a Node to the one Machine with
+		// its providerID, and drops it where Machines of several namespaces have that.
+		annotations[clusterName] = cluster.GetName()
+		annotations[clusterGroup+"/cluster-namespace"] = cluster.GetNamespace()
 	}
 	return s.create(ctx, nodes, object{
 		"apiVersion": "v1", "kind": "Node",
@@ -56,7 +61,7 @@ func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured)
 				"kubernetes.io/hostname": hostname(name), "kubernetes.io/os": "linux",
 				viewedFrom: machine.GetNamespace(),
 			},
-			"annotations": object{machineOf: machine.GetNamespace() + "/" + machine.GetName()},
+			"annotations": annotations,
 		},
 		"spec": spec,
 	})
