@@ -117,12 +117,8 @@ fn text(value: &Value) -> String {
 
 /// What a user sees of the worker, its instants and the names of this cluster masked.
 fn seen(cluster: &Cluster, object: &Value) -> Seen {
-    let names = [
-        (cluster.node_name("worker"), "worker".to_owned()),
-        (cluster.namespace("default"), "default".to_owned()),
-    ];
     let mut status = object["status"].clone();
-    mask(&mut status, &names);
+    mask(&mut status, &cluster.own_names());
     let ready = condition(&status, "Ready");
     Seen {
         phase: text(&status["phase"]),

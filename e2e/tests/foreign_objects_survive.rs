@@ -88,7 +88,10 @@ async fn survives(kind: &str, own: usize) {
     assert_eq!(references["status"], "False");
     assert_eq!(references["reason"], "NameTaken");
     let message = references["message"].as_str().unwrap();
-    assert!(message.contains(&format!("{kind} worker")), "{message}");
+    assert!(
+        message.contains(&format!("{} worker", cluster.kind(kind))),
+        "{message}"
+    );
     // Of the names only that of the Machine is asked for before anything is made: what comes before
     // a host whose name is taken is there, and waits.
     for (at, path) in paths.iter().enumerate() {

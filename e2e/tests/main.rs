@@ -23,7 +23,8 @@
 //!   without says so in its row, `.on_embedded_alone("why")`; that is printed, and recorded.
 //!   One about what the embedded server does not do says `.on_kubernetes_alone("why")`.
 //! - It names the kinds of k0smotron. On a cluster with real providers, those of kubeadm and the
-//!   in-memory provider take their place. One about what k0smotron does says
+//!   in-memory provider take their place in what is applied; what is *answered* is compared with
+//!   `cluster.kind("RemoteMachine")`, and patches contain such kinds. One about what k0smotron does says
 //!   `.with_stand_ins_alone("why")`, one about real providers `.with_real_providers_alone("why")`.
 //! - One that changes the definition or the policy, which all share, is `.disruptive()`.
 

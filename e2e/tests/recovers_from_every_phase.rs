@@ -205,18 +205,16 @@ async fn a_kind_that_was_misspelt_is_put_right() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
-    let mut misspelt = scheduled_machine("worker");
-    misspelt["spec"]["infrastructureSpec"]["kind"] = json!("RemoteMachin");
+    let mut misspelt = cluster.with_kinds(scheduled_machine("worker"));
+    let named = &mut misspelt["spec"]["infrastructureSpec"]["kind"];
+    let kind = named.take();
+    *named = json!(kind.as_str().unwrap().trim_end_matches('e'));
     cluster.apply(&misspelt).await;
     let is_reported = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "KindNotServed"
     };
     cluster.soon(&machine_path("worker"), is_reported).await;
-    change(
-        &cluster,
-        json!({"infrastructureSpec": {"kind": "RemoteMachine"}}),
-    )
-    .await;
+    change(&cluster, json!({"infrastructureSpec": {"kind": kind}})).await;
     // At once: what has changed is not held back by what has failed.
     let now = cluster.clock().now();
     let [_, _, machine] = cluster.owned_paths("worker");

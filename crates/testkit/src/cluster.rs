@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
-use crate::Providers;
 use crate::backend::Backend;
 use crate::embedded::Embedded;
 use crate::home::Home;
@@ -227,29 +226,6 @@ impl Cluster {
         } else {
             &self.client
         }
-    }
-
-    /// What the cluster calls the Node that the test calls `name`.
-    pub fn node_name(&self, name: &str) -> String {
-        self.home.node(name)
-    }
-
-    /// The provider's name for the host at an address.
-    pub fn provider_id(&self, address: &str) -> String {
-        match self.home.providers() {
-            Providers::StandIn => {
-                format!("remote-machine://{}:22", self.home.node(address))
-            }
-            Providers::Real => {
-                let machine = address.split('.').next().unwrap_or_default();
-                format!("in-memory://{machine}")
-            }
-        }
-    }
-
-    /// What the cluster calls the namespace that the test calls `name`.
-    pub fn namespace(&self, name: &str) -> String {
-        self.home.namespace(name)
     }
 
     /// Creates or changes an object as `kubectl apply --server-side` does.

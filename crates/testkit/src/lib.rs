@@ -13,6 +13,7 @@ mod home;
 mod listening;
 mod mask;
 mod memory;
+mod naming;
 mod operator;
 mod page;
 mod path;

@@ -72,6 +72,32 @@ impl Providers {
             .map_or(plural, |kind| kind.real_plural)
     }
 
+    /// What the cluster has for the kind that the test calls `named`.
+    pub(crate) fn kind(self, named: &str) -> &str {
+        self.kind_of(|kind| kind.named == named)
+            .map_or(named, |kind| kind.real)
+    }
+
+    /// What the test calls each kind of the cluster that it has another name for.
+    pub(crate) fn own_kinds(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let kinds = KINDS.iter().filter(move |_| self == Self::Real);
+        kinds.map(|kind| (kind.real, kind.named))
+    }
+
+    /// What is merged into the spec of an infrastructure object to make it another host, and the
+    /// pointer to what that changes.
+    pub(crate) fn other_host(self) -> (Value, &'static str) {
+        match self {
+            Self::StandIn => (json!({"address": "other.example"}), "/address"),
+            Self::Real => (
+                json!({"backend": {"inMemory": {"vm": {"provisioning": {
+                    "startupDuration": "1s",
+                }}}}}),
+                "/backend/inMemory/vm/provisioning/startupDuration",
+            ),
+        }
+    }
+
     /// What the test calls the resource that the cluster has as `plural`.
     fn own_plural(self, plural: &str) -> &str {
         self.kind_of(|kind| kind.real_plural == plural)
@@ -152,6 +178,7 @@ mod tests {
         let memory = json!({"backend": {"inMemory": {}}});
         assert_eq!(spec["infrastructureSpec"]["spec"], memory);
         assert_eq!(spec["machineTemplate"]["version"], MACHINE_VERSION);
+        assert_eq!(Providers::Real.kind("RemoteMachine"), "DevMachine");
         assert_eq!(Providers::Real.plural("remotemachines"), "devmachines");
         assert_eq!(Providers::Real.own_plural("devmachines"), "remotemachines");
     }
@@ -165,10 +192,23 @@ mod tests {
     }
 
     #[test]
+    fn another_host_differs_where_it_is_said_to() {
+        for providers in [Providers::StandIn, Providers::Real] {
+            let mut machine = crate::scheduled_machine("worker");
+            providers.translate(&mut machine);
+            let (other, at) = providers.other_host();
+            let spec = &machine["spec"]["infrastructureSpec"]["spec"];
+            assert!(other.pointer(at).is_some(), "{other}");
+            assert_ne!(other.pointer(at), spec.pointer(at));
+        }
+    }
+
+    #[test]
     fn stand_ins_have_the_kinds_that_tests_name() {
         let mut machine = crate::scheduled_machine("worker");
         Providers::StandIn.translate(&mut machine);
         assert_eq!(machine, crate::scheduled_machine("worker"));
+        assert_eq!(Providers::StandIn.kind("RemoteMachine"), "RemoteMachine");
         assert_eq!(Providers::StandIn.plural("machines"), "machines");
     }
 }
