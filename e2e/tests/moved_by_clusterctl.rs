@@ -19,12 +19,17 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_in_service_stays_and_is_found_again)
         .with_programs(&["clusterctl"])
         .with_contract(Contract::V1Beta2)
+        .with_stand_ins_alone(MOVES_TO_STAND_INS)
         .disruptive(),
     promise!(a_shutdown_begins_anew_with_all_its_time)
         .with_programs(&["clusterctl"])
         .with_contract(Contract::V1Beta2)
+        .with_stand_ins_alone(MOVES_TO_STAND_INS)
         .disruptive(),
 ];
+
+const MOVES_TO_STAND_INS: &str =
+    "moves to the embedded server, where k0smotron alone is simulated";
 
 /// Where clusterctl looks for the definitions of what it moves: it labels those that it installs.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -17,7 +17,8 @@ pub(crate) const PROMISES: &[Promise] = &[
         .with_stand_ins_alone("its provider reports failures as k0smotron does"),
     promise!(a_host_that_is_tried_once_is_gone_from_the_api_alone)
         .with_stand_ins_alone("its provider lets go of a host that does not answer"),
-    promise!(a_failure_reported_during_a_shutdown_is_in_the_message),
+    promise!(a_failure_reported_during_a_shutdown_is_in_the_message)
+        .with_stand_ins_alone("its provider reports failures as k0smotron does"),
     promise!(a_drain_that_is_cut_off_is_reported_until_the_next_activation),
 ];
 
