@@ -20,7 +20,8 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 fn render(results: &[Value]) -> String {
     let mut text = "\
 The promises of `e2e/tests` are end-to-end tests that run on several backends, with the same operator.
-`.ci/run` runs them, and `cargo xtask promises` stores the results of the last complete runs.
+`.ci/run` runs them, those with real providers are run nightly, and `cargo xtask promises` stores the results
+of the last complete runs.
 
 | backend | passed | failed | not run |
 |---|---:|---:|---:|
