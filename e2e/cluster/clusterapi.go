@@ -273,5 +273,6 @@ func startManager(ctx context.Context, family *family, k *kubernetes, program st
 	if err != nil {
 		return err
 	}
-	return manager.ready(ctx, "http://127.0.0.1:"+port(ports[1])+"/readyz")
+	manager.health = "http://127.0.0.1:" + port(ports[1]) + "/readyz"
+	return manager.ready(ctx, manager.health)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -10,12 +11,29 @@ import (
 
 // control is a socket in the state directory. A line "stop" ends the cluster; the
 // connection stays open until it has ended, so that its end can be waited for. A line "upgrade"
-// with what is to run is answered by a line when that runs.
+// with what is to run, and a line "restart-providers", are answered by a line when that is done.
 type control struct {
 	listener net.Listener
-	upgrades chan upgrade
+	requests chan request
 	mutex    sync.Mutex
 	callers  []net.Conn
+}
+
+// request is what somebody has asked of the cluster.
+type request struct {
+	do func(context.Context, *cluster) error
+	// caller gets the result in one line.
+	caller net.Conn
+}
+
+// answer sends the result to the caller in one line.
+func (r request) answer(err error) {
+	line := "done"
+	if err != nil {
+		line = strings.ReplaceAll(err.Error(), "\n", " ")
+	}
+	// A caller that has gone does not wait for it.
+	_, _ = fmt.Fprintln(r.caller, line)
 }
 
 func listen(path string, stop func()) (*control, error) {
@@ -23,7 +41,7 @@ func listen(path string, stop func()) (*control, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the control socket (its path must be shorter than 108 bytes): %w", err)
 	}
-	c := &control{listener: listener, upgrades: make(chan upgrade)}
+	c := &control{listener: listener, requests: make(chan request)}
 	go func() {
 		for {
 			caller, err := listener.Accept()
@@ -38,8 +56,11 @@ func listen(path string, stop func()) (*control, error) {
 				if line == "stop\n" {
 					stop()
 				}
+				if line == "restart-providers\n" {
+					c.requests <- request{do: restartProviders, caller: caller}
+				}
 				if to, is := strings.CutPrefix(line, "upgrade "); is {
-					c.ask(to, caller)
+					c.upgrade(to, caller)
 				}
 			}()
 		}
@@ -47,14 +68,17 @@ func listen(path string, stop func()) (*control, error) {
 	return c, nil
 }
 
-// ask passes an upgrade on to whoever runs the cluster.
-func (c *control) ask(text string, caller net.Conn) {
-	to, err := parseUpgrade(text, caller)
+// upgrade passes an upgrade on to whoever runs the cluster.
+func (c *control) upgrade(text string, caller net.Conn) {
+	to, err := parseUpgrade(text)
+	request := request{caller: caller, do: func(ctx context.Context, cluster *cluster) error {
+		return cluster.upgrade(ctx, to)
+	}}
 	if err != nil {
-		to.answer(err)
+		request.answer(err)
 		return
 	}
-	c.upgrades <- to
+	c.requests <- request
 }
 
 func (c *control) close() {

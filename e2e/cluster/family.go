@@ -27,7 +27,11 @@ type child struct {
 	name    string
 	log     string
 	command *exec.Cmd
-	ended   chan struct{}
+	// environment is what it has beside that of this process.
+	environment []string
+	// health is where a manager answers when it is ready.
+	health string
+	ended  chan struct{}
 	// stopping is closed when it may end.
 	stopping chan struct{}
 }
@@ -63,7 +67,14 @@ func (f *family) start(name, program string, environment []string, arguments ...
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{name: name, log: log.Name(), command: command, ended: make(chan struct{}), stopping: make(chan struct{})}
+	c := &child{
+		name:        name,
+		log:         log.Name(),
+		command:     command,
+		environment: environment,
+		ended:       make(chan struct{}),
+		stopping:    make(chan struct{}),
+	}
 	f.children = append(f.children, c)
 	go func() {
 		_ = command.Wait()
@@ -97,7 +108,12 @@ func (f *family) replace(name, program string) (*child, error) {
 	if before == nil {
 		return nil, fmt.Errorf("%s does not run", name)
 	}
-	return f.start(name, program, nil, before.command.Args[1:]...)
+	c, err := f.start(name, program, before.environment, before.command.Args[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	c.health = before.health
+	return c, nil
 }
 
 // stop ends the children, the youngest first. It may be called again.

@@ -132,8 +132,8 @@ func run(state string, from binaries) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case to := <-control.upgrades:
-			to.answer(c.upgrade(ctx, to))
+		case asked := <-control.requests:
+			asked.answer(asked.do(ctx, c))
 		case child := <-c.family.died:
 			stop()
 			return fmt.Errorf("%s ended by itself: see %s", child.name, child.log)
@@ -148,6 +148,8 @@ type cluster struct {
 	family *family
 	// planes are the control plane that Cluster API is in and, with it, the one for Nodes.
 	planes []*kubernetes
+	// contract is the newest that Cluster API speaks.
+	contract contract
 	// stopStandIns ends them, and waits for that.
 	stopStandIns func()
 }
@@ -169,22 +171,49 @@ func (c *cluster) startManagement(ctx context.Context) error {
 
 // startProvided starts Cluster API and either real providers or stand-ins.
 func (c *cluster) startProvided(ctx context.Context, isUpgrade bool) error {
-	management, workload := c.planes[0], c.planes[1]
-	contract, err := startClusterAPI(ctx, c.family, management, c.from.clusterAPI, isUpgrade)
+	management := c.planes[0]
+	var err error
+	c.contract, err = startClusterAPI(ctx, c.family, management, c.from.clusterAPI, isUpgrade)
 	if err != nil {
 		return fmt.Errorf("starting Cluster API: %w", err)
 	}
-	besideReal := c.from.providers != ""
-	if besideReal {
+	if c.hasRealProviders() {
 		if err := startProviders(ctx, c.family, management, c.from); err != nil {
 			return fmt.Errorf("starting the providers: %w", err)
 		}
 	}
-	if err := defineStandIns(ctx, management, contract, besideReal); err != nil {
+	if err := defineStandIns(ctx, management, c.contract, c.hasRealProviders()); err != nil {
 		return err
 	}
-	c.stopStandIns, err = startStandIns(ctx, management, workload, contract, besideReal)
+	return c.startStandIns(ctx)
+}
+
+// startStandIns starts those that there are beside the providers that run.
+func (c *cluster) startStandIns(ctx context.Context) error {
+	var err error
+	c.stopStandIns, err = startStandIns(ctx, c.planes[0], c.planes[1], c.contract, c.hasRealProviders())
 	return err
+}
+
+func (c *cluster) hasRealProviders() bool { return c.from.providers != "" }
+
+// restartProviders ends the processes of real providers, starts them again and waits until they are
+// ready. Stand-ins have no process of their own: they forget what they know, and read everything again.
+func restartProviders(ctx context.Context, c *cluster) error {
+	if !c.hasRealProviders() {
+		c.stopStandIns()
+		return c.startStandIns(ctx)
+	}
+	for _, name := range providers {
+		manager, err := c.family.replace(name, filepath.Join(c.from.providers, name, name))
+		if err != nil {
+			return err
+		}
+		if err := manager.ready(ctx, manager.health); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare makes the state directory, empty, for its owner alone.

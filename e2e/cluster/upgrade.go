@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"path/filepath"
-	"strings"
 )
 
 // upgrade is what a running cluster is asked to run instead of what it runs. What is empty stays.
@@ -15,24 +13,13 @@ type upgrade struct {
 	Kubernetes string `json:"kubernetes"`
 	// ClusterAPI is a directory of the core manager and its definitions.
 	ClusterAPI string `json:"clusterAPI"`
-	// caller gets the result in one line.
-	caller net.Conn
 }
 
 // parseUpgrade reads one from what a caller has sent.
-func parseUpgrade(text string, caller net.Conn) (upgrade, error) {
-	u := upgrade{caller: caller}
-	return u, json.Unmarshal([]byte(text), &u)
-}
-
-// answer sends the result to the caller in one line.
-func (u upgrade) answer(err error) {
-	line := "done"
-	if err != nil {
-		line = strings.ReplaceAll(err.Error(), "\n", " ")
-	}
-	// A caller that has gone does not wait for it.
-	_, _ = fmt.Fprintln(u.caller, line)
+func parseUpgrade(text string) (upgrade, error) {
+	var u upgrade
+	err := json.Unmarshal([]byte(text), &u)
+	return u, err
 }
 
 // upgrade does what was asked, and writes down what runs then. etcd stays as it is.
@@ -43,7 +30,7 @@ func (c *cluster) upgrade(ctx context.Context, to upgrade) error {
 		}
 	}
 	if to.ClusterAPI != "" {
-		if c.from.providers != "" {
+		if c.hasRealProviders() {
 			return fmt.Errorf("real providers are not upgraded")
 		}
 		if err := c.upgradeClusterAPI(ctx, to.ClusterAPI); err != nil {

@@ -112,6 +112,9 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Err
         ["up", words @ ..] => up(root, &Choice::with_versions(words)?),
         ["down", words @ ..] => down(root, &Choice::by_name(words)?),
         ["kubeconfig", words @ ..] => kubeconfig(root, &Choice::by_name(words)?),
+        [RESTART_PROVIDERS, words @ ..] => {
+            restart_providers(root, &Choice::by_name(words)?)
+        }
         _ => return None,
     })
 }
@@ -190,14 +193,38 @@ pub(crate) fn upgrade(
             wanted.insert(part.to_owned(), json!(folder));
         }
     }
-    let mut control = cluster.call().ok_or("the cluster has ended")?;
-    writeln!(control, "upgrade {}", Value::Object(wanted))?;
-    let mut line = String::new();
-    BufReader::new(control).read_line(&mut line)?;
-    match line.trim() {
-        "done" => Ok(()),
-        why => Err(format!("the upgrade failed: {why}").into()),
-    }
+    cluster
+        .ask(&format!("upgrade {}", Value::Object(wanted)))
+        .map_err(|why| format!("the upgrade failed: {why}").into())
+}
+
+/// What restarts the providers of a running cluster, on the command line and on its socket.
+const RESTART_PROVIDERS: &str = "restart-providers";
+
+/// Has the running cluster restart its providers, and waits until they are ready again.
+///
+/// # Errors
+/// No cluster runs, or a provider does not start.
+fn restart_providers(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+    running(root, choice)?;
+    Cluster::new(root, choice)
+        .ask(RESTART_PROVIDERS)
+        .map_err(|why| format!("the restart failed: {why}").into())
+}
+
+/// A command for a shell that restarts the providers of a running cluster.
+///
+/// # Errors
+/// It is not known where this program is.
+pub(crate) fn restart_command(choice: &Choice) -> Result<String, Box<dyn Error>> {
+    let program = env::current_exe()?;
+    let program = program
+        .to_str()
+        .ok_or("the path of this program is no text")?;
+    let program = program.replace('\'', r"'\''");
+    let name = choice.name.as_ref().map(|name| format!(" --name {name}"));
+    let name = name.unwrap_or_default();
+    Ok(format!("'{program}' cluster {RESTART_PROVIDERS}{name}"))
 }
 
 /// Runs a Kubernetes of its own, without Cluster API and stand-ins, as long as `work` takes,
@@ -298,6 +325,18 @@ impl Cluster {
         UnixStream::connect(self.state.join("control")).ok()
     }
 
+    /// Asks the running cluster to do something, and waits until it has.
+    fn ask(&self, what: &str) -> Result<(), Box<dyn Error>> {
+        let mut control = self.call().ok_or("the cluster has ended")?;
+        writeln!(control, "{what}")?;
+        let mut line = String::new();
+        BufReader::new(control).read_line(&mut line)?;
+        match line.trim() {
+            "done" => Ok(()),
+            why => Err(why.into()),
+        }
+    }
+
     /// The folder of a kubectl that was built here, because the machine has none; built now
     /// unless it was before.
     fn own_kubectl(&self) -> Result<Option<PathBuf>, Box<dyn Error>> {
@@ -380,6 +419,17 @@ mod tests {
         assert_eq!(chosen(&["--providers", "imaginary"]), None);
         assert_eq!(chosen(&["--kubernetes"]), None);
         assert_eq!(chosen(&["--etcd", "3.6"]), None);
+    }
+
+    #[test]
+    fn a_shell_is_told_which_cluster_has_its_providers_restarted() {
+        let command = |words: &[&str]| {
+            let choice = Choice::by_name(words).expect("a choice");
+            restart_command(&choice).expect("a command")
+        };
+        assert!(command(&[]).ends_with("' cluster restart-providers"));
+        let named = command(&["--name", "real"]);
+        assert!(named.ends_with("' cluster restart-providers --name real"));
     }
 
     #[test]

@@ -73,6 +73,8 @@ usage: cargo xtask <task>
                  and the in-memory one instead of stand-ins
   cluster down [--name NAME]
                  stop them
+  cluster restart-providers [--name NAME]
+                 restart the processes of their providers, and wait until they are ready
   cluster kubeconfig [--name NAME]
                  print the path of their kubeconfig
   providers [--name NAME]

@@ -103,10 +103,11 @@ fn run(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
         Some("real") => OF_REAL,
         _ => OF_STAND_INS,
     };
+    let restart = cluster::restart_command(choice)?;
     fs::create_dir_all(root.join(RESULTS))?;
     for case in cases {
         eprintln!("{}", case.title);
-        let mut result = run_case(root, case, (&program, &running.kubeconfig))?;
+        let mut result = run_case(root, case, (&program, &running.kubeconfig), &restart)?;
         result["title"] = json!(case.title);
         result["clusterAPI"] = running.versions["clusterAPI"].clone();
         let text = format!("{result:#}\n");
@@ -168,6 +169,7 @@ fn run_case(
     root: &Path,
     case: &Case,
     (program, kubeconfig): (&Path, &Path),
+    restart: &str,
 ) -> Result<Value, Box<dyn Error>> {
     let files = case
         .files
@@ -177,6 +179,7 @@ fn run_case(
         .arg("conformance")
         .args(files)
         .args(case.words)
+        .args(["--restart-command", restart])
         .args(["--timeout=2m", "-o", "json", "--kubeconfig"])
         .arg(kubeconfig)
         .current_dir(root)
