@@ -124,21 +124,26 @@ fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     Ok(cluster::target(root).join("debug/5spot"))
 }
 
-/// Defines 5-Spot's kinds in the cluster.
+/// Defines 5-Spot's kinds in the cluster, and waits until they are served.
 fn define(root: &Path, program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn Error>> {
     let definitions = process::output(Command::new(program).args(["generate", "crd"]))?;
     let kubectl = cluster::kubectl_of(root)?;
-    let mut apply = Command::new(kubectl)
-        .args(["apply", "--server-side", "--force-conflicts", "-f", "-"])
-        .env("KUBECONFIG", kubeconfig)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()?;
-    if let Some(mut input) = apply.stdin.take() {
-        input.write_all(definitions.as_bytes())?;
-    }
-    if !apply.wait()?.success() {
-        return Err("the definitions cannot be applied".into());
+    let apply = ["apply", "--server-side", "--force-conflicts"].as_slice();
+    let wait = ["wait", "--for=condition=Established", "--timeout=1m"].as_slice();
+    for words in [apply, wait] {
+        let mut running = Command::new(&kubectl)
+            .args(words)
+            .args(["-f", "-"])
+            .env("KUBECONFIG", kubeconfig)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()?;
+        if let Some(mut input) = running.stdin.take() {
+            input.write_all(definitions.as_bytes())?;
+        }
+        if !running.wait()?.success() {
+            return Err(format!("the definitions: kubectl {} failed", words[0]).into());
+        }
     }
     Ok(())
 }
