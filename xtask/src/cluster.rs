@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_is_told_which_cluster_has_its_providers_restarted() {
+    fn the_command_names_the_cluster_whose_providers_are_restarted() {
         let command = |words: &[&str]| {
             let choice = Choice::by_name(words).expect("a choice");
             restart_command(&choice).expect("a command")

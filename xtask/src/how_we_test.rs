@@ -75,6 +75,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         ("The mutants", "mutants.json", mutants),
         ("The simulation", "simulation.json", simulation),
         ("The long haul", "haul.json", haul),
+        ("The long haul, of more machines", "haul-of-more.json", haul),
         ("A compressed day on a real Kubernetes", "day.json", day),
         ("The agent", "reclaim.json", agent),
         ("Untrusted input", "fuzz.json", fuzz),

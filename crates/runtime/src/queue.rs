@@ -33,7 +33,7 @@ const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 /// was created; then it is looked at whatever happens.
 pub const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
-/// For how long at most a key of low priority that is due waits for others.
+/// After how long a key of low priority that is due comes before those of high priority.
 const LONGEST_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
 
 /// How many reconciles of low priority are under way at most beside one of high priority. What they
@@ -215,10 +215,10 @@ impl<G> Queue<G> {
             all.first().filter(|first| first.due <= now).cloned()
         };
         let (high, low) = (first(&self.high), first(&self.low));
+        let low = low.filter(|_| self.under_way.admits_low());
         let overdue = low
             .clone()
             .filter(|first| after(first.due, LONGEST_DEFERRAL) <= now);
-        let low = low.filter(|_| self.under_way.admits_low());
         let Scheduled { key, priority, .. } = overdue.or(high).or(low)?;
         self.cancel(&key);
         let entry = self.entries.get_mut(&key)?;
@@ -249,13 +249,8 @@ impl<G> Queue<G> {
     /// When the next key is to be taken, unless a reconcile that is under way ends before.
     pub fn next_due(&self) -> Option<Timestamp> {
         let high = self.high.first().map(|first| first.due);
-        let low = self.low.first().map(|first| {
-            if self.under_way.admits_low() {
-                first.due
-            } else {
-                after(first.due, LONGEST_DEFERRAL)
-            }
-        });
+        let low = self.low.first().map(|first| first.due);
+        let low = low.filter(|_| self.under_way.admits_low());
         high.into_iter().chain(low).min()
     }
 

@@ -95,7 +95,8 @@ pub(super) fn part(root: &Path) -> Result<String, Box<dyn Error>> {
             of["clusters"].as_u64(),
         )
     });
-    Ok(table(&all) + &plan(&all))
+    let runs = kept::results(&root.join(super::RESULTS))?;
+    Ok(table(&all) + &plan(&all, with_cluster_api(&runs)))
 }
 
 fn table(all: &[Value]) -> String {
@@ -153,21 +154,35 @@ const PLANNED: f64 = 100_000.0;
 /// <https://etcd.io/docs/v3.6/dev-guide/limit/>
 const ETCD_GIB: [u32; 2] = [2, 8];
 
-/// What the largest measurement of each server means for many more machines.
-fn plan(all: &[Value]) -> String {
+/// The seconds for each machine where Cluster API reacts to what is created: of the run with the most
+/// machines, of those that are kept of a real server.
+fn with_cluster_api(runs: &[Value]) -> Option<f64> {
+    let of_server = runs.iter().filter(|of| {
+        name(of).starts_with("Kubernetes") && name(of).contains(", Cluster API")
+    });
+    let run = of_server.max_by_key(|of| of["machines"].as_u64())?;
+    Some(number(&run["latenessSeconds"][2]) / number(&run["machines"]))
+}
+
+/// What the largest measurement of each server means for many more machines, and that with Cluster
+/// API, in seconds for each machine.
+fn plan(all: &[Value], with_cluster_api: Option<f64>) -> String {
     let largest = |is_real: bool| {
         let of_server = all
             .iter()
             .filter(|of| name(of).starts_with("Kubernetes") == is_real);
         of_server.max_by_key(|of| of["machines"].as_u64())
     };
-    let (Some(embedded), Some(real)) = (largest(false), largest(true)) else {
+    let (Some(embedded), Some(real), Some(with_cluster_api)) =
+        (largest(false), largest(true), with_cluster_api)
+    else {
         return String::new();
     };
     let times = |of: &Value| PLANNED / number(&of["machines"]);
     let minutes = |seconds: f64| format!("{:.0} min", (seconds / 60.0).ceil());
     let floor = number(&real["floorSeconds"]) * times(real);
     let edge = number(&real["latenessSeconds"][2]) * times(real);
+    let whole = with_cluster_api * PLANNED;
     let cpu = cpu_seconds(embedded) * times(embedded);
     let started = number(&embedded["started"]["residentKib"]);
     let mib = (started + memory_kib(embedded) * times(embedded)) / 1_024.0;
@@ -178,19 +193,21 @@ fn plan(all: &[Value]) -> String {
         "
 ## A plan for {planned} machines
 
-From the largest measurement of each server above, if every value per machine stays the same. The computer of the
-measurement has two cores, which the API server, etcd, Cluster API and the operator share.
+From the largest measurement of each server above, and the run with Cluster API with the most machines, if every value
+per machine stays the same. The computer of the measurement has two cores, which the API server, etcd, the operator and,
+where it runs, Cluster API share.
 
 | what | for {planned} machines | what limits it |
 |---|---|---|
-| one edge for all, created by a plain client | {floor} | the API server's and Cluster API's CPU time |
+| one edge for all, created by a plain client without Cluster API | {floor} | the API server's CPU time |
 | the same by the operator | {edge} | the same |
+| the same while Cluster API reacts to each Machine | {whole} | Cluster API's CPU time, and its writes |
 | the operator's CPU time for it | {cpu} of one core | one process; divided among replicas |
 | the operator's memory | {mib:.0} MiB | the caches; every replica holds them all |
 | what etcd stores of them | {gib:.1} GiB ({kib:.1} KiB for each) | etcd's quota: {quota} GiB by default, {most} GiB at most |
 
-- *What limits first* is the rate of writes to one API server: an edge that all share is spread over the minutes above,
-  however many operators there are. Edges that differ, or `--max-starts-per-minute`, spread the same writes.
+- *What limits first* is the rate of writes to one API server, most of which are Cluster API's: an edge that all share
+  is spread over the minutes above, however many operators there are. Edges that differ, or `--max-starts-per-minute`, spread the same writes.
 - *etcd* also stores the history since its last compaction (five minutes by default). Every status patch is a new
   version of its object, so an edge for all needs several times the size above for that long: set the
   quota accordingly, or use several management clusters.
@@ -204,6 +221,7 @@ measurement has two cores, which the API server, etcd, Cluster API and the opera
         planned = format_args!("{}", thousands(PLANNED)),
         floor = minutes(floor),
         edge = minutes(edge),
+        whole = minutes(whole),
         cpu = minutes(cpu),
     )
 }
@@ -249,13 +267,20 @@ mod tests {
     fn the_plan_is_that_of_the_largest_measurements() {
         let mut real = result(20_000, 600.0);
         real["server"] = json!("Kubernetes 1.36");
-        let text = plan(&[result(10, 1.0), result(50_000, 20.0), real.clone()]);
+        let measured = [result(10, 1.0), result(50_000, 20.0), real.clone()];
+        let text = plan(&measured, Some(0.06));
         assert!(
             text.contains("| the same by the operator | 50 min |"),
             "{text}"
         );
+        assert!(text.contains("to each Machine | 100 min |"), "{text}");
         assert!(text.contains("| 118 MiB |"), "{text}");
         assert!(text.contains("| 1.0 GiB (10.0 KiB for each) |"), "{text}");
-        assert_eq!(plan(&[real]), "", "one of the two is missing");
+        assert_eq!(
+            plan(&measured, None),
+            "",
+            "that with Cluster API is missing"
+        );
+        assert_eq!(plan(&[real], Some(0.06)), "", "one of the two is missing");
     }
 }

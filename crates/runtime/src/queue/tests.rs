@@ -301,7 +301,7 @@ fn few_that_can_wait_begin_while_one_that_cannot_is_under_way() {
     queue.wake(&key("urgent"), at(1), ());
     let begun = taken(&mut queue, at(1));
     assert_eq!(begun, ["urgent", "a", "b", "c", "d"]);
-    assert_eq!(queue.next_due(), Some(at(31)));
+    assert_eq!(queue.next_due(), None, "one that is under way ends first");
     queue.finish(&key("b"), DONE, at(2));
     assert_eq!(taken(&mut queue, at(2)), ["e"]);
     queue.finish(&key("urgent"), DONE, at(3));
@@ -314,11 +314,15 @@ fn all_that_can_wait_begin_when_nothing_else_is_under_way() {
 }
 
 #[test]
-fn what_has_waited_for_half_a_minute_begins_beside_whatever_is_under_way() {
+fn what_has_waited_for_half_a_minute_comes_first_and_few_at_a_time() {
     let mut queue = six_deferred();
     queue.wake(&key("urgent"), at(1), ());
     taken(&mut queue, at(1));
-    assert_eq!(taken(&mut queue, at(31)), ["e", "f"]);
+    queue.wake(&key("next"), at(31), ());
+    queue.wake(&key("third"), at(31), ());
+    assert_eq!(queue.take(at(31)).unwrap().0, key("next"));
+    queue.finish(&key("b"), DONE, at(31));
+    assert_eq!(taken(&mut queue, at(31)), ["e", "third"]);
 }
 
 #[test]
