@@ -58,18 +58,18 @@ pub(super) struct Node {
     pub(super) patch_merge_key: Option<Box<str>>,
 }
 
-/// What `additionalProperties` says.
+/// `additionalProperties`.
 #[derive(Debug, Default)]
 pub(super) enum Values {
-    /// Nothing.
+    /// It is absent.
     #[default]
-    Unsaid,
-    /// That there are none.
+    Undeclared,
+    /// It is `false`.
     Refused,
-    /// That there may be any.
+    /// It is `true`.
     Any,
-    /// What they are like.
-    Like(Box<Node>),
+    /// It is the schema of each value.
+    Schema(Box<Node>),
 }
 
 /// The fields of an object, sorted by name.
@@ -109,9 +109,11 @@ impl Node {
             }),
             items: get("items").map(|it| Box::new(Self::new(it))),
             values: match get("additionalProperties") {
-                None => Values::Unsaid,
+                None => Values::Undeclared,
                 Some(Value::Bool(false)) => Values::Refused,
-                Some(like @ Value::Object(_)) => Values::Like(Box::new(Self::new(like))),
+                Some(schema @ Value::Object(_)) => {
+                    Values::Schema(Box::new(Self::new(schema)))
+                }
                 Some(_) => Values::Any,
             },
             list_type: extension_text("list-type").map(|it| match it {

@@ -109,12 +109,12 @@ impl<'a> Shape<'a> {
         if self.custom_root && matches!(name, "metadata" | "apiVersion" | "kind") {
             return true;
         }
-        if self.said(|it| it.preserves_unknown) == Some(true) {
+        if self.keyword(|it| it.preserves_unknown) == Some(true) {
             return true;
         }
         match inner.values {
-            Values::Refused | Values::Unsaid => {}
-            Values::Any | Values::Like(_) => return true,
+            Values::Refused | Values::Undeclared => {}
+            Values::Any | Values::Schema(_) => return true,
         }
         match &inner.properties {
             Some(properties) => properties.get(name).is_some(),
@@ -140,13 +140,13 @@ impl<'a> Shape<'a> {
     /// Whether the fields of the object here are named by no schema, as in a map.
     pub(crate) fn is_map(&self) -> bool {
         self.inner
-            .is_some_and(|it| !matches!(it.values, Values::Unsaid))
+            .is_some_and(|it| !matches!(it.values, Values::Undeclared))
     }
 
     /// The place of the values of a map.
     pub(crate) fn values(&self) -> Shape<'a> {
         match self.inner.map(|it| &it.values) {
-            Some(Values::Like(node)) => Self::new(Some(node)),
+            Some(Values::Schema(node)) => Self::new(Some(node)),
             _ => Shape::UNKNOWN,
         }
     }
@@ -168,33 +168,33 @@ impl<'a> Shape<'a> {
 
     /// How server-side apply merges the list here.
     pub(crate) fn list_type(&self) -> &'a ListType {
-        self.said(|it| it.list_type.as_ref())
+        self.keyword(|it| it.list_type.as_ref())
             .unwrap_or(&ListType::Atomic)
     }
 
     /// The value that stands in for an absent key of a list entry.
     pub(crate) fn default(&self) -> Option<&'a Value> {
-        self.said(|it| it.default.as_ref())
+        self.keyword(|it| it.default.as_ref())
     }
 
     /// Whether server-side apply owns the object here as a whole.
     pub(crate) fn is_atomic_map(&self) -> bool {
-        self.said(|it| it.is_atomic_map) == Some(true)
+        self.keyword(|it| it.is_atomic_map) == Some(true)
     }
 
     /// Whether strategic merge has `strategy` (`merge`, `replace`, `retainKeys`) here.
     pub(crate) fn has_patch_strategy(&self, strategy: &str) -> bool {
-        self.said(|it| it.patch_strategy.as_deref())
+        self.keyword(|it| it.patch_strategy.as_deref())
             .is_some_and(|it| it.split(',').any(|it| it == strategy))
     }
 
     /// The field by which strategic merge distinguishes the entries of the list here.
     pub(crate) fn patch_merge_key(&self) -> Option<&'a str> {
-        self.said(|it| it.patch_merge_key.as_deref())
+        self.keyword(|it| it.patch_merge_key.as_deref())
     }
 
-    /// What is said at the place itself, or else at the one that it refers to.
-    fn said<T>(&self, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
+    /// A keyword of the place itself, or else of the one that it refers to.
+    fn keyword<T>(&self, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
         self.outer
             .and_then(&read)
             .or_else(|| self.inner.and_then(&read))
