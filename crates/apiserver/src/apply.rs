@@ -19,6 +19,7 @@ pub(crate) mod scale;
 mod set;
 mod walk;
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
@@ -87,14 +88,9 @@ pub fn tracked(
     if managers.is_empty() && known {
         return;
     }
-    let new;
-    let live = if let Some(old) = old {
-        old
-    } else {
-        new = empty::object(resource);
-        &new
-    };
-    update(resource, (live, object), &mut managers, writer);
+    let new = || Cow::Owned(empty::object(resource));
+    let live = old.map_or_else(new, Cow::Borrowed);
+    update(resource, (&live, object), &mut managers, writer);
     managers.write_to(object);
 }
 
@@ -186,7 +182,7 @@ fn apply(
     let id = record::Id::new(writer, Operation::Apply, resource);
     let last = managers.set_of(&id).cloned().unwrap_or_default();
     let mut set = walk::field_set(config.object, shape);
-    set.remove_with_parts(&reset);
+    set.remove_recursively(&reset);
     managers.replace(&id, set, resource);
     let merged = merge::merge(&live, config.object, shape);
     let mut object = prune::prune(merged, &last, &managers, shape);

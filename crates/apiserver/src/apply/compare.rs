@@ -37,7 +37,7 @@ impl Comparison {
     /// The comparison but for `fields` and what is below them.
     pub(super) fn without(mut self, fields: &FieldSet) -> Self {
         for set in [&mut self.added, &mut self.modified, &mut self.removed] {
-            set.remove_with_parts(fields);
+            set.remove_recursively(fields);
         }
         self
     }

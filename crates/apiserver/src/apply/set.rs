@@ -138,13 +138,13 @@ impl FieldSet {
     }
 
     /// Removes the paths of `other` and what is below them.
-    pub(super) fn remove_with_parts(&mut self, other: &Self) {
+    pub(super) fn remove_recursively(&mut self, other: &Self) {
         for element in &other.members {
             self.members.remove(element);
             self.children.remove(element);
         }
         for (element, gone) in &other.children {
-            self.change_below(element, |child| child.remove_with_parts(gone));
+            self.change_below(element, |child| child.remove_recursively(gone));
         }
     }
 

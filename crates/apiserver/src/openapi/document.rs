@@ -123,8 +123,8 @@ pub(crate) fn add_object_fields(schema: &mut Value) {
     let Value::Object(properties) = properties else {
         return;
     };
-    let reference = format!("{}{OBJECT_META}", definitions::PREFIX);
-    let metadata = json!({"description": METADATA, "allOf": [{"$ref": reference}]});
+    let reference = definitions::reference(OBJECT_META);
+    let metadata = json!({"description": METADATA, "allOf": [reference]});
     for (name, value) in [
         (
             "apiVersion",

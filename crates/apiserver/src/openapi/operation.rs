@@ -356,7 +356,7 @@ fn content(media_types: &[&str], schema: &str) -> Value {
     let schema = if schema.is_empty() {
         json!({"type": "object"})
     } else {
-        json!({"$ref": format!("{}{schema}", definitions::PREFIX)})
+        definitions::reference(schema)
     };
     let all = media_types
         .iter()

@@ -5,7 +5,7 @@ use std::fs;
 use fivespot_apiserver::{Options, Server, StartError, read_admission_configuration};
 use serde_json::{Value, json};
 
-use crate::fixture::{PODS, options};
+use crate::fixture::{PODS, options, pod};
 
 const EVENTS: &str = "kind: AdmissionConfiguration
 apiVersion: apiserver.k8s.io/v1alpha1
@@ -165,9 +165,7 @@ async fn the_image_policy_of_the_document_lets_pods_pass_while_nobody_answers() 
     let policy = IMAGE_POLICY.replace("/path/to/kubeconfig/for/backend", path);
     let options = configured("ImagePolicyWebhook", IMAGES, (name, &policy));
     let server = Server::new(options).unwrap();
-    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [
-        {"name": "c", "image": "myrepo/myimage:v1"}]}});
-    let created = server.client().create(PODS, pod).await;
+    let created = server.client().create(PODS, pod("a", "", "x")).await;
     assert!(created.is_ok(), "{created:?}");
 }
 
@@ -176,9 +174,11 @@ async fn the_node_selectors_of_the_document_are_those_of_its_namespaces() {
     let labels = NODE_SELECTORS.replace("<node-selectors-labels>", "env=production");
     let file = ("podnodeselector.yaml", labels.as_str());
     let server = Server::new(configured("PodNodeSelector", SELECTORS, file)).unwrap();
-    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [
-        {"name": "c", "image": "myrepo/myimage:v1"}]}});
-    let created = server.client().create(PODS, pod).await.unwrap();
+    let created = server
+        .client()
+        .create(PODS, pod("a", "", "x"))
+        .await
+        .unwrap();
     assert_eq!(
         created["spec"]["nodeSelector"],
         json!({"env": "production"})
