@@ -2,7 +2,7 @@
 //!
 //! Cluster API reports each step of a Machine, several a second. Nothing is decided by that, so a
 //! status that differs in nothing but progress is written at most every two seconds, and while a
-//! machine is provisioned twice a minute. Every other change is written at once.
+//! machine is provisioned once a minute. Every other change is written at once.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, ScheduledMachineStatus};
@@ -15,9 +15,10 @@ use crate::status::undrained;
 /// The shortest time between two reports of progress.
 const INTERVAL: SignedDuration = SignedDuration::from_secs(2);
 
-/// The same for a machine that is provisioned, where the last report was of progress too: most
-/// machines are provisioned within a minute, and a thousand may be at the same time.
-const PROVISIONING_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
+/// The same for a machine that is provisioned, where the last report was of progress too: what a
+/// provider reports at first is known soon, and of a thousand machines that come up at the same time
+/// each costs few writes.
+const PROVISIONING_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
 /// When the change may be written, if that is not now.
 pub(crate) fn due(

@@ -71,7 +71,7 @@ fn coming_up(contract: Contract, memory: &mut Memory) -> World {
 
 /// Lets what was reported be reported.
 fn message(world: &mut World, memory: &mut Memory) -> String {
-    world.pause(31);
+    world.pause(61);
     world.settle(memory);
     world.status().message.unwrap()
 }
