@@ -1,4 +1,4 @@
-//! All requests over one connection, and watches over as few as there may be.
+//! Requests over a few connections, and watches over others.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,9 +33,17 @@ const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 32 << 20;
 
 /// How many watches share a connection: as many as every server allows that supports HTTP/2.
-const MOST_WATCHES: usize = 100;
+const WATCHES_EACH: usize = 100;
 
-/// A client whose requests share a connection, and whose watches share others.
+/// How many requests share a connection while there may be more connections. A server in Go reads and
+/// writes the frames of a connection one after another, each with a switch between goroutines:
+/// when it is busy, that takes longer than the requests.
+const REQUESTS_EACH: usize = 16;
+
+/// How many connections there are for requests.
+const MOST_FOR_REQUESTS: usize = 8;
+
+/// A client whose requests share a few connections, and whose watches share others.
 ///
 /// A connection costs as much memory as twenty machines, and a handshake as much time as making
 /// one: too much for each of the requests that are under way at an edge, and for each of the
@@ -77,17 +85,19 @@ pub(super) fn share(
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .build::<_, Body>(connector.clone())
     };
-    let (requests, watches) = (dial(), Arc::new(Lines::new(dial)));
+    let requests = Connections::kept(dial.clone());
+    let watches = Arc::new(Connections::unbounded(dial));
+    let requests = Arc::new(requests);
     // Ready at any time: sending waits for its turn.
-    let lines = service_fn(move |request: Request<Body>| {
-        let (line, place) = if is_watch(request.uri()) {
+    let send = service_fn(move |request: Request<Body>| {
+        let (connection, slot) = if is_watch(request.uri()) {
             watches.take()
         } else {
-            (requests.clone(), Place::default())
+            requests.take()
         };
         async move {
-            let answer = line.request(request).await?;
-            let held = move |frame| held_for(&place, frame);
+            let answer = connection.request(request).await?;
+            let held = move |frame| held_for(&slot, frame);
             Ok::<_, legacy::Error>(answer.map(|body| body.map_frame(held)))
         }
     });
@@ -97,41 +107,69 @@ pub(super) fn share(
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(lines);
+        .service(send);
     Ok(Client::new(service, config.default_namespace.clone()))
 }
 
-/// A place on a line, for as long as somebody holds it.
-type Place = Arc<()>;
+/// A request's or a watch's share of a connection, for as long as somebody holds it.
+type Slot = Arc<()>;
 
-/// `frame`. A body whose frames pass through here holds the place until all of it is read.
-fn held_for<T>(_: &Place, frame: T) -> T {
+/// `frame`. A body whose frames pass through here holds the slot until all of it is read.
+fn held_for<T>(_: &Slot, frame: T) -> T {
     frame
 }
 
-/// Lines, each with so many places.
-struct Lines<T, D> {
+/// Connections, each with so many slots.
+struct Connections<T, D> {
     dial: D,
-    open: Mutex<Vec<(T, Place)>>,
+    slots_each: usize,
+    /// How many there are at most; none where one is added whenever all are full.
+    most: Option<usize>,
+    open: Mutex<Vec<(T, Slot)>>,
 }
 
-impl<T: Clone, D: Fn() -> T> Lines<T, D> {
-    fn new(dial: D) -> Self {
-        let open = Mutex::default();
-        Self { dial, open }
+impl<T: Clone, D: Fn() -> T> Connections<T, D> {
+    /// For requests: once opened, a connection stays, because a handshake costs as much as several
+    /// requests.
+    fn kept(dial: D) -> Self {
+        Self {
+            dial,
+            slots_each: REQUESTS_EACH,
+            most: Some(MOST_FOR_REQUESTS),
+            open: Mutex::default(),
+        }
     }
 
-    /// A line that has a place left, and the place. Lines that nobody uses are let go.
-    fn take(&self) -> (T, Place) {
+    /// For watches: a connection that nobody uses is closed.
+    fn unbounded(dial: D) -> Self {
+        Self {
+            dial,
+            slots_each: WATCHES_EACH,
+            most: None,
+            open: Mutex::default(),
+        }
+    }
+
+    /// The first connection that has a free slot, a new one where none has, or the one with the fewest
+    /// requests where there may be no more.
+    fn take(&self) -> (T, Slot) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(_, places)| Arc::strong_count(places) > 1);
-        let free = open
-            .iter()
-            .find(|(_, places)| Arc::strong_count(places) <= MOST_WATCHES);
-        if let Some(free) = free {
+        if self.most.is_none() {
+            open.retain(|(_, slots)| Arc::strong_count(slots) > 1);
+        }
+        let is_free =
+            |(_, slots): &&(T, Slot)| Arc::strong_count(slots) <= self.slots_each;
+        if let Some(free) = open.iter().find(is_free) {
             return free.clone();
         }
-        let added = ((self.dial)(), Place::default());
+        let is_full = self.most.is_some_and(|most| open.len() >= most);
+        let fewest = open
+            .iter()
+            .min_by_key(|(_, slots)| Arc::strong_count(slots));
+        if let Some(fewest) = fewest.filter(|_| is_full) {
+            return fewest.clone();
+        }
+        let added = ((self.dial)(), Slot::default());
         open.push(added.clone());
         added
     }
@@ -232,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_knows_no_shared_lines_is_talked_to_all_the_same() {
+    async fn a_server_without_http_2_is_used_too() {
         let (client, seen) = server(&[b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
@@ -244,18 +282,39 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_full_is_followed_by_another_and_one_that_nobody_uses_goes() {
+    fn a_watch_opens_a_connection_where_all_are_full_and_one_that_is_unused_is_closed() {
         let dialled = AtomicUsize::new(0);
-        let lines = Lines::new(|| dialled.fetch_add(1, Ordering::Relaxed));
-        let mut first: Vec<_> = (0..MOST_WATCHES).map(|_| lines.take()).collect();
-        assert!(first.iter().all(|(line, _)| *line == 0));
-        let second = lines.take();
+        let watches = Connections::unbounded(|| dialled.fetch_add(1, Ordering::Relaxed));
+        let mut first: Vec<_> = (0..WATCHES_EACH).map(|_| watches.take()).collect();
+        assert!(first.iter().all(|(connection, _)| *connection == 0));
+        let second = watches.take();
         assert_eq!(second.0, 1);
         first.pop();
-        assert_eq!(lines.take().0, 0, "a place has become free");
+        assert_eq!(watches.take().0, 0, "a slot has become free");
         drop(first);
-        assert_eq!(lines.take().0, 1, "the first line has been let go");
+        assert_eq!(watches.take().0, 1, "the first connection has been closed");
         drop(second);
-        assert_eq!(lines.take().0, 2);
+        assert_eq!(watches.take().0, 2);
+    }
+
+    #[test]
+    fn requests_share_as_few_connections_as_have_slots_and_then_those_with_the_fewest() {
+        let dialled = AtomicUsize::new(0);
+        let requests = Connections::kept(|| dialled.fetch_add(1, Ordering::Relaxed));
+        drop(requests.take());
+        let mut all: Vec<_> = (0..MOST_FOR_REQUESTS * REQUESTS_EACH)
+            .map(|_| requests.take())
+            .collect();
+        for (place, (connection, _)) in all.iter().enumerate() {
+            assert_eq!(*connection, place / REQUESTS_EACH);
+        }
+        all.remove(3 * REQUESTS_EACH);
+        all.remove(3 * REQUESTS_EACH);
+        let more = [requests.take().0, requests.take().0];
+        assert_eq!(more, [3, 3], "slots have become free");
+        let full = requests.take();
+        assert_eq!(dialled.load(Ordering::Relaxed), MOST_FOR_REQUESTS);
+        drop((all, full));
+        assert_eq!(requests.take().0, 0, "connections are kept");
     }
 }
