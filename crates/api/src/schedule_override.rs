@@ -139,6 +139,17 @@ pub struct ScheduleOverrideStatus {
     pub conditions: Vec<Condition>,
 }
 
+/// Reduces the overrides of one namespace to those that are considered: the oldest
+/// [`MOST_OVERRIDES`], sorted by age and, of the same second, by name. One without a
+/// creationTimestamp is as old as can be.
+pub fn keep_considered(all: &mut Vec<ScheduleOverride>) {
+    all.sort_by_cached_key(|of| {
+        let created = of.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        (created, of.metadata.name.clone())
+    });
+    all.truncate(MOST_OVERRIDES);
+}
+
 impl ScheduleOverride {
     /// Whether it is about a ScheduledMachine of its namespace with that name and these labels.
     pub fn is_about(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {

@@ -6,7 +6,7 @@ pub(crate) mod ended;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fivespot_api::schedule_override::MOST_OVERRIDES;
+use fivespot_api::schedule_override::keep_considered;
 use fivespot_api::{ScheduleOverride, ScheduledMachine};
 use fivespot_clock::after;
 use fivespot_plan::{Matched, plan_override};
@@ -55,17 +55,8 @@ pub(crate) fn considered(
     let objects = keys.iter().filter_map(|key| informer.store.get(key));
     let mut all: Vec<ScheduleOverride> =
         objects.filter_map(|object| object.read().ok()).collect();
-    oldest_first(&mut all);
+    keep_considered(&mut all);
     all
-}
-
-/// Sorts by age and drops what is beyond the limit.
-pub(crate) fn oldest_first(all: &mut Vec<ScheduleOverride>) {
-    all.sort_by_cached_key(|of| {
-        let created = of.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        (created, of.metadata.name.clone())
-    });
-    all.truncate(MOST_OVERRIDES);
 }
 
 /// Reconciles the override `own`, whose key in the queue is `key`.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_api::schedule_override::keep_considered;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use fivespot_schedule::{Dates, Override};
 use serde::de::DeserializeOwned;
@@ -9,11 +10,11 @@ use serde::de::DeserializeOwned;
 use crate::Failure;
 use crate::document::Document;
 
-/// Calendars and overrides, each with its namespace.
+/// Calendars and overrides by their namespace: of overrides, those that the operator considers.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     calendars: BTreeMap<String, BTreeMap<String, Dates>>,
-    overrides: Vec<(String, ScheduleOverride)>,
+    overrides: BTreeMap<String, Vec<ScheduleOverride>>,
 }
 
 impl Context {
@@ -36,7 +37,7 @@ impl Context {
                     context.add_calendar(namespace, &calendar);
                 }
                 fivespot_api::name::OVERRIDE_KIND => {
-                    context.overrides.push((namespace, read(document)?));
+                    context.add_override(namespace, read(document)?);
                 }
                 _ => {}
             }
@@ -55,7 +56,9 @@ impl Context {
     }
 
     pub(crate) fn add_override(&mut self, namespace: String, it: ScheduleOverride) {
-        self.overrides.push((namespace, it));
+        let of_namespace = self.overrides.entry(namespace).or_default();
+        of_namespace.push(it);
+        keep_considered(of_namespace);
     }
 
     /// The calendars of a namespace by name.
@@ -72,11 +75,9 @@ impl Context {
         let name = machine.metadata.name.as_deref().unwrap_or_default();
         let none = BTreeMap::new();
         let labels = machine.metadata.labels.as_ref().unwrap_or(&none);
-        let own = self
-            .overrides
-            .iter()
-            .filter(|(of, it)| of == namespace && it.is_about(name, labels));
-        own.filter_map(|(_, it)| it.in_schedule()).collect()
+        let all = self.overrides.get(namespace).into_iter().flatten();
+        let own = all.filter(|it| it.is_about(name, labels));
+        own.filter_map(ScheduleOverride::in_schedule).collect()
     }
 }
 
@@ -86,4 +87,44 @@ fn read<T: DeserializeOwned>(document: &Document) -> Result<T, Failure> {
             "correct it; `5spot validate` reports everything that a server would reject",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_override_that_the_operator_does_not_consider_changes_nothing() {
+        let begin: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
+        let mut context = Context::default();
+        // The youngest comes first, as a server may list them.
+        for minute in (0..=256).rev() {
+            let created = begin + SignedDuration::from_mins(minute);
+            let it = json!({
+                "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+                "metadata": {"name": format!("o-{minute}"), "creationTimestamp": created},
+                "spec": {
+                    "targetRef": {"name": "worker"}, "mode": "Stop",
+                    "endTime": "2026-03-07T12:00:00Z",
+                },
+            });
+            context.add_override("default".into(), serde_json::from_value(it).unwrap());
+        }
+        let machine = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
+            "metadata": {"name": "worker"},
+            "spec": {
+                "schedule": {"cron": "0 8 * * *", "duration": "8h"}, "clusterName": "production",
+                "bootstrapSpec": {"apiVersion": "a/v1", "kind": "K", "spec": {}},
+                "infrastructureSpec": {"apiVersion": "a/v1", "kind": "K", "spec": {}},
+            },
+        });
+        let machine = serde_json::from_value(machine).unwrap();
+        let all = context.overrides(&machine, "default");
+        assert_eq!(all.len(), 256);
+        assert!(!all.iter().any(|of| of.name == "o-256"), "the youngest");
+    }
 }

@@ -1,5 +1,6 @@
 //! What a schedule depends on besides its spec: calendars and overrides of the namespace.
 
+use fivespot_api::schedule_override::keep_considered;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use fivespot_plan::{Fact, ScheduleInputs, Unknown};
 use fivespot_runtime::cache::{Health, MOST_OBJECTS, TooLarge};
@@ -104,7 +105,7 @@ async fn listed(
         .await;
     match listed {
         Ok(_) => {
-            overrides::oldest_first(&mut found);
+            keep_considered(&mut found);
             Ok(found)
         }
         Err(error) if failure::code(&error) == Some(404) => Err(Unknown::NotServed {
