@@ -21,7 +21,7 @@ import (
 )
 
 // standIns take the parts for which there is no machine here. They look at everything
-// whenever anything changes, do each step at once and remember nothing: a step that was
+// when anything has changed, do each step at once and remember nothing: a step that was
 // decided from something out of date is refused by the server, and the event of what
 // overtook it leads back here.
 type standIns struct {
@@ -35,7 +35,13 @@ type standIns struct {
 	besideReal bool
 	// failures that were reported, so that each is reported once.
 	reported map[string]bool
+	// waited is how long requests have taken.
+	waited time.Duration
 }
+
+// shareOfACore is how much of a core the stand-ins use at most, as one in so many: among tens of
+// thousands of objects one look at all takes a while, and what is measured needs the core.
+const shareOfACore = 10
 
 // site is a control plane as the stand-ins see it.
 type site struct {
@@ -135,8 +141,14 @@ func startStandIns(ctx context.Context, management, workload *kubernetes, contra
 func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {
 	for {
 		var again <-chan time.Time
+		begun, waited := time.Now(), s.waited
 		if !s.round(ctx) {
 			again = time.After(time.Second)
+		}
+		looked := time.Since(begun) - (s.waited - waited)
+		select {
+		case <-time.After((shareOfACore - 1) * looked):
+		case <-ctx.Done():
 		}
 		select {
 		case <-changed:
@@ -195,11 +207,17 @@ func (s *standIns) seen(resource schema.GroupVersionResource, namespace, name st
 // create makes an object that is not there yet.
 func (s *standIns) create(ctx context.Context, resource schema.GroupVersionResource, content object) error {
 	made := &unstructured.Unstructured{Object: content}
+	defer s.waits(time.Now())
 	_, err := s.of(resource).client.Resource(resource).Namespace(made.GetNamespace()).Create(ctx, made, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
+}
+
+// waits counts the time since a request was begun.
+func (s *standIns) waits(since time.Time) {
+	s.waited += time.Since(since)
 }
 
 // patch changes an object if it is still as it was seen.
@@ -214,6 +232,7 @@ func (s *standIns) patch(ctx context.Context, resource schema.GroupVersionResour
 	if err != nil {
 		return err
 	}
+	defer s.waits(time.Now())
 	_, err = s.of(resource).client.Resource(resource).Namespace(seen.GetNamespace()).
 		Patch(ctx, seen.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

@@ -195,7 +195,7 @@ fn plan(all: &[Value], with_cluster_api: Option<f64>) -> String {
 
 From the largest measurement of each server above, and the run with Cluster API with the most machines, if every value
 per machine stays the same. The computer of the measurement has two cores, which the API server, etcd, the operator and,
-where it runs, Cluster API share.
+where it runs, Cluster API share; where a row says one core, another program used the other.
 
 | what | for {planned} machines | what limits it |
 |---|---|---|
