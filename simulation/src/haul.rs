@@ -92,14 +92,15 @@ fn planned(number: usize) -> Option<Planned> {
     Some(Planned { object, schedule })
 }
 
-/// Runs it on this thread, and prints each month how it goes.
-pub(crate) fn haul(length: Length) -> Haul {
+/// Runs it on this thread, and prints each month how it goes. `each_year` gets what it has come to after
+/// each whole year, so that a run that is interrupted leaves a record.
+pub(crate) fn haul(length: Length, each_year: impl Fn(&Haul)) -> Haul {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run(length)),
+        Ok(runtime) => runtime.block_on(run(length, each_year)),
         Err(error) => Haul {
             broken: vec![error.to_string()],
             ..Haul::default()
@@ -107,10 +108,9 @@ pub(crate) fn haul(length: Length) -> Haul {
     }
 }
 
-async fn run(length: Length) -> Haul {
+async fn run(length: Length, each_year: impl Fn(&Haul)) -> Haul {
     let begun = Instant::now();
     let mut haul = Haul {
-        years: length.years,
         machines: length.machines,
         ..Haul::default()
     };
@@ -148,9 +148,13 @@ async fn run(length: Length) -> Haul {
             haul.metrics(&operator, (begin, day));
             haul.say(day);
         }
+        if number % 365 == 0 {
+            haul.years += 1;
+            haul.seconds = begun.elapsed().as_secs();
+            each_year(&haul);
+        }
     }
     haul.judge_memory();
-    haul.seconds = begun.elapsed().as_secs();
     haul
 }
 

@@ -99,7 +99,9 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(years) = arguments.years {
         let machines = arguments.machines;
-        let haul = haul::haul(Length { years, machines });
+        let haul = haul::haul(Length { years, machines }, |so_far| {
+            keep(&arguments, &so_far.to_value(), so_far.broken.is_empty());
+        });
         haul.print();
         return keep(&arguments, &haul.to_value(), haul.broken.is_empty());
     }
