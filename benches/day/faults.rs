@@ -14,7 +14,7 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 pub(crate) struct Faults {
     of_a_thousand: u32,
     dice: Mutex<Xoshiro256PlusPlus>,
-    struck: AtomicU64,
+    injected: AtomicU64,
 }
 
 impl Faults {
@@ -22,23 +22,23 @@ impl Faults {
         Self {
             of_a_thousand,
             dice: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(1)),
-            struck: AtomicU64::new(0),
+            injected: AtomicU64::new(0),
         }
     }
 
     /// How many there were so far.
-    pub(crate) fn struck(&self) -> u64 {
-        self.struck.load(Ordering::Relaxed)
+    pub(crate) fn injected(&self) -> u64 {
+        self.injected.load(Ordering::Relaxed)
     }
 
-    /// One of so many kinds of faults, if one strikes.
-    fn strike(&self, kinds: u32) -> Option<u32> {
+    /// One of so many kinds of faults, if the request gets one.
+    fn draw(&self, kinds: u32) -> Option<u32> {
         let mut dice = self.dice.lock().unwrap_or_else(PoisonError::into_inner);
-        let strikes = dice.next_u32() % 1_000 < self.of_a_thousand;
-        if strikes {
-            self.struck.fetch_add(1, Ordering::Relaxed);
+        let has_fault = dice.next_u32() % 1_000 < self.of_a_thousand;
+        if has_fault {
+            self.injected.fetch_add(1, Ordering::Relaxed);
         }
-        strikes.then(|| dice.next_u32() % kinds)
+        has_fault.then(|| dice.next_u32() % kinds)
     }
 }
 
@@ -48,7 +48,7 @@ impl Proxy for Faults {
         asked: &'a Asked,
     ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
         let is_write = asked.event.is_write();
-        let fate = match self.strike(if is_write { 6 } else { 5 }) {
+        let fate = match self.draw(if is_write { 6 } else { 5 }) {
             None => Fate::Pass,
             Some(0) => Fate::Refuse(429, Some(1)),
             Some(1) => Fate::Refuse(500, None),
@@ -61,7 +61,7 @@ impl Proxy for Faults {
     }
 
     fn opening(&self, _: &Asked) -> Opening {
-        match self.strike(2) {
+        match self.draw(2) {
             None => Opening::Pass,
             Some(0) => Opening::Refuse(410),
             Some(_) => Opening::Refuse(500),
@@ -69,7 +69,7 @@ impl Proxy for Faults {
     }
 
     fn event(&self, _: &Asked, _: &[u8]) -> Delivery {
-        match self.strike(3) {
+        match self.draw(3) {
             None => Delivery::Pass,
             Some(0) => Delivery::End,
             Some(1) => Delivery::Break,

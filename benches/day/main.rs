@@ -35,7 +35,7 @@ struct Arguments {
     /// For how long
     #[arg(long, default_value_t = 60)]
     minutes: u32,
-    /// How many of a thousand requests and events are struck
+    /// How many of a thousand requests and events get a fault
     #[arg(long, default_value_t = 20)]
     faults: u32,
     /// Writes the result to this file too, as JSON
@@ -109,7 +109,7 @@ async fn day(arguments: &Arguments) -> Value {
             sample.requests,
             sample.machines,
             sample.resident_kib,
-            faults.struck()
+            faults.injected()
         );
         samples.push(sample);
     }
@@ -126,7 +126,7 @@ async fn day(arguments: &Arguments) -> Value {
         "machines": arguments.machines,
         "minutes": arguments.minutes,
         "activations": created,
-        "faults": faults.struck(),
+        "faults": faults.injected(),
         "requestsPerMinute": {"first": requests.0.round(), "last": requests.1.round()},
         "residentKiB": {"first": resident.0.round(), "last": resident.1.round()},
         "isFlat": is_flat(requests) && is_flat(resident) && !has_ended,

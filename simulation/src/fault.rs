@@ -74,12 +74,12 @@ impl Kind {
         }
     }
 
-    /// Whether it strikes requests that are no watches.
-    pub(crate) fn strikes_requests(self) -> bool {
+    /// Whether requests get it that are no watches.
+    pub(crate) fn is_of_requests(self) -> bool {
         self < Self::WatchGone
     }
 
-    /// What happens to a request that it strikes; none for watches and for what only delays.
+    /// What happens to a request that gets it; none for watches and for what only delays.
     pub(crate) fn fate(self) -> Option<Fate> {
         Some(match self {
             Self::Conflict => Fate::Refuse(409, None),
@@ -95,7 +95,7 @@ impl Kind {
         })
     }
 
-    /// What happens to an event of a watch that it strikes, if it strikes events.
+    /// What happens to an event of a watch that gets it, if events do.
     pub(crate) fn delivery(self, minutes: u8) -> Option<Delivery> {
         Some(match self {
             Self::WatchEnded | Self::WatchFromOldVersion | Self::WatchGone => {
@@ -134,12 +134,12 @@ pub(crate) enum Target {
     Event(usize),
 }
 
-/// One fault, which strikes once, or a few requests in a row.
+/// One fault, of one request or of a few in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) kind: Kind,
     pub(crate) target: Target,
-    /// How many requests in a row it strikes.
+    /// How many requests in a row get it.
     pub(crate) times: usize,
     /// For how long it delays.
     pub(crate) minutes: u8,
@@ -150,7 +150,7 @@ pub(crate) struct Fault {
 const SLOW: (i64, i64) = (1, 28);
 
 impl Fault {
-    /// How long the answers take that it strikes.
+    /// How long answers with it take.
     pub(crate) fn delay(&self) -> SignedDuration {
         match self.kind {
             Kind::SlowAnswer => {
@@ -164,7 +164,7 @@ impl Fault {
     /// A fault among about so many writes.
     pub(crate) fn draw(random: &mut Random, writes: usize) -> Self {
         let kind = random.pick(&Kind::ALL).unwrap_or(Kind::Reset);
-        let target = if !kind.strikes_requests() {
+        let target = if !kind.is_of_requests() {
             Target::Event(random.below(6 * writes))
         } else if random.chance(80) {
             Target::Write(random.below(writes))

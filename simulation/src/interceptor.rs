@@ -1,4 +1,4 @@
-//! Between the operator and the server: strikes faults, judges writes, and notes everything.
+//! Between the operator and the server: injects faults, judges writes, and notes everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -58,7 +58,7 @@ pub(crate) struct Connection {
     pub(crate) gate: Gate,
 }
 
-/// A phase, the request that was under way, and the fault that struck it, if one did.
+/// A phase, the request that was under way, and the fault that it got, if any.
 pub(crate) type Cell = (String, String, Option<Kind>);
 
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ pub(crate) struct State {
     pub(crate) downtime: u8,
     pub(crate) broken: Vec<(&'static str, String)>,
     pub(crate) checks: u64,
-    pub(crate) struck: BTreeMap<Kind, u64>,
+    pub(crate) injected: BTreeMap<Kind, u64>,
     pub(crate) cells: BTreeSet<Cell>,
     /// Writes that were served, by machine.
     pub(crate) served: BTreeMap<String, usize>,
@@ -277,8 +277,8 @@ impl Interceptor {
         phase.unwrap_or_else(|| "none".to_owned())
     }
 
-    /// The fault that strikes the next request of this kind.
-    fn strikes(&self, asked: &Asked) -> Option<Fault> {
+    /// The fault of the next request of this kind.
+    fn fault_of(&self, asked: &Asked) -> Option<Fault> {
         let mut state = self.state();
         let is_counted = is_of_machines(asked);
         let is_write = asked.event.is_write();
@@ -326,7 +326,7 @@ impl Interceptor {
         if self.is_hot(asked) {
             return Fate::CrashBefore;
         }
-        let fault = self.strikes(asked);
+        let fault = self.fault_of(asked);
         let what = what(asked);
         if asked.event.is_write() && is_of_machines(asked) {
             let phase = self.phase_of(asked).await;
@@ -340,7 +340,7 @@ impl Interceptor {
                 asked.event.at, asked.event.name
             ));
             let mut state = self.state();
-            *state.struck.entry(fault.kind).or_default() += 1;
+            *state.injected.entry(fault.kind).or_default() += 1;
             if what == "patch scheduledmachines" && switches_off(asked) {
                 state.kept_on.insert(asked.event.name.clone());
             }
@@ -590,7 +590,7 @@ impl Proxy for Connection {
             return Delivery::Pass;
         };
         let delivery = fault.kind.delivery(fault.minutes);
-        *state.struck.entry(fault.kind).or_default() += 1;
+        *state.injected.entry(fault.kind).or_default() += 1;
         let cell = ("any".to_owned(), what(asked), Some(fault.kind));
         state.cells.insert(cell);
         if fault.kind.opening(Some("0")).is_some() {

@@ -15,7 +15,7 @@ pub(crate) struct Report {
     writes: usize,
     checks: u64,
     pub(crate) broken: usize,
-    struck: BTreeMap<Kind, u64>,
+    injected: BTreeMap<Kind, u64>,
     user_actions: BTreeMap<String, u64>,
     cells: BTreeMap<(String, String), BTreeSet<Option<Kind>>>,
 }
@@ -27,8 +27,8 @@ impl Report {
         self.writes += outcome.writes;
         self.checks += outcome.checks;
         self.broken += outcome.broken.len();
-        for (kind, count) in &outcome.struck {
-            *self.struck.entry(*kind).or_default() += count;
+        for (kind, count) in &outcome.injected {
+            *self.injected.entry(*kind).or_default() += count;
         }
         for (user_action, count) in &outcome.user_actions {
             *self.user_actions.entry(user_action.clone()).or_default() += count;
@@ -39,9 +39,9 @@ impl Report {
         }
     }
 
-    /// The faults that strike requests, of which every one could meet every write.
+    /// The faults of requests, of which every one could meet every write.
     fn request_faults() -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(|kind| kind.strikes_requests())
+        Kind::ALL.into_iter().filter(|kind| kind.is_of_requests())
     }
 
     /// For each phase and write that was seen, the faults that have not met it.
@@ -86,7 +86,7 @@ impl Report {
         println!("writes              {}", self.writes);
         println!("checks of laws      {}", self.checks);
         println!("faults");
-        for (kind, count) in &self.struck {
+        for (kind, count) in &self.injected {
             println!("  {:<24} {count}", kind.name());
         }
         println!(
@@ -106,7 +106,7 @@ impl Report {
     /// What is kept of it.
     pub(crate) fn to_value(&self) -> Value {
         let (hit, all) = self.cells();
-        let faults = self.struck.iter();
+        let faults = self.injected.iter();
         let faults: BTreeMap<&str, u64> =
             faults.map(|(kind, count)| (kind.name(), *count)).collect();
         json!({

@@ -38,7 +38,7 @@ pub(crate) struct Outcome {
     pub(crate) checks: u64,
     pub(crate) seconds: u64,
     pub(crate) writes: usize,
-    pub(crate) struck: BTreeMap<Kind, u64>,
+    pub(crate) injected: BTreeMap<Kind, u64>,
     pub(crate) user_actions: BTreeMap<String, u64>,
     pub(crate) cells: BTreeSet<Cell>,
 }
@@ -479,7 +479,7 @@ impl Run {
             seconds: u64::try_from(now.duration_since(scenario.begins).as_secs())
                 .unwrap_or(0),
             writes: state.served.values().sum(),
-            struck: std::mem::take(&mut state.struck),
+            injected: std::mem::take(&mut state.injected),
             user_actions: self.user_actions,
             cells: std::mem::take(&mut state.cells),
         }

@@ -275,7 +275,7 @@ fn haul(result: &Value) -> String {
 fn day(result: &Value) -> String {
     let mut text = format!(
         "{} machines that are wanted for five of every ten minutes, for {} minutes on a real API server with a real\n\
-         Cluster API; 2 % of all requests and events were struck by a fault ({} in all). {} activations. After all\n\
+         Cluster API; 2 % of all requests and events got a fault ({} in all). {} activations. After all\n\
          ScheduledMachines were deleted, {} objects were left behind.\n\n\
          | mean of | first third | last third |\n|---|---:|---:|\n",
         result["machines"],

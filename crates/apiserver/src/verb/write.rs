@@ -175,13 +175,14 @@ impl Draft {
         ))
     }
 
-    /// 422 for a custom object of another kind or version than the path's, said of that kind.
+    /// 422 for a custom object of another kind or version than the path's; the answer names the kind of
+    /// the object.
     fn check_kind(&self, resource: &Resource) -> Result<(), Status> {
-        let said = |key: &str| self.object[key].as_str().unwrap_or_default();
-        // A group that is empty is not said.
-        let version = said("apiVersion");
+        let field = |key: &str| self.object[key].as_str().unwrap_or_default();
+        // An empty group is left out.
+        let version = field("apiVersion");
         let version = version.strip_prefix('/').unwrap_or(version);
-        let kind = said("kind");
+        let kind = field("kind");
         let expected = resource.api_version();
         let wanted = [
             ("kind", kind, &resource.kind),
@@ -189,16 +190,16 @@ impl Draft {
         ];
         let wrong = wanted.into_iter().filter(|it| it.1 != it.2);
         let errors: Vec<FieldError> = wrong
-            .map(|(key, said, wanted)| {
-                FieldError::invalid(key, said.into(), format!("must be {wanted}"))
+            .map(|(key, found, wanted)| {
+                FieldError::invalid(key, found.into(), format!("must be {wanted}"))
             })
             .collect();
         if errors.is_empty() {
             return Ok(());
         }
         let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-        let said = Resource::new(group, version, kind, "");
-        Err(invalid(&said, meta::name(&self.object), &errors))
+        let stated = Resource::new(group, version, kind, "");
+        Err(invalid(&stated, meta::name(&self.object), &errors))
     }
 
     fn metadata_errors(&self, target: &Target) -> Vec<FieldError> {
