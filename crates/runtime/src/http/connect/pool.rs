@@ -85,9 +85,8 @@ pub(super) fn share(
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .build::<_, Body>(connector.clone())
     };
-    let requests = Connections::kept(dial.clone());
+    let requests = Arc::new(Connections::kept(dial.clone()));
     let watches = Arc::new(Connections::unbounded(dial));
-    let requests = Arc::new(requests);
     // Ready at any time: sending waits for its turn.
     let send = service_fn(move |request: Request<Body>| {
         let (connection, slot) = if is_watch(request.uri()) {
@@ -123,7 +122,8 @@ fn held_for<T>(_: &Slot, frame: T) -> T {
 struct Connections<T, D> {
     dial: D,
     slots_each: usize,
-    /// How many there are at most; none where one is added whenever all are full.
+    /// How many there are at most, each of which stays open; none where one is added whenever all are
+    /// full, and closed when nobody uses it.
     most: Option<usize>,
     open: Mutex<Vec<(T, Slot)>>,
 }
