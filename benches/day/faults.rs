@@ -1,4 +1,4 @@
-//! Faults by chance, between an operator and its servers.
+//! Random faults between an operator and its API servers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use fivespot_testkit::{Asked, Delivery, Fate, Opening, Proxy};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// Strikes so many of a thousand requests and events; Leases, of which there are none, aside.
+/// Injects faults into this many of a thousand requests and events. Leases are excluded.
 #[derive(Debug)]
 pub(crate) struct Faults {
     of_a_thousand: u32,
@@ -26,12 +26,12 @@ impl Faults {
         }
     }
 
-    /// How many there were so far.
+    /// The number of faults injected so far.
     pub(crate) fn injected(&self) -> u64 {
         self.injected.load(Ordering::Relaxed)
     }
 
-    /// One of so many kinds of faults, if the request gets one.
+    /// One of this many kinds of faults. `None` if the request gets no fault.
     fn draw(&self, kinds: u32) -> Option<u32> {
         let mut dice = self.dice.lock().unwrap_or_else(PoisonError::into_inner);
         let has_fault = dice.next_u32() % 1_000 < self.of_a_thousand;

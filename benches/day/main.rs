@@ -1,15 +1,16 @@
-//! A compressed day on a real Kubernetes: many machines whose schedules are of minutes come and go
-//! for an hour, with faults between the operator and its servers.
+//! A compressed day on a real Kubernetes: many machines with schedules of a few minutes are created
+//! and deleted for an hour, with faults between the operator and its API servers.
 //!
 //! ```console
 //! $ cargo xtask cluster up
 //! $ cargo run --release -p benches --bin day -- --minutes 60 --record proof/results/day.json
 //! ```
 //!
-//! Printed are, for each minute, the requests of the operator, the machines that exist and what of
-//! this process is resident. In the end every ScheduledMachine is deleted, and what is left behind is
-//! counted. It fails if anything is, or if memory or requests of the last third exceed those of the
-//! first by more than a fifth; the first minutes, in which all machines are made, do not count.
+//! For each minute, it prints the requests of the operator, the number of machines and the resident
+//! memory of this process. At the end, every ScheduledMachine is deleted, and the remaining objects
+//! are counted. It fails if any remain, or if memory or requests of the last third exceed those of
+//! the first third by more than a fifth. The first minutes, in which all machines are created, are
+//! not counted.
 
 mod faults;
 
@@ -43,19 +44,19 @@ struct Arguments {
     record: Option<PathBuf>,
 }
 
-/// Each machine is wanted for half of so many minutes; they take turns.
+/// Each machine is wanted for half of this period, in minutes. The machines are staggered.
 const PERIOD: u32 = 10;
 
-/// How many of the first minutes do not count.
+/// The number of first minutes that are not counted.
 const WARM_UP: usize = 10;
 
-/// How much more the last third may be than the first.
+/// The largest allowed ratio of the last third to the first.
 const MOST_GROWTH: f64 = 1.2;
 
-/// How long the machines have to go in the end.
+/// How long the machines may take to be deleted at the end.
 const LEAVING: Duration = Duration::from_mins(15);
 
-/// What was seen at the end of a minute.
+/// The measurements at the end of a minute.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     requests: usize,
@@ -134,7 +135,7 @@ async fn day(arguments: &Arguments) -> Value {
     })
 }
 
-/// A machine that is wanted for half of every [`PERIOD`], from a minute of its own on.
+/// A machine that is wanted for half of every [`PERIOD`], from its own minute on.
 fn machine(number: u32) -> Value {
     let mut machine = scheduled_machine(&name(number));
     let first = number % PERIOD;
@@ -155,7 +156,7 @@ fn path(number: u32) -> String {
     fivespot_testkit::machine_path(&name(number))
 }
 
-/// The resources that a machine leaves nothing of behind.
+/// The resources of which a machine must leave no object behind.
 const RESOURCES: [&str; 4] = [
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines",
     "/apis/bootstrap.cluster.x-k8s.io/v1beta1/namespaces/default/k0sworkerconfigs",
@@ -172,7 +173,7 @@ fn machines_path(cluster: &Cluster) -> String {
     format!("/apis/cluster.x-k8s.io/{version}/namespaces/default/machines")
 }
 
-/// How many objects there still are when the time to go is over, or when there are none.
+/// The number of objects that remain when the time limit is over. 0 as soon as there are none.
 async fn left_behind(cluster: &Cluster) -> usize {
     let until = Instant::now() + LEAVING;
     let namespace = cluster.node_name("x");
@@ -194,7 +195,7 @@ async fn left_behind(cluster: &Cluster) -> usize {
     }
 }
 
-/// The means of the first and of the last third of the minutes that count.
+/// The means of the first and of the last third of the counted minutes.
 fn thirds(samples: &[Sample], of: impl Fn(&Sample) -> u64) -> (f64, f64) {
     let counted = samples.get(WARM_UP..).unwrap_or_default();
     let third = counted.len().div_ceil(3);
@@ -214,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_minutes_in_which_everything_is_made_do_not_count() {
+    fn the_minutes_in_which_machines_are_created_are_not_counted() {
         let of = |requests| Sample {
             requests,
             ..Sample::default()

@@ -1,4 +1,4 @@
-//! The operators.
+//! The operator processes.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,16 +11,16 @@ use tokio::process::{Child, Command};
 
 use crate::stage::Stage;
 
-/// What an operator is.
+/// How an operator coordinates with the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Role {
-    /// One of those of which one leads.
+    /// With leader election.
     Candidate,
-    /// One of those that divide the machines.
+    /// As a shard.
     Shard,
 }
 
-/// The operators that run.
+/// The running operators.
 pub(crate) struct Cast {
     program: PathBuf,
     folder: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Cast {
 }
 
 impl Cast {
-    /// Nobody runs yet. Files are put beside the audit log.
+    /// Creates it without operators. Files are put next to the audit log.
     pub(crate) fn new(
         program: PathBuf,
         stage: &Stage,
@@ -46,7 +46,7 @@ impl Cast {
         })
     }
 
-    /// Starts an operator that is a user of its own.
+    /// Starts an operator with a user of its own.
     pub(crate) fn enter(
         &mut self,
         name: &str,
@@ -78,7 +78,7 @@ impl Cast {
         Ok(())
     }
 
-    /// Kills an operator: it can do nothing more, not even let go of its Lease.
+    /// Kills an operator. It cannot release its Lease.
     pub(crate) async fn kill(
         &mut self,
         name: &str,

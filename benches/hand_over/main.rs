@@ -6,12 +6,13 @@
 //! $ cargo run --release -p benches --bin hand_over
 //! ```
 //!
-//! Makes a namespace with some ScheduledMachines and runs two scenarios. First two operators of
-//! which one leads: the leader is killed, and every machine is then switched off. Then three
-//! shards, and all machines switched on; one shard is killed, all switched off; one is added,
-//! all switched on. Each operator is a user of its own in the audit log (kubeconfigs that
-//! impersonate), which shows who wrote for which machine. Ends with 1 if a machine was not
-//! acted on within 20 s of a death, or if two wrote for one machine by turns.
+//! Creates a namespace with some ScheduledMachines and runs two scenarios. In the first, two
+//! operators use leader election: the leader is killed, and every schedule is then disabled. In the
+//! second, there are three shards: all schedules are enabled; one shard is killed, and all
+//! schedules are disabled; one shard is added, and all schedules are enabled. Each operator has a
+//! user of its own in the audit log (by kubeconfigs that impersonate), which shows which operator
+//! wrote for which machine. Exits with 1 if a machine was not handled within 20 s of a kill, or if
+//! two operators alternated in writing for one machine.
 
 mod cast;
 mod stage;
@@ -25,7 +26,7 @@ use clap::Parser;
 use cast::{Cast, Role};
 use stage::Stage;
 
-/// Kubernetes waits 15 s before it takes over; the promise is 20.
+/// Kubernetes waits 15 s before it takes over. The promise is 20 s.
 const PROMISE: Duration = Duration::from_secs(20);
 
 /// Measures how long machines are without an operator when one is killed.
@@ -77,7 +78,7 @@ async fn lead(
     cast.enter("leader-a", Role::Candidate)?;
     stage.wait_for_phase("Inactive").await?;
     cast.enter("leader-b", Role::Candidate)?;
-    // Until the standby has seen the Lease.
+    // Waits until the standby has read the Lease.
     tokio::time::sleep(Duration::from_secs(5)).await;
     let from = stage.log_length()?;
     cast.kill("leader-a").await?;

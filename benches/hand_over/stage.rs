@@ -1,4 +1,4 @@
-//! The machines, and who wrote for them.
+//! The machines, and which operators wrote for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -20,12 +20,11 @@ struct Write {
 /// The writes for each machine, by its name.
 type Writes = BTreeMap<String, Vec<Write>>;
 
-/// How often is looked, and how often at most.
+/// The interval of checks, and their maximum number.
 const LOOK: Duration = Duration::from_millis(200);
 const LOOKS: usize = 600;
 
-/// A namespace with machines that are never wanted: what is reported about them is
-/// what is measured.
+/// A namespace with machines that are never wanted. Only the reports about them are measured.
 pub(crate) struct Stage {
     home: benches::Stage,
     machines: usize,
@@ -33,7 +32,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Makes them, in the cluster that $KUBECONFIG names.
+    /// Creates the machines in the cluster that $KUBECONFIG names.
     pub(crate) async fn set(
         machines: usize,
         audit_log: &Path,
@@ -45,14 +44,14 @@ impl Stage {
         };
         for number in 0..machines {
             let mut machine = scheduled_machine(&name(number));
-            // Once in four years.
+            // A day that occurs once in four years.
             machine["spec"]["schedule"] = json!({"cron": "0 0 29 2 *"});
             stage.home.create(machine).await?;
         }
         Ok(stage)
     }
 
-    /// Where files go.
+    /// The folder for files.
     pub(crate) fn folder(&self) -> PathBuf {
         self.log.folder()
     }
@@ -62,7 +61,7 @@ impl Stage {
         self.home.namespace()
     }
 
-    /// Switches every schedule on (`true`) or off (`false`).
+    /// Enables (`true`) or disables (`false`) every schedule.
     pub(crate) async fn switch(
         &self,
         enabled: &str,
@@ -75,7 +74,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until every machine is reported as in that phase.
+    /// Waits until every machine is reported in this phase.
     pub(crate) async fn wait_for_phase(
         &self,
         phase: &str,
@@ -89,13 +88,13 @@ impl Stage {
         Err(format!("the machines have not become {phase}").into())
     }
 
-    /// How long the audit log is by now.
+    /// The current length of the audit log.
     pub(crate) fn log_length(&self) -> Result<u64, Box<dyn Error + Send + Sync>> {
         Ok(self.log.length()?)
     }
 
-    /// The operators' writes for each machine since that place in the log, in order. Events are
-    /// reported, not relied on.
+    /// The operators' writes for each machine from this offset of the log on, in order. Writes of
+    /// Events are not included.
     fn writes(&self, from: u64) -> Result<Writes, Box<dyn Error + Send + Sync>> {
         let mut writes = Writes::new();
         for entry in self.log.since(from)? {
@@ -120,7 +119,7 @@ impl Stage {
         Ok(writes)
     }
 
-    /// How many machines each has written for since that place in the log.
+    /// For how many machines each operator has written, from this offset of the log on.
     pub(crate) fn shares(
         &self,
         from: u64,
@@ -136,8 +135,8 @@ impl Stage {
         Ok(shares)
     }
 
-    /// The machines for which somebody wrote again, or had not ended to write, when another had
-    /// begun.
+    /// The machines for which an operator wrote again after another one, or had not ended a write
+    /// when another one began.
     pub(crate) fn alternated(
         &self,
         from: u64,

@@ -1,4 +1,4 @@
-//! The program that is measured, as a child process, and how it is doing.
+//! The measured program as a child process, with its health and memory.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,14 +15,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::Failure;
 
-/// How often it is asked for its health.
+/// The interval of health probes.
 const PROBE: Duration = Duration::from_millis(200);
-/// How long an answer is waited for.
+/// The timeout of a probe.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long it may take to start.
+/// The timeout of the start.
 const START: Duration = Duration::from_mins(1);
 
-/// A program that runs. Dropping it kills it.
+/// A running program. Dropping it kills it.
 pub(crate) struct Child {
     process: Process,
     health: SocketAddr,
@@ -36,15 +36,15 @@ impl Drop for Child {
     }
 }
 
-/// A loopback address that was free a moment ago.
+/// A loopback address that was free at the time of the call.
 pub(crate) fn free_address() -> Result<SocketAddr, Failure> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?)
 }
 
 impl Child {
-    /// Starts the program with these arguments besides those of its ports, and returns when it is
-    /// in good health. What it logs goes to a file.
+    /// Starts the program with these arguments and those of its ports. Returns when it is healthy.
+    /// Its log goes to a file.
     pub(crate) async fn start(
         program: &Path,
         arguments: &[String],
@@ -85,17 +85,17 @@ impl Child {
         })
     }
 
-    /// Where it reports its health.
+    /// The address of its health port.
     pub(crate) fn health(&self) -> SocketAddr {
         self.health
     }
 
-    /// The longest wait for its health so far.
+    /// The longest duration of a health probe so far.
     pub(crate) fn worst_health(&self) -> Duration {
         *self.worst.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How much memory it has held at most, in bytes; none where it has ended.
+    /// The peak of its memory in bytes. `None` if it has ended.
     pub(crate) fn peak(&mut self) -> Option<u64> {
         if !matches!(self.process.try_wait(), Ok(None)) {
             return None;
@@ -115,7 +115,7 @@ fn note(worst: &Mutex<Duration>, took: Duration) {
     *worst = took.max(*worst);
 }
 
-/// Asks for health once, on a connection of its own. Returns how long that took.
+/// Probes health once, with a new connection. Returns the duration.
 async fn probe(address: SocketAddr) -> Result<Duration, Failure> {
     let begun = Instant::now();
     let asked = async {

@@ -1,4 +1,4 @@
-//! Clients that want everybody else to wait. Each of them comes again when it is cut off.
+//! Clients that try to block other clients. Each of them reconnects when it is cut off.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,13 +19,13 @@ use tokio_rustls::client::TlsStream;
 
 use crate::Failure;
 
-/// How long an honest client waits.
+/// The timeout of an honest client.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What begins every HTTP/2 connection: the preface and empty settings.
+/// The start of every HTTP/2 connection: the preface and empty settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// Where the webhook is, and how it is trusted.
+/// The address of the webhook, and the certificate to trust.
 #[derive(Clone)]
 pub(crate) struct Webhook {
     address: SocketAddr,
@@ -33,7 +33,7 @@ pub(crate) struct Webhook {
 }
 
 impl Webhook {
-    /// One that is to listen there. Leaves its certificate and key in the folder.
+    /// A webhook that will listen at this address. Writes its certificate and key into the folder.
     pub(crate) fn prepare(address: SocketAddr, folder: &Path) -> Result<Self, Failure> {
         let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
         std::fs::create_dir_all(folder)?;
@@ -60,12 +60,12 @@ impl Webhook {
         Ok(connector.connect(name, stream).await?)
     }
 
-    /// Sends a small review as an API server does. Returns how long the response took.
+    /// Sends a small review as an API server does. Returns the duration.
     pub(crate) async fn ask(&self) -> Option<Duration> {
-        self.review(&question(json!({"version": "v1.30.0"}))).await
+        self.review(&review_of(json!({"version": "v1.30.0"}))).await
     }
 
-    /// Sends a review. Returns how long the response took, or none where it is not 200.
+    /// Sends a review. Returns the duration. `None` if the status is not 200.
     async fn review(&self, body: &str) -> Option<Duration> {
         let begun = Instant::now();
         let asked = async {
@@ -84,8 +84,8 @@ impl Webhook {
     }
 }
 
-/// A question about a machine whose bootstrap object would have this spec.
-fn question(spec: Value) -> String {
+/// A review of a machine whose bootstrap object would have this spec.
+fn review_of(spec: Value) -> String {
     let mut object = scheduled_machine("asked");
     object["spec"]["bootstrapSpec"]["spec"] = spec;
     json!({
@@ -115,20 +115,20 @@ async fn post(stream: &mut TlsStream<TcpStream>, body: &[u8]) -> io::Result<()> 
     stream.flush().await
 }
 
-/// So many clients, each of which does `once` again and again.
-fn crowd<F>(number: usize, once: impl Fn() -> F) -> JoinSet<()>
+/// Starts this many clients, one for each call of `once`.
+fn spawn<F>(number: usize, once: impl Fn() -> F) -> JoinSet<()>
 where
     F: Future<Output = ()> + Send + 'static,
 {
     (0..number).map(|_| once()).collect()
 }
 
-/// Connections that are never written to.
+/// Connections on which nothing is sent.
 pub(crate) fn silent(number: usize, address: SocketAddr) -> JoinSet<()> {
-    crowd(number, move || async move {
+    spawn(number, move || async move {
         loop {
             if let Ok(mut stream) = TcpStream::connect(address).await {
-                // Until it is cut off.
+                // Waits until it is cut off.
                 let _ = stream.read(&mut [0; 16]).await;
             }
             sleep(Duration::from_millis(100)).await;
@@ -136,9 +136,9 @@ pub(crate) fn silent(number: usize, address: SocketAddr) -> JoinSet<()> {
     })
 }
 
-/// HTTP/2 connections that ask nothing and answer pings.
+/// HTTP/2 connections that send no request and respond to pings.
 pub(crate) fn idle(number: usize, webhook: &Webhook) -> JoinSet<()> {
-    crowd(number, || {
+    spawn(number, || {
         let webhook = webhook.clone();
         async move {
             loop {
@@ -175,9 +175,9 @@ async fn idle_once(webhook: &Webhook) -> Result<(), Failure> {
     }
 }
 
-/// Questions of which a byte comes every second.
+/// Reviews of which a byte is sent every second.
 pub(crate) fn slow(number: usize, webhook: &Webhook) -> JoinSet<()> {
-    crowd(number, || {
+    spawn(number, || {
         let webhook = webhook.clone();
         async move {
             loop {
@@ -198,17 +198,17 @@ async fn slow_once(webhook: &Webhook) -> Result<(), Failure> {
     }
 }
 
-/// Reviews of 6.5 MiB, just below what the webhook reads, that are nothing but small numbers.
-/// Fails where the webhook does not evaluate them.
+/// Reviews of 6.5 MiB, just below the limit of the webhook, that consist of small numbers. Fails if
+/// the webhook does not evaluate them.
 pub(crate) async fn dense(
     number: usize,
     webhook: &Webhook,
 ) -> Result<JoinSet<()>, Failure> {
-    let body = question(json!({"list": vec![0; 13 << 18]}));
+    let body = review_of(json!({"list": vec![0; 13 << 18]}));
     if webhook.review(&body).await.is_none() {
         return Err("the webhook has not evaluated a dense review".into());
     }
-    Ok(crowd(number, || {
+    Ok(spawn(number, || {
         let (webhook, body) = (webhook.clone(), body.clone());
         async move {
             loop {

@@ -1,15 +1,15 @@
-//! What strangers can cost the operator and the webhook: each against tenants with large objects,
-//! a hostile workload cluster and hostile clients.
+//! The cost of hostile input for the operator and the webhook: tenants with large objects, a
+//! hostile workload cluster and hostile clients.
 //!
 //! ```console
 //! $ cargo build --release --bin 5spot
 //! $ cargo run --release -p benches --bin hostile
 //! ```
 //!
-//! Runs an API server of its own. Each row starts the program anew as a child process, and prints
-//! how much memory it took at most, the longest wait for `/healthz`, and what everybody else
-//! waited: for the operator, how late a machine of somebody else was created at its edge; for the
-//! webhook, how long an honest question took. Exits with 1 where a bound is broken.
+//! Runs an API server of its own. Each row starts the program as a new child process, and prints
+//! its peak memory, the longest wait for `/healthz`, and the wait of an honest client: for the
+//! operator, how late an unrelated machine was created at its edge; for the webhook, the duration
+//! of an honest review. Exits with 1 if a bound is exceeded.
 
 mod child;
 mod clients;
@@ -24,14 +24,14 @@ use std::time::Duration;
 
 use clap::Parser;
 
-/// What goes wrong ends the program.
+/// An error that ends the program.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The memory limit that the manifests set, in bytes.
 const MOST_MEMORY: u64 = 256 << 20;
-/// How long a probe may wait.
+/// The longest allowed duration of a probe.
 const MOST_HEALTH: Duration = Duration::from_secs(1);
-/// How late an edge may be met, and how long an honest question may take.
+/// How late an edge may be met, and the longest allowed duration of an honest review.
 const MOST_WAIT: Duration = Duration::from_secs(2);
 
 /// Measures what strangers can cost the operator and the webhook.
@@ -52,10 +52,10 @@ struct Args {
 #[derive(Debug)]
 struct Measured {
     name: String,
-    /// In bytes; none where the program has ended.
+    /// In bytes. `None` if the program has ended.
     memory: Option<u64>,
     health: Duration,
-    /// None where nothing came.
+    /// `None` if there was no response.
     wait: Option<Duration>,
 }
 
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures every row. Says whether all bounds held.
+/// Measures every row. Returns whether all values are within the bounds.
 async fn measure(args: &Args) -> Result<bool, Failure> {
     std::fs::create_dir_all(&args.folder)?;
     println!(

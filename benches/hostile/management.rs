@@ -24,10 +24,10 @@ const SCHEDULED: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
-/// How long before its window opens a machine is there.
+/// How long before its window opens a machine is created.
 const LEAD: SignedDuration = SignedDuration::from_secs(20);
 
-/// The API server. Dropping it ends it.
+/// The API server. Dropping it stops it.
 pub(crate) struct Management {
     client: Client,
     created: Arc<Mutex<Vec<Timestamp>>>,
@@ -41,8 +41,8 @@ impl Drop for Management {
 }
 
 impl Management {
-    /// Starts one with Cluster API's definitions, ours, and a Cluster that takes machines. Leaves
-    /// a kubeconfig at that path.
+    /// Starts one with the CRDs of Cluster API and 5-Spot, and a Cluster that is ready for
+    /// machines. Writes a kubeconfig to this path.
     pub(crate) async fn start(kubeconfig: &Path) -> Result<Self, Failure> {
         let created: Arc<Mutex<Vec<Timestamp>>> = Arc::default();
         let seen = created.clone();
@@ -104,7 +104,7 @@ impl Management {
             .map_err(|refusal| format!("{path}: {refusal:?}").into())
     }
 
-    /// A machine that nobody wants, whose bootstrap object would have this spec.
+    /// Adds a machine that is not wanted, whose bootstrap object would have this spec.
     pub(crate) async fn add_large(
         &self,
         number: u32,
@@ -116,7 +116,7 @@ impl Management {
         self.create(SCHEDULED, object).await
     }
 
-    /// A machine of somebody else, whose window opens soon. Returns when.
+    /// Adds an unrelated machine whose window opens soon. Returns the instant.
     pub(crate) async fn add_unrelated(&self) -> Result<Timestamp, Failure> {
         let soon = Clock::system().now() + LEAD;
         let edge = soon.round(Unit::Minute)?;
@@ -132,7 +132,7 @@ impl Management {
         Ok(edge)
     }
 
-    /// A machine that is wanted all the time, with the kubeconfig of its workload cluster.
+    /// Adds a machine that is always wanted, with the kubeconfig of its workload cluster.
     pub(crate) async fn add_victim(&self, kubeconfig: &str) -> Result<(), Failure> {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
@@ -148,8 +148,8 @@ impl Management {
         self.create(SCHEDULED, object).await
     }
 
-    /// The victim's Machine is there and has a Node, as its status says: the operator looks for
-    /// it in the workload cluster.
+    /// Waits for the victim's Machine, and sets a Node in its status. The operator then reads the
+    /// Node from the workload cluster.
     pub(crate) async fn join_victim(&self) -> Result<(), Failure> {
         let path = format!("{MACHINES}/victim");
         let mut tries = 0;
@@ -168,7 +168,8 @@ impl Management {
         self.merge(&format!("{path}/status"), status).await
     }
 
-    /// How late the Machine was created whose window opened then; none where none was.
+    /// How late the Machine was created whose window opened at `edge`. `None` if it was not
+    /// created.
     pub(crate) fn lateness(&self, edge: Timestamp) -> Option<Duration> {
         let created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         let first = created.iter().filter(|at| **at >= edge).min()?;

@@ -1,4 +1,4 @@
-//! One threat each.
+//! One row for each threat.
 
 use std::time::Duration;
 
@@ -13,29 +13,29 @@ use crate::management::Management;
 use crate::workload::{Mood, Workload};
 use crate::{Args, Failure, Measured};
 
-/// How long after an edge the machine is waited for.
+/// How long after an edge the measurement waits for the machine.
 const AFTER: Duration = Duration::from_secs(6);
-/// For how long the webhook is asked.
+/// How long reviews are sent to the webhook.
 const ASKED_FOR: Duration = Duration::from_secs(30);
 
-/// What the operator or the webhook is up against.
+/// The threat to the operator or the webhook.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threat {
-    /// Nothing, for comparison.
+    /// None, for comparison.
     Nobody,
     /// 100 objects of 1.04 MB of random text.
     LargeObjects,
     /// Six objects of 1.4 MB of `0,`.
     DenseObjects,
-    /// A workload cluster.
+    /// A hostile workload cluster.
     Workload(Mood),
-    /// 64 connections to the operator's health port that say nothing.
+    /// 64 connections to the operator's health port that send nothing.
     SilentOperator,
-    /// 64 connections to the webhook's health port that say nothing.
+    /// 64 connections to the webhook's health port that send nothing.
     SilentWebhook,
-    /// 256 HTTP/2 connections to the webhook that ask nothing.
+    /// 256 HTTP/2 connections to the webhook that send no request.
     Idle,
-    /// 16 questions that do not end.
+    /// 16 reviews that do not end.
     Slow,
     /// 4 dense reviews of 6.5 MiB at a time.
     Dense,
@@ -162,7 +162,7 @@ async fn webhook(args: &Args, threat: Threat) -> Result<Measured, Failure> {
     let end = tokio::time::Instant::now() + ASKED_FOR;
     let mut wait = Some(Duration::ZERO);
     while tokio::time::Instant::now() < end {
-        // One that is never answered counts for all.
+        // One review without a response makes the result `None`.
         wait = wait
             .zip(webhook.ask().await)
             .map(|(one, other)| one.max(other));
@@ -176,7 +176,7 @@ async fn webhook(args: &Args, threat: Threat) -> Result<Measured, Failure> {
     })
 }
 
-/// Text that nothing makes smaller, always the same for a seed.
+/// Incompressible text. The same for equal seeds.
 fn random_text(seed: u32, length: usize) -> Value {
     const LETTERS: &[u8] =
         b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";

@@ -1,4 +1,4 @@
-//! A workload cluster that answers as it likes, over HTTP/1.1.
+//! A hostile workload cluster over HTTP/1.1.
 
 use std::io;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::Failure;
 
-/// How it answers.
+/// The kind of its responses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mood {
-    /// A list of Nodes that never ends.
+    /// A list of Nodes that does not end.
     Endless,
     /// A thousand Nodes with annotations of 250 KB each.
     Fat,
-    /// Every request with an error of 20 MiB.
+    /// An error of 20 MiB for every request.
     Wordy,
 }
 
-/// A server. Dropping it ends it.
+/// The server. Dropping it stops it.
 pub(crate) struct Workload {
     pub(crate) kubeconfig: String,
     task: AbortHandle,
@@ -39,7 +39,7 @@ impl Drop for Workload {
 }
 
 impl Workload {
-    /// Starts one.
+    /// Starts the server.
     pub(crate) async fn start(mood: Mood) -> Result<Self, Failure> {
         let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
         let key = PrivateKeyDer::try_from(own.signing_key.serialize_der())?;
@@ -63,7 +63,7 @@ impl Workload {
             while let Ok((stream, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
-                    // A client that goes away has received enough.
+                    // An error of the connection is ignored: the client may close it early.
                     let _ = converse(acceptor.accept(stream).await?, mood).await;
                     Ok::<_, io::Error>(())
                 });
@@ -76,7 +76,7 @@ impl Workload {
     }
 }
 
-/// Answers one request after another.
+/// Responds to one request after another.
 async fn converse<S>(mut stream: S, mood: Mood) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -154,7 +154,7 @@ where
     stream.flush().await
 }
 
-/// A page of Nodes with an annotation of so many bytes each.
+/// A page of Nodes, each with an annotation of this many bytes.
 fn page(numbers: std::ops::Range<usize>, size: usize, next: &str) -> String {
     let text = "x".repeat(size);
     let nodes = numbers.map(|number| {

@@ -1,16 +1,16 @@
-//! Requests by verb, resource and answer.
+//! Requests by verb, resource and status code.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use benches::Entry;
 
-/// How often each was asked.
+/// The number of requests of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts(BTreeMap<(String, String, u16), u64>);
 
 impl Counts {
-    /// One more.
+    /// Counts one request.
     pub(crate) fn add(&mut self, verb: &str, resource: &str, code: u16) {
         let kind = (verb.to_owned(), resource.to_owned(), code);
         *self.0.entry(kind).or_default() += 1;
@@ -27,7 +27,7 @@ impl Counts {
         counts
     }
 
-    /// Whether there is nothing but watches and renewals of Leases.
+    /// Whether there are only watches and renewals of Leases.
     pub(crate) fn is_idle(&self) -> bool {
         self.0.keys().all(|(verb, resource, code)| {
             let is_watch = verb == "watch";
@@ -36,13 +36,13 @@ impl Counts {
         })
     }
 
-    /// How often an answer was of that code.
+    /// The number of responses with this code.
     pub(crate) fn answered(&self, code: u16) -> u64 {
         let those = self.0.iter().filter(|((_, _, other), _)| *other == code);
         those.map(|(_, count)| count).sum()
     }
 
-    /// How many there were.
+    /// The total number of requests.
     pub(crate) fn total(&self) -> u64 {
         self.0.values().sum()
     }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_and_renewals_are_idle_and_nothing_else_is() {
+    fn only_watches_and_renewals_are_idle() {
         let mut entries = vec![
             entry("5spot/0.1.0", "watch", "machines"),
             entry("5spot/0.1.0", "update", "leases"),

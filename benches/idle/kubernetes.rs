@@ -1,4 +1,4 @@
-//! The same on a real Kubernetes.
+//! The measurement on a real Kubernetes.
 
 use std::error::Error;
 use std::fs::File;
@@ -12,14 +12,14 @@ use tokio::process::{Child, Command};
 use crate::count::Counts;
 use crate::{Args, idle_machine};
 
-/// Who the operator is in the audit log.
+/// The prefix of the operator's user agent in the audit log.
 const AGENT: &str = "5spot/";
 
-/// How often is looked whether the machines have settled, and how often at most.
+/// The interval of checks whether the machines have settled, and their maximum number.
 const LOOK: Duration = Duration::from_secs(2);
 const LOOKS: usize = 300;
 
-/// Runs it and counts.
+/// Runs the measurement and returns the counts.
 pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + Sync>> {
     let stage = prepare(args.machines).await?;
     let namespace = stage.namespace();
@@ -35,7 +35,7 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + 
         start_up.total(),
         start_up.answered(429)
     );
-    // What was written last may still be on its way to the caches.
+    // Waits until the last writes have reached the caches.
     tokio::time::sleep(LOOK * 5).await;
     let from = log.length()?;
     eprintln!(
@@ -51,7 +51,7 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + 
     Ok(counts)
 }
 
-/// Makes a namespace with so many machines in it.
+/// Creates a namespace with this many machines.
 async fn prepare(machines: usize) -> Result<Stage, Box<dyn Error + Send + Sync>> {
     let stage = Stage::set("idle").await?;
     stage.add_cluster("production-cluster").await?;
@@ -63,14 +63,14 @@ async fn prepare(machines: usize) -> Result<Stage, Box<dyn Error + Send + Sync>>
     Ok(stage)
 }
 
-/// The name of the day after the day after tomorrow.
+/// The name of the weekday in three days.
 #[expect(clippy::disallowed_methods, reason = "real machines, real time")]
 fn in_three_days() -> Result<String, jiff::Error> {
     let then = Timestamp::now().checked_add(72.hours())?;
     Ok(then.strftime("%a").to_string().to_lowercase())
 }
 
-/// Starts one of two operators that look after the namespace.
+/// Starts one of the two operators of the namespace.
 fn start(
     args: &Args,
     namespace: &str,

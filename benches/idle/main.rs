@@ -1,4 +1,5 @@
-//! What idle machines cost an API server: requests of the operator, counted from the audit log.
+//! The cost of idle machines for an API server: requests of the operator, counted from the audit
+//! log.
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
@@ -6,10 +7,10 @@
 //! $ cargo run --release -p benches --bin idle -- --machines 1000 --minutes 60
 //! ```
 //!
-//! Makes a namespace with so many ScheduledMachines, none of them wanted for days; starts two
-//! operators with leader election; waits until each machine is reported as Inactive; and then
-//! counts for so long. Ends with 1 if there was any request but watches and renewals of the
-//! Lease. `--backend embedded` does the same on a virtual clock, with one operator.
+//! Creates a namespace with this many ScheduledMachines, none of which is wanted for days. Starts
+//! two operators with leader election. Waits until each machine is reported as Inactive, and then
+//! counts for the given time. Exits with 1 if there was any request except watches and renewals of
+//! the Lease. `--backend embedded` does the same on a virtual clock, with one operator.
 
 mod count;
 mod kubernetes;
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A machine that is not wanted for days, whenever it is asked.
+/// A machine that is not wanted for days, at whatever time it is evaluated.
 fn idle_machine(name: &str, days_ahead: &str) -> Value {
     let mut machine = scheduled_machine(name);
     machine["spec"]["schedule"] = json!({

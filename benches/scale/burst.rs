@@ -1,4 +1,4 @@
-//! Bursts: many machines that are wanted at once, each measured right after the floor.
+//! Bursts: many machines that become wanted at once, each measured right after the floor.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) enum Burst {
     Edge,
 }
 
-/// Bursts of a kind, each with its floor.
+/// Bursts of one kind, each with its floor.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Bursts {
@@ -43,28 +43,28 @@ pub(crate) struct Bursts {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Pair {
-    /// What a bare client took to create the objects of all machines.
+    /// How long a plain client took to create the objects of all machines.
     pub(crate) floor_seconds: f64,
-    /// When the objects of half, of 99 in 100 and of all machines were there.
+    /// When the objects of half, of 99 in 100 and of all machines existed.
     pub(crate) seconds: [f64; 3],
-    /// What the operator asked before the last of them was there.
+    /// The requests of the operator until the last of them existed.
     pub(crate) until_created: Span,
-    /// What it asked until all served and it came to rest; none where that was not waited for.
+    /// Its requests until all machines served and it was idle. `None` if that was not measured.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) serving: Option<Serving>,
     taken: Taken,
 }
 
-/// What an operator asked until all machines served and it came to rest.
+/// The requests of an operator until all machines served and it was idle.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Serving {
     pub(crate) until_serving: Span,
-    /// How many of those it asked of the workload cluster.
+    /// How many of them were sent to the workload cluster.
     workload_requests: usize,
 }
 
-/// Measures as many pairs as asked for. Each has a namespace and an operator of its own.
+/// Measures the requested number of pairs. Each has a namespace and an operator of its own.
 pub(crate) async fn measure(args: &Args, burst: Burst) -> Result<Bursts, Failure> {
     let mut bursts = Bursts {
         server: args.server.clone(),
@@ -132,7 +132,7 @@ async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
     };
     let taken = operator.taken()?;
     operator.kill().await?;
-    // Deleting thousands takes Cluster API longer than all that is measured.
+    // Deleting thousands of machines takes Cluster API longer than the whole measurement.
     let paused = json!({"spec": {"paused": true}});
     world.stage.merge(&world.cluster_path(), &paused).await?;
     Ok(Pair {
@@ -144,7 +144,7 @@ async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
     })
 }
 
-/// Makes all machines wanted; returns when that began.
+/// Makes all machines wanted. Returns when that began.
 async fn begin(
     world: &World,
     burst: Burst,
@@ -166,7 +166,7 @@ async fn begin(
     Ok(begun)
 }
 
-/// What was asked before the last Machine was there.
+/// The requests that began before the last Machine was created.
 fn until_last_create(mut entries: Vec<Entry>) -> Vec<Entry> {
     let created = entries.iter().filter(|entry| {
         is_operator(entry) && entry.verb == "create" && entry.resource == "machines"
@@ -177,12 +177,12 @@ fn until_last_create(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// The user of a workload cluster's kubeconfig is another one than the operator's.
+/// A request to the workload cluster. The user of its kubeconfig differs from the operator's.
 fn is_of_workload(entry: &Entry) -> bool {
     is_operator(entry) && entry.user != USER
 }
 
-/// Runs the program that is to run before and after each pair.
+/// Runs the program of `--around` before and after each pair.
 async fn around(args: &Args, when: &str) -> Result<(), Failure> {
     let Some(program) = &args.around else {
         return Ok(());
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_last_machine_is_not_counted_until_it() {
+    fn requests_after_the_last_machine_are_not_counted() {
         let entries = vec![
             entry(USER, "create", "machines", 1),
             entry(USER, "patch", "scheduledmachines", 2),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_as_the_user_of_the_workload_cluster_is_one_of_its() {
+    fn a_request_as_the_user_of_the_workload_cluster_is_sent_to_it() {
         assert!(is_of_workload(&entry("workload-admin", "list", "pods", 1)));
         assert!(!is_of_workload(&entry(USER, "list", "machines", 1)));
     }

@@ -1,5 +1,4 @@
-//! The least that is possible: a client that knows already what to create, and does nothing
-//! else.
+//! The floor: a client that only creates the objects, without any decisions.
 
 use std::time::Duration;
 
@@ -10,11 +9,11 @@ use serde_json::{Value, json};
 use crate::Args;
 use crate::world::{Failure, World, now};
 
-/// How long Cluster API may take to see that a Cluster is paused.
+/// How long Cluster API may take to observe that a Cluster is paused.
 const CALM: Duration = Duration::from_secs(30);
 
-/// Creates the three objects of each machine, so many machines at a time, in a namespace that
-/// is left to itself afterwards: its Cluster is paused.
+/// Creates the three objects of each machine, with a number of machines in flight. The namespace is
+/// left behind with its Cluster paused.
 pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, Failure> {
     let world = World::make(args).await?;
     let begun = now();
@@ -28,7 +27,7 @@ pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, Failure> {
         .try_for_each(async |()| Ok(()))
         .await?;
     let took = now().duration_since(begun);
-    // Deleting thousands takes Cluster API longer than all that is measured.
+    // Deleting thousands of machines takes Cluster API longer than the whole measurement.
     let paused = json!({"spec": {"paused": true}});
     world.stage.merge(&world.cluster_path(), &paused).await?;
     tokio::time::sleep(CALM).await;

@@ -1,4 +1,4 @@
-//! What many machines cost, and how soon their edges are met: for any operator and any API
+//! The cost of many machines, and how soon their edges are met, for any operator and any API
 //! server.
 //!
 //! ```console
@@ -7,40 +7,39 @@
 //! $ cargo run --release -p benches --bin scale -- --machines 1000
 //! ```
 //!
-//! Measures first the floor: a bare client that creates just the three objects of so many
-//! machines, with so many machines in flight. Then makes so many ScheduledMachines whose windows
-//! open at one instant; counts and times from the API server's audit log what the operator does
-//! about it until each serves, until each is gone again, in an idle span, when their windows open
-//! once more after it, beside the floor of then, after a restart while all serve, and when all are
-//! deleted. With many machines that takes long; `--opening-alone` ends it when all objects have
-//! been created. On the embedded server:
+//! Measures first the floor: a plain client that creates only the three objects of each machine,
+//! with a number of machines in flight. Then creates the ScheduledMachines, whose windows open at
+//! one instant. Counts and times the operator's requests from the API server's audit log: until all
+//! machines serve, until all are removed again, while idle, at a second edge (with its own floor),
+//! after a restart while all serve, and during the deletion of all. With many machines that takes
+//! long; `--opening-alone` ends it when all objects have been created. On the embedded server:
 //!
 //! ```console
 //! $ 5spot dev --no-controller --audit-log audit.json --apply empty/
 //! $ cargo run --release -p benches --bin scale -- --audit-log audit.json
 //! ```
 //!
-//! There `--no-simulator`, with `--no-cluster-api --opening-alone` here, leaves Cluster API out:
-//! what it does about each Machine costs a server several times as much as making it.
+//! There, `--no-simulator`, with `--no-cluster-api --opening-alone` here, leaves Cluster API out.
+//! Its work for a Machine costs a server several times as much as creating it.
 //!
-//! With `--burst` it measures pairs instead: the floor, and right after it a burst of so many machines
-//! that are created, that are enabled, or whose windows open. Only the two of a pair are compared: at
-//! another time the same server takes half as long or twice.
+//! With `--burst`, it measures pairs instead: the floor, and right after it a burst of machines
+//! that are created, that are enabled, or whose windows open. Only the two values of a pair are
+//! compared: at another time, the same server takes half as long or twice.
 //!
 //! ```console
 //! $ cargo run --release -p benches --bin scale -- --machines 300 --burst created
 //! ```
 //!
-//! Another operator than the one that was built is described by `--controller FILE`, JSON:
+//! `--controller FILE` describes another operator than the one that was built, as JSON:
 //!
 //! ```json
 //! {"command": ["5spot", "controller", "--namespaces", "$NAMESPACE"],
 //!  "environment": {"RUST_LOG": "warn"}, "edge": "cron"}
 //! ```
 //!
-//! `$NAMESPACE` stands for the namespace of the measurement; $KUBECONFIG is set, to a user of
-//! its own. An operator that knows no `cron` has `"edge": "switch"`: its schedules span the
-//! whole week, and are switched on and off.
+//! `$NAMESPACE` represents the namespace of the measurement. $KUBECONFIG is set, to a user of its
+//! own. An operator without support for `cron` has `"edge": "switch"`: its schedules span the whole
+//! week, and are enabled and disabled.
 
 mod burst;
 mod floor;
@@ -139,7 +138,7 @@ fn main() -> ExitCode {
         .build();
     let measured = match runtime {
         Ok(runtime) => {
-            runtime.block_on(unless_broken_off(watcher::beside(measure(&args))))
+            runtime.block_on(unless_interrupted(watcher::beside(measure(&args))))
         }
         Err(error) => Err(error.into()),
     };
@@ -152,7 +151,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures what is asked for, and prints it.
+/// Runs the requested measurement, and prints the result.
 async fn measure(args: &Args) -> Result<(), world::Failure> {
     let Some(burst) = args.burst else {
         return print(args, &run::run(args).await?);
@@ -162,8 +161,8 @@ async fn measure(args: &Args) -> Result<(), world::Failure> {
     Ok(())
 }
 
-/// Lets go of all that runs, the operator above all, when somebody breaks it off.
-async fn unless_broken_off<T>(
+/// Drops the measurement on an interrupt, so that its processes, such as the operator, are ended.
+async fn unless_interrupted<T>(
     result: impl Future<Output = Result<T, world::Failure>>,
 ) -> Result<T, world::Failure> {
     let mut terminated = signal(SignalKind::terminate())?;
@@ -177,7 +176,7 @@ async fn unless_broken_off<T>(
     }
 }
 
-/// Prints the report, and keeps it where that is asked for.
+/// Prints the report, and writes it to the file of `--record`, if given.
 fn print(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
     keep(args, report)?;
     match args.output {
@@ -187,8 +186,8 @@ fn print(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
     Ok(())
 }
 
-/// Keeps the report as it is so far, where that is asked for: what takes an hour may be broken
-/// off.
+/// Writes the report so far to the file of `--record`, if given. A measurement of an hour may be
+/// interrupted.
 fn keep(args: &Args, report: &impl serde::Serialize) -> Result<(), world::Failure> {
     let Some(file) = &args.record else {
         return Ok(());

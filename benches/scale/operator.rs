@@ -1,4 +1,4 @@
-//! The operator that is measured: a child process that is a user of its own.
+//! The measured operator: a child process with a user of its own.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,28 +13,28 @@ use tokio::process::{Child, Command};
 use crate::Args;
 use crate::world::Failure;
 
-/// Who the operator is in the audit log.
+/// The operator's user in the audit log.
 pub(crate) const USER: &str = "scale-operator";
 
-/// How 5-Spot names itself in an audit log.
+/// The prefix of the user agent of 5-Spot in an audit log.
 const AGENT: &str = "5spot/";
 
-/// Whether the operator has asked: as the user that it was given, or as another one, which the
-/// kubeconfig of a workload cluster names.
+/// Whether the operator sent the request: with its own user, or with the user of a workload
+/// cluster's kubeconfig.
 pub(crate) fn is_operator(entry: &Entry) -> bool {
     entry.user == USER || entry.agent.starts_with(AGENT)
 }
 
-/// How often the kernel counts a process's time in a second, on every Linux.
+/// The clock ticks per second in which the kernel counts the time of a process, on every Linux.
 const TICKS: f64 = 100.0;
 
-/// How an operator is started, and what it can do.
+/// How an operator is started, and what it supports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Description {
     /// The program and its arguments.
     command: Vec<String>,
-    /// What is set in its environment.
+    /// Additional environment variables.
     #[serde(default)]
     environment: BTreeMap<String, String>,
     /// What makes a machine wanted.
@@ -54,7 +54,8 @@ pub(crate) enum Edge {
 }
 
 impl Description {
-    /// What a file says; without one, the operator that was built with the profile.
+    /// The description in the file of `--controller`. Without a file, the operator that was built
+    /// with the profile.
     pub(crate) fn read(args: &Args) -> Result<Self, Failure> {
         let Some(file) = &args.controller else {
             let program = format!("target/{}/5spot", args.profile);
@@ -85,7 +86,7 @@ impl Description {
     }
 }
 
-/// What a process has taken.
+/// The resource usage of a process.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Taken {
@@ -93,11 +94,11 @@ pub(crate) struct Taken {
     pub(crate) cpu_seconds: f64,
     /// Resident memory, KiB.
     pub(crate) resident_kib: u64,
-    /// The most that was resident at any time, KiB.
+    /// Peak resident memory, KiB.
     pub(crate) peak_kib: u64,
 }
 
-/// The operator, and what starts it.
+/// The operator, and how it is started.
 pub(crate) struct Operator {
     description: Description,
     namespace: String,
@@ -106,7 +107,7 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// It does not run yet. Its files are put into `folder`.
+    /// Creates it without starting it. Its files are put into `folder`.
     pub(crate) fn new(
         description: Description,
         namespace: &str,
@@ -157,12 +158,12 @@ impl Operator {
         Ok(())
     }
 
-    /// What it has taken since it was started.
+    /// Its resource usage since it was started.
     pub(crate) fn taken(&self) -> Result<Taken, Failure> {
         let id = self.child.as_ref().and_then(Child::id);
         let id = id.ok_or("the operator has ended; see scale-operator.log")?;
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
-        // The name, the second field, is in parentheses and may hold anything.
+        // The name, the second field, is in parentheses and may contain any character.
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let field = |at: usize| -> f64 {
             let text = after_name.split_whitespace().nth(at);

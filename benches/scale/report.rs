@@ -1,4 +1,4 @@
-//! What was measured.
+//! The results of the measurement.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::operator::Taken;
 use crate::span::Span;
 use crate::watcher::{self, Changes};
 
-/// What was measured. Requests are the operator's alone.
+/// The results of the measurement. Only requests of the operator are counted.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
@@ -18,61 +18,61 @@ pub(crate) struct Report {
     server: String,
     /// How the operator was built.
     profile: String,
-    /// How long the windows were, or that only the opening was looked at.
+    /// How long the windows were open. Not set if only the opening was measured.
     open_minutes: u32,
     opening_alone: bool,
-    /// How many minutes a machine might take to leave.
+    /// How many minutes a machine was allowed to take for its removal.
     grace_minutes: u32,
     machines: usize,
-    /// Of how many Clusters they were.
+    /// The number of Clusters of the machines.
     clusters: usize,
-    /// What a bare client takes to create the objects of all machines.
+    /// How long a plain client takes to create the objects of all machines.
     floor_seconds: f64,
-    /// When the objects of half, of 99 in 100 and of all machines were there, after the edge.
+    /// When the objects of half, of 99 in 100 and of all machines existed, after the edge.
     pub(crate) lateness_seconds: [f64; 3],
-    /// The same at another edge, after having been idle.
+    /// The same at a second edge, after an idle span.
     pub(crate) again_seconds: Option<[f64; 3]>,
-    /// The floor just before that edge.
+    /// The floor right before that edge.
     pub(crate) floor_again_seconds: Option<f64>,
-    /// Of how many machines that is known.
+    /// The number of machines in `lateness_seconds`.
     pub(crate) created: usize,
-    /// From the edge until all serve and nothing more is asked.
+    /// From the edge until all machines serve and the operator is idle.
     pub(crate) opening: Span,
-    /// From the closing edge until all are gone.
+    /// From the closing edge until all machines are removed.
     pub(crate) closing: Span,
     /// What the status writes of the opening changed.
     pub(crate) changes_opening: Changes,
-    /// The same of the closing.
+    /// The same for the closing.
     pub(crate) changes_closing: Changes,
-    /// How many status writes of both merely repeat what Cluster API and the workload cluster
+    /// How many of these status writes only repeat what Cluster API and the workload cluster
     /// report.
     repeated: usize,
-    /// While nothing happens.
+    /// While idle.
     pub(crate) idle: Span,
     idle_minutes: u32,
-    /// When the operator is started anew.
+    /// A restart of the operator.
     pub(crate) restart: Option<Restart>,
-    /// While all are deleted.
+    /// During the deletion of all machines.
     pub(crate) deletion: Span,
     pub(crate) deletion_seconds: f64,
-    /// The bytes of JSON that the API server stores for a machine: the ScheduledMachine and its three
-    /// objects, when all objects had been created.
+    /// The bytes of JSON that the API server stores for a machine: the ScheduledMachine and its
+    /// three objects, when all objects had been created.
     pub(crate) object_bytes: usize,
-    /// What the process had taken before there was a machine.
+    /// The resource usage of the process before any machine existed.
     pub(crate) started: Option<Taken>,
-    /// The same when all machines were known.
+    /// The same when all machines were in the cache.
     pub(crate) settled: Option<Taken>,
     /// The same when all objects had been created.
     pub(crate) opened: Option<Taken>,
     /// The same when all served.
     pub(crate) open: Option<Taken>,
-    /// The same when all were gone.
+    /// The same when all were removed.
     pub(crate) closed: Option<Taken>,
-    /// The same after the other edge, when all served again.
+    /// The same after the second edge, when all served again.
     pub(crate) again: Option<Taken>,
 }
 
-/// A second start, with all machines there.
+/// A restart while all machines exist.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Restart {
     /// Until the last request.
@@ -81,7 +81,7 @@ pub(crate) struct Restart {
 }
 
 impl Report {
-    /// Of these machines, with nothing but the floor known.
+    /// A report for these machines with only the floor measured.
     pub(crate) fn new(args: &Args, floor: SignedDuration) -> Self {
         Self {
             server: args.server.clone(),
@@ -116,7 +116,7 @@ impl Report {
         }
     }
 
-    /// Counts which of the status writes merely repeat others' reports.
+    /// Counts the status writes that only repeat what other controllers report.
     pub(crate) fn count_repeated(&mut self) {
         let changes = [&self.changes_opening, &self.changes_closing];
         self.repeated = changes.into_iter().map(watcher::repeating).sum();
@@ -189,7 +189,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// What a whole cycle comes to, an idle span, a restart and a deletion.
+    /// Formats a whole cycle, an idle span, a restart and a deletion.
     fn fmt_cycle(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writes = self.opening.writes() + self.closing.writes();
         writeln!(

@@ -1,4 +1,4 @@
-//! The measurement, step by step.
+//! The steps of the measurement.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use crate::span::{Span, latenesses, quantiles};
 use crate::watcher::Watcher;
 use crate::world::{Failure, Schedule, Window, World, now};
 
-/// How long creating a machine and looking at it for the first time may take.
+/// How long the creation of a machine and its first reconcile may take.
 const A_MACHINE: SignedDuration = SignedDuration::from_millis(25);
 
-/// How long anything may take beside that.
+/// The additional time that any step may take.
 const AT_LEAST: SignedDuration = SignedDuration::from_secs(30);
 
-/// How long the log has to be silent for the operator to have settled.
+/// How long there must be no requests in the log for the operator to be idle.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// How often that may be awaited.
+/// The maximum number of such waits.
 const SILENCES: usize = 120;
 
-/// Runs everything and counts.
+/// Runs all steps and returns the report.
 pub(crate) async fn run(args: &Args) -> Result<Report, Failure> {
     let description = Description::read(args)?;
     let edge = description.edge;
@@ -71,14 +71,14 @@ pub(crate) async fn run(args: &Args) -> Result<Report, Failure> {
     Ok(run.report)
 }
 
-/// What was done at an edge.
+/// The result of an edge.
 struct Opening {
-    /// How late the objects of each machine were there.
+    /// How late the objects of each machine were created, in seconds.
     late: Vec<f64>,
     requests: Span,
 }
 
-/// One measurement that is under way.
+/// A measurement in progress.
 struct Run<'a> {
     args: &'a Args,
     edge: Edge,
@@ -94,10 +94,10 @@ impl Run<'_> {
         crate::keep(self.args, &self.report)
     }
 
-    /// Waits until no machine is wanted and nothing more is asked.
+    /// Waits until all machines are reported as not wanted. Fails if the window has opened before.
     async fn settled(&self, window: Window) -> Result<(), Failure> {
         self.watcher
-            .settle(self.asleep(), self.args.machines)
+            .settle(self.unwanted_phase(), self.args.machines)
             .await?;
         if self.edge == Edge::Cron && now() >= window.opens {
             return Err("the machines had not settled when the window opened".into());
@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     /// The phase of machines that are not wanted.
-    fn asleep(&self) -> &'static str {
+    fn unwanted_phase(&self) -> &'static str {
         match self.edge {
             Edge::Cron => "Inactive",
             Edge::Switch => "Disabled",
@@ -117,7 +117,7 @@ impl Run<'_> {
         seconds_for(self.args.machines)
     }
 
-    /// Waits for the edge, and until all objects are there.
+    /// Waits for the edge, and until all objects exist.
     async fn open(&self, window: Window) -> Result<Opening, Failure> {
         let from = self.log.length()?;
         self.watcher.take();
@@ -131,7 +131,7 @@ impl Run<'_> {
         Ok(Opening { late, requests })
     }
 
-    /// Until all serve, and then until all are gone, and idle.
+    /// Measures until all machines serve, then until all are removed, and then while idle.
     async fn rest_of_a_cycle(&mut self, window: Window) -> Result<(), Failure> {
         let from = self.log.length()?;
         self.watcher.settle("Active", self.args.machines).await?;
@@ -145,7 +145,7 @@ impl Run<'_> {
         self.world.turn(self.edge, window.closes, false).await?;
         eprintln!("closed");
         self.watcher
-            .settle(self.asleep(), self.args.machines)
+            .settle(self.unwanted_phase(), self.args.machines)
             .await?;
         self.quiet().await?;
         self.report.closing = Span::of(&self.log.since(from)?);
@@ -161,8 +161,8 @@ impl Run<'_> {
         self.keep()
     }
 
-    /// Once more after having been idle, until all serve again. The server has more in store by
-    /// then than at the first edge, so the floor is measured once more as well.
+    /// Measures a second edge after the idle span, until all machines serve again. The server
+    /// stores more data than at the first edge, so the floor is measured again as well.
     async fn another_edge(&mut self) -> Result<(), Failure> {
         self.report.floor_again_seconds = Some(floor(self.args).await?.as_secs_f64());
         let window = window(self.args, 1)?;
@@ -177,7 +177,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A restart while all serve, and the end of all.
+    /// Measures a restart while all machines serve, and the deletion of all.
     async fn end(&mut self) -> Result<(), Failure> {
         eprintln!("restart");
         self.operator.kill().await?;
@@ -196,13 +196,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Waits until the operator has asked nothing for a while, renewals and watches aside.
+    /// Waits until the operator has sent no requests for a while, except renewals and watches.
     async fn quiet(&self) -> Result<(), Failure> {
         quiet(&self.log).await
     }
 }
 
-/// Waits until the operator has asked nothing for a while, renewals and watches aside.
+/// Waits until the operator has sent no requests for a while, except renewals and watches.
 pub(crate) async fn quiet(log: &Log) -> Result<(), Failure> {
     for _ in 0..SILENCES {
         let from = log.length()?;
@@ -214,10 +214,10 @@ pub(crate) async fn quiet(log: &Log) -> Result<(), Failure> {
     Err("the operator does not come to rest".into())
 }
 
-/// What is asked from then on until the objects of all machines are there.
+/// The requests from this offset of the log on until the objects of all machines exist.
 ///
 /// # Errors
-/// They are not all there in the time that so many may take.
+/// They do not all exist within the time limit for this number of machines.
 pub(crate) async fn until_created(
     log: &Log,
     mut from: u64,
@@ -236,7 +236,7 @@ pub(crate) async fn until_created(
     Err(format!("{made} of {machines} machines created; see scale-operator.log").into())
 }
 
-/// What a bare client takes now.
+/// Measures how long a plain client takes.
 pub(crate) async fn floor(args: &Args) -> Result<SignedDuration, Failure> {
     eprintln!("the floor: {} bare machines", args.machines);
     let floor = crate::floor::measure(args).await?;
@@ -257,12 +257,12 @@ fn restart(log: &Log, from: u64, begun: Timestamp) -> Result<Restart, Failure> {
     })
 }
 
-/// How many seconds a step may take with so many machines.
+/// The time limit of a step with this many machines, in seconds.
 fn seconds_for(machines: usize) -> u64 {
     120 + u64::try_from(machines).unwrap_or(u64::MAX / 2) / 2
 }
 
-/// A window that opens when all machines have been made so many times, on a full minute.
+/// A window that opens on a full minute, after the time to create all machines `times` times.
 pub(crate) fn window(args: &Args, times: i32) -> Result<Window, Failure> {
     let machines = i32::try_from(args.machines)?;
     let lead = args

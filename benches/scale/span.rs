@@ -1,4 +1,4 @@
-//! What an operator asked in a span of the audit log.
+//! The requests of an operator in a span of the audit log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,18 +10,18 @@ use serde::{Serialize, Serializer};
 
 use crate::operator::is_operator;
 
-/// Requests of the operator, counted.
+/// Counts of the operator's requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// How often, by verb and resource, and by the code of the answer where that is no
-    /// success.
+    /// The number of requests by verb and resource, and by the response's status code if it is not
+    /// a success.
     requests: BTreeMap<String, usize>,
-    /// How many were answered with 429.
+    /// The number of responses with 429.
     refused: usize,
 }
 
 impl Span {
-    /// The operator's requests among those.
+    /// Counts the operator's requests in these entries.
     pub(crate) fn of(entries: &[Entry]) -> Self {
         let mut span = Self::default();
         for entry in entries.iter().filter(|entry| is_operator(entry)) {
@@ -39,7 +39,7 @@ impl Span {
         span
     }
 
-    /// Counts those of another span as well.
+    /// Adds the counts of another span.
     pub(crate) fn add(&mut self, other: &Self) {
         for (kind, count) in &other.requests {
             *self.requests.entry(kind.clone()).or_default() += count;
@@ -47,17 +47,17 @@ impl Span {
         self.refused += other.refused;
     }
 
-    /// How many there were.
+    /// The total number of requests.
     pub(crate) fn total(&self) -> usize {
         self.requests.values().sum()
     }
 
-    /// How many were answered with 429.
+    /// How many responses were 429.
     pub(crate) fn refused(&self) -> usize {
         self.refused
     }
 
-    /// Those that are neither a watch nor about a Lease.
+    /// The number of requests except watches and requests for Leases.
     pub(crate) fn beyond_idling(&self) -> usize {
         let those = self
             .requests
@@ -66,7 +66,7 @@ impl Span {
         those.map(|(_, count)| count).sum()
     }
 
-    /// Those that changed something, Events and Leases aside. A write that was refused is none.
+    /// The number of successful writes, except those of Events and Leases.
     pub(crate) fn writes(&self) -> usize {
         let those = self.requests.iter().filter(|(kind, _)| {
             let is_read = ["get ", "list ", "watch "]
@@ -79,7 +79,7 @@ impl Span {
         those.map(|(_, count)| count).sum()
     }
 
-    /// How often each was asked, by verb and resource.
+    /// The number of requests by verb and resource.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = (&str, usize)> {
         self.requests
             .iter()
@@ -87,7 +87,7 @@ impl Span {
     }
 }
 
-/// With what they come to, so that whoever reads a record need not distinguish requests.
+/// Includes the totals, so that readers of a record need not classify requests.
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut span = serializer.serialize_struct("Span", 4)?;
@@ -99,8 +99,8 @@ impl Serialize for Span {
     }
 }
 
-/// When the last of the three objects of each machine was there: of the Machines that the
-/// operator created, seconds after the edge, ascending.
+/// When the last of the three objects of each machine was created: for the Machines that the
+/// operator created, in seconds after the edge, ascending.
 pub(crate) fn latenesses(entries: &[Entry], edge: Timestamp) -> Vec<f64> {
     let mut seen = BTreeSet::new();
     let created = entries.iter().filter(|entry| {
@@ -118,12 +118,12 @@ pub(crate) fn latenesses(entries: &[Entry], edge: Timestamp) -> Vec<f64> {
     late
 }
 
-/// What half of them, 99 in 100 and all are below.
+/// The values at half, at 99 in 100 and at all of them.
 pub(crate) fn quantiles(ascending: &[f64]) -> [f64; 3] {
     [500, 990, 1_000].map(|part| per_mille(ascending, part))
 }
 
-/// The value below which so many of a thousand lie; 0 of nothing.
+/// The value below which this many of a thousand lie. 0 if there are no values.
 fn per_mille(ascending: &[f64], part: usize) -> f64 {
     let last = ascending.len().saturating_sub(1);
     let at = (ascending.len() * part / 1_000).min(last);
@@ -145,8 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn events_leases_and_what_is_refused_are_no_writes_and_others_requests_do_not_count()
-    {
+    fn only_successful_writes_of_the_operator_count_as_writes() {
         let entries = [
             entry(USER, "create", "machines", 201),
             entry(USER, "create", "events", 201),
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_operator_asks_of_a_workload_cluster_as_another_user_counts_too() {
+    fn requests_to_a_workload_cluster_as_another_user_are_counted() {
         let mut asked = entry("workload-admin", "list", "pods", 200);
         asked.agent = "5spot/0.1.0".to_owned();
         let mut other = entry("workload-admin", "list", "pods", 200);
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_create_that_was_refused_is_not_when_the_machine_was_there() {
+    fn a_refused_create_is_not_counted_as_the_creation_of_the_machine() {
         let edge = "2026-03-06T14:00:00Z".parse().expect("an instant");
         let entries = [
             entry(USER, "create", "machines", 409),
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_thousand_is_the_median() {
+    fn the_value_at_500_per_mille_is_the_median() {
         assert_eq!(
             per_mille(&[1.0, 2.0, 3.0], 500).to_bits(),
             2.0_f64.to_bits()

@@ -1,5 +1,5 @@
-//! The phases of all ScheduledMachines, what each write of a status changed, and which of the
-//! writes merely repeat what Cluster API and the workload cluster report.
+//! The phases of all ScheduledMachines, what each status write changed, and which of the writes
+//! only repeat what Cluster API and the workload cluster report.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,33 +18,32 @@ use tokio::time::Instant;
 
 use crate::world::Failure;
 
-/// The conditions that repeat what others report.
+/// The conditions that repeat what other controllers report.
 const REPEATED: [&str; 2] = ["MachineReady", "NodeAccess"];
 
-/// For how long no status may change while there is something to wait for.
+/// After how long without a status change a wait fails.
 const STILL: Duration = Duration::from_mins(4);
 
-/// How often is said how far it is.
+/// The interval at which progress is printed.
 const PROGRESS: Duration = Duration::from_secs(15);
 
-/// How many writes of a status changed the same things, by what they changed.
+/// The number of status writes by what they changed.
 pub(crate) type Changes = BTreeMap<String, usize>;
 
-/// What has been seen of the ScheduledMachines.
+/// The observed state of the ScheduledMachines.
 #[derive(Default)]
 struct Seen {
     statuses: RefCell<BTreeMap<String, Value>>,
-    /// How many are in each phase: with many machines, counting them anew takes long.
+    /// The number of machines in each phase. Counting many machines again for each event is slow.
     phases: RefCell<BTreeMap<String, usize>>,
     version: RefCell<String>,
     changes: RefCell<Changes>,
     changed: Notify,
-    /// Why nothing more is seen.
+    /// The error that ended the watch.
     ended: RefCell<Option<String>>,
 }
 
-/// Follows the ScheduledMachines of a namespace, and counts. To be used within a
-/// [`LocalSet`].
+/// Watches the ScheduledMachines of a namespace, and counts. Must be used within a [`LocalSet`].
 pub(crate) struct Watcher {
     seen: Rc<Seen>,
     following: AbortHandle,
@@ -57,7 +56,7 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    /// Begins to follow, before there is anything to be seen.
+    /// Starts the watch. No objects exist yet.
     pub(crate) fn follow(stage: &Stage) -> Self {
         let resource = ApiResource::erase::<ScheduledMachine>(&());
         let api =
@@ -66,7 +65,8 @@ impl Watcher {
         seen.version.replace("0".to_owned());
         let shared = seen.clone();
         let task = tokio::task::spawn_local(async move {
-            // The server ends a watch after some minutes; it goes on where it was.
+            // The server ends a watch after some minutes. The next one continues at the last
+            // version.
             let error = loop {
                 if let Err(error) = watch(&api, &shared).await {
                     break error;
@@ -81,13 +81,13 @@ impl Watcher {
         }
     }
 
-    /// The writes since this was asked last.
+    /// The changes since the last call.
     pub(crate) fn take(&self) -> Changes {
         self.seen.changes.take()
     }
 
-    /// Waits until so many are reported as in that phase, and says how far it is. Fails when
-    /// nothing comes nearer.
+    /// Waits until this many machines are reported in this phase, and prints the progress. Fails if
+    /// no status changes for too long.
     pub(crate) async fn settle(
         &self,
         phase: &str,
@@ -123,7 +123,7 @@ impl Watcher {
     }
 }
 
-/// How many of the writes merely repeat what others report.
+/// How many of the writes only repeat what other controllers report.
 pub(crate) fn repeating(changes: &Changes) -> usize {
     let those = changes.iter().filter(|(what, _)| {
         what.split(", ")
@@ -132,7 +132,7 @@ pub(crate) fn repeating(changes: &Changes) -> usize {
     those.map(|(_, count)| count).sum()
 }
 
-/// Runs what follows in the background as well.
+/// Runs `work` together with local background tasks.
 pub(crate) async fn beside<T>(work: impl Future<Output = T>) -> T {
     LocalSet::new().run_until(work).await
 }
@@ -156,7 +156,7 @@ async fn watch(api: &Api<DynamicObject>, seen: &Seen) -> Result<(), Failure> {
 }
 
 impl Seen {
-    /// An object as it is by now, or was when it went.
+    /// Handles an object that was added, modified or deleted.
     fn object(&self, object: DynamicObject, is_there: bool) {
         let meta = object.metadata;
         self.version
@@ -185,13 +185,13 @@ impl Seen {
     }
 }
 
-/// The phase of a status; empty where it has none.
+/// The phase of a status. Empty if it has none.
 fn phase(status: &Value) -> &str {
     status["phase"].as_str().unwrap_or_default()
 }
 
-/// What is different between two statuses; none if nothing is. Of a change of phase the rest
-/// follows.
+/// Describes the difference between two statuses. `None` if there is none. If the phase differs,
+/// only the phases are included, because the other changes follow from it.
 fn changed(before: &Value, after: &Value) -> Option<String> {
     let (was, is) = (phase(before), phase(after));
     if was != is {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_known_by_what_it_changed() {
+    fn a_write_is_classified_by_what_it_changed() {
         let before = status("Pending", "a", ["x", "1"]);
         let rows = [
             (status("Pending", "a", ["x", "1"]), None),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_others_alone_is_counted_as_such() {
+    fn writes_that_only_repeat_other_reports_are_counted() {
         let changes = [
             ("MachineReady", 1),
             ("MachineReady in words, NodeAccess", 2),

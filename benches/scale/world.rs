@@ -1,4 +1,4 @@
-//! The objects, and waiting for them.
+//! The objects of the measurement, and waiting for them.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::Args;
 use crate::operator::Edge;
 
-/// Why a measurement cannot be made.
+/// An error that ends the measurement.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// How often is looked whether something has come.
+/// The interval of checks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How many requests of our own are under way at a time.
+/// The maximum number of requests of this program in flight.
 const AT_A_TIME: usize = 32;
 
 /// A window that opens once.
@@ -30,19 +30,19 @@ pub(crate) struct Window {
     pub(crate) closes: Timestamp,
 }
 
-/// One namespace with its Clusters.
+/// A namespace with its Clusters.
 pub(crate) struct World {
     pub(crate) stage: Stage,
     pub(crate) machines: usize,
-    /// How many Clusters the machines are of, in turn.
+    /// The number of Clusters. The machines are assigned to them in turn.
     clusters: usize,
-    /// How long they may take to leave.
+    /// How long the machines may take to leave.
     grace: String,
 }
 
 impl World {
-    /// Makes the namespace and the Clusters, and waits until machines can join them. Where no
-    /// Cluster API runs, says in its place that they can.
+    /// Creates the namespace and the Clusters, and waits until machines can join them. If no
+    /// Cluster API runs, sets their status instead.
     pub(crate) async fn make(args: &Args) -> Result<Self, Failure> {
         let stage = Stage::set("scale").await?;
         if args.no_cluster_api {
@@ -79,7 +79,7 @@ impl World {
         self.wait(&format!("the Cluster {name}"), 120, is_up).await
     }
 
-    /// Where the first Cluster is.
+    /// The path of the first Cluster.
     pub(crate) fn cluster_path(&self) -> String {
         self.path_of_cluster(&cluster_name(0))
     }
@@ -89,12 +89,12 @@ impl World {
         format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/clusters/{name}")
     }
 
-    /// The name of a machine, which no other namespace has: Nodes are of the whole cluster.
+    /// The name of a machine, unique among all namespaces, because Nodes are cluster-scoped.
     pub(crate) fn name(&self, number: usize) -> String {
         format!("{}-{number}", self.stage.namespace())
     }
 
-    /// Makes the ScheduledMachines.
+    /// Creates the ScheduledMachines.
     pub(crate) async fn populate(&self, schedule: &Schedule) -> Result<(), Failure> {
         let schedule = schedule.as_json();
         let created = stream::iter(0..self.machines).map(|number| {
@@ -112,7 +112,7 @@ impl World {
             .await
     }
 
-    /// The bytes of JSON of a ScheduledMachine and of its three objects.
+    /// The bytes of JSON of a ScheduledMachine and its three objects.
     pub(crate) async fn object_bytes(&self) -> Result<usize, Failure> {
         let scheduled = scheduled_machine(&self.name(0));
         let machine =
@@ -136,7 +136,7 @@ impl World {
         Ok(bytes)
     }
 
-    /// Gives them all another window; where a person makes the edges, none is needed.
+    /// Sets another window for all machines. Does nothing if edges are made by `schedule.enabled`.
     pub(crate) async fn reschedule(
         &self,
         edge: Edge,
@@ -148,7 +148,7 @@ impl World {
         self.edit(&Schedule::of(edge, window).as_json()).await
     }
 
-    /// Changes the schedule of all.
+    /// Patches the schedule of all machines.
     pub(crate) async fn edit(&self, schedule: &Value) -> Result<(), Failure> {
         let patch = json!({"spec": {"schedule": schedule}});
         let patched = stream::iter(0..self.machines).map(async |number| {
@@ -163,7 +163,7 @@ impl World {
             .await
     }
 
-    /// Sleeps until the window's edge or, where a person makes it, makes it.
+    /// Waits for the window's edge, or makes it with `schedule.enabled`.
     pub(crate) async fn turn(
         &self,
         edge: Edge,
@@ -180,7 +180,7 @@ impl World {
         Ok(turned)
     }
 
-    /// Deletes all ScheduledMachines of the namespace, and waits until they are gone.
+    /// Deletes all ScheduledMachines of the namespace, and waits until they are removed.
     pub(crate) async fn delete_all(
         &self,
         seconds: u64,
@@ -197,8 +197,8 @@ impl World {
                 .uri(&path)
                 .body(Vec::new())?;
             let answer = self.stage.client().request_text(request).await;
-            // A server that is given a minute for a request breaks off where thousands take
-            // longer, and has deleted some of them.
+            // A server with a request timeout of a minute aborts if thousands of deletions take
+            // longer. It has then deleted some of them.
             match answer {
                 Ok(_) => break,
                 Err(_)
@@ -232,7 +232,7 @@ impl World {
     }
 }
 
-/// What a Cluster is called: the first as everywhere in tests.
+/// The name of a Cluster. The first has the same name as everywhere in tests.
 fn cluster_name(number: usize) -> String {
     match number {
         0 => "production-cluster".to_owned(),
@@ -243,9 +243,9 @@ fn cluster_name(number: usize) -> String {
 /// When machines are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Schedule {
-    /// In that window, and only then.
+    /// Only in this window.
     Once(Window),
-    /// All the time, while it is enabled.
+    /// Always, while it is enabled.
     Always {
         /// Whether it is.
         enabled: bool,
@@ -253,7 +253,7 @@ pub(crate) enum Schedule {
 }
 
 impl Schedule {
-    /// That of an operator which can do so much; nothing is wanted yet.
+    /// The schedule for an operator with this kind of edge. The machines are not wanted yet.
     pub(crate) fn of(edge: Edge, window: Window) -> Self {
         match edge {
             Edge::Cron => Self::Once(window),
@@ -276,7 +276,7 @@ impl Schedule {
     }
 }
 
-/// The time.
+/// The current time.
 #[expect(clippy::disallowed_methods, reason = "real machines, real time")]
 pub(crate) fn now() -> Timestamp {
     Timestamp::now()

@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// One request that was answered.
+/// A request with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The program, as it names itself; empty where the server does not record that.
+    /// The user agent of the program. Empty if the server does not record it.
     pub agent: String,
-    /// Who asked; of somebody who was impersonated, that one.
+    /// The user of the request. For an impersonated request, the impersonated user.
     pub user: String,
-    /// `create`, `patch`, `watch` and so on.
+    /// The verb: `create`, `patch`, `watch` and so on.
     pub verb: String,
-    /// The resource's plural, or what was asked for that is no resource.
+    /// The resource's plural, or the path of a request that is not for a resource.
     pub resource: String,
-    /// The subresource; empty for the object itself.
+    /// The subresource. Empty for the object itself.
     pub subresource: String,
-    /// The object's namespace; empty for none.
+    /// The object's namespace. Empty for none.
     pub namespace: String,
-    /// The object's name; empty for a collection, and for one that the server named.
+    /// The object's name. Empty for a collection, and for a name that the server generated.
     pub name: String,
-    /// The code of the answer; 0 for none.
+    /// The status code of the response. 0 for none.
     pub code: u16,
-    /// When the request came in; none where the server does not record that.
+    /// When the request was received. `None` if the server does not record it.
     pub begun: Option<Timestamp>,
-    /// When it was answered.
+    /// When the response was complete.
     pub ended: Option<Timestamp>,
 }
 
 impl Entry {
-    /// The request of one line, if that was answered.
+    /// Parses a line. `None` if it is not a completed request.
     pub fn read(line: &str) -> Option<Self> {
         let event: Value = serde_json::from_str(line).ok()?;
         let text = |pointer: &str| {
@@ -63,50 +63,50 @@ impl Entry {
         })
     }
 
-    /// Whether the request was for a change, and one was made.
+    /// Whether the request changed an object successfully.
     pub fn is_write(&self) -> bool {
         let is_read = matches!(self.verb.as_str(), "get" | "list" | "watch");
         !is_read && (200..300).contains(&self.code)
     }
 }
 
-/// The file.
+/// The log file.
 #[derive(Clone, Debug)]
 pub struct Log(PathBuf);
 
 impl Log {
-    /// The log in this file, which need not be there yet.
+    /// The log in this file, which need not exist yet.
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
-    /// The folder it is in.
+    /// The folder of the file.
     pub fn folder(&self) -> PathBuf {
         self.0.parent().unwrap_or(Path::new(".")).to_owned()
     }
 
-    /// How many bytes it has by now.
+    /// The current length of the file in bytes.
     ///
     /// # Errors
-    /// The file cannot be asked; the text names it.
+    /// The file's metadata cannot be read. The text names the file.
     pub fn length(&self) -> Result<u64, String> {
         let found = std::fs::metadata(&self.0);
         found.map(|of| of.len()).map_err(|error| self.error(&error))
     }
 
-    /// What was answered since that byte, in the order of the log. Half a line at its end is
+    /// The requests from this byte on, in the order of the log. An incomplete line at the end is
     /// left out.
     ///
     /// # Errors
-    /// The file cannot be read; the text names it.
+    /// The file cannot be read. The text names the file.
     pub fn since(&self, mut from: u64) -> Result<Vec<Entry>, String> {
         self.follow(&mut from)
     }
 
-    /// The same, and moves on to the first byte that has not been read.
+    /// The same, and advances `from` to the first byte that has not been read.
     ///
     /// # Errors
-    /// The file cannot be read; the text names it.
+    /// The file cannot be read. The text names the file.
     pub fn follow(&self, from: &mut u64) -> Result<Vec<Entry>, String> {
         let mut bytes = Vec::new();
         File::open(&self.0)
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_impersonated_user_is_the_one_who_asked_and_half_a_line_is_nobody() {
+    fn an_impersonated_user_is_recorded_and_an_incomplete_line_is_skipped() {
         let line = serde_json::json!({
             "stage": "ResponseComplete", "verb": "patch",
             "user": {"username": "admin"}, "impersonatedUser": {"username": "shard-a"},

@@ -1,5 +1,5 @@
-//! What the programs that measure have in common: requests as they are, without a type for each
-//! kind, and the audit log of the requests.
+//! Shared code of the programs that measure: requests with untyped JSON, and the audit log of the
+//! requests.
 
 mod audit;
 mod stage;

@@ -7,16 +7,16 @@ use http::{Method, Request};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
-/// What a server-side apply is sent as.
+/// The content type of a server-side apply.
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// The content type of plain objects.
+/// The content type of JSON objects.
 const JSON: &str = "application/json";
 
 /// Sends one request with a body of this content type, and returns what the server answers.
 ///
 /// # Errors
-/// The server refuses it, cannot be reached, or answers something else than JSON.
+/// The server refuses it, cannot be reached, or responds with something other than JSON.
 pub async fn send(
     client: &Client,
     (method, content): (Method, &str),
@@ -55,11 +55,10 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Installs the definition with its policy, and makes a namespace whose name begins with
-    /// `prefix`.
+    /// Installs the CRD with its policy, and creates a namespace whose name begins with `prefix`.
     ///
     /// # Errors
-    /// There is no kubeconfig, or the server refuses something.
+    /// There is no kubeconfig, or the server refuses a request.
     pub async fn set(prefix: &str) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let client = Client::try_from(Config::infer().await?)?;
         for object in fivespot_api::manifest::installed(36) {
@@ -78,7 +77,7 @@ impl Stage {
         })
     }
 
-    /// Installs the definitions of Cluster API's kinds, where no Cluster API brings them.
+    /// Installs the CRDs of Cluster API, for a cluster without Cluster API.
     ///
     /// # Errors
     /// The server refuses one.
@@ -99,8 +98,8 @@ impl Stage {
         &self.namespace
     }
 
-    /// Creates a Cluster like the one that
-    /// [`scheduled_machine`](fivespot_testkit::scheduled_machine) names, under a name.
+    /// Creates a Cluster with this name, like the one that
+    /// [`scheduled_machine`](fivespot_testkit::scheduled_machine) names.
     ///
     /// # Errors
     /// The server refuses it.
@@ -127,7 +126,7 @@ impl Stage {
         send(&self.client, (Method::POST, JSON), &path, &object).await
     }
 
-    /// Changes an object of the namespace.
+    /// Patches an object of the namespace.
     ///
     /// # Errors
     /// The server refuses it.
@@ -140,22 +139,22 @@ impl Stage {
         send(&self.client, (Method::PATCH, content), path, patch).await
     }
 
-    /// What is at a path.
+    /// Returns the object at a path.
     ///
     /// # Errors
-    /// The server refuses it, or there is nothing.
+    /// The server refuses the request, or the object does not exist.
     pub async fn get(&self, path: &str) -> Result<Value, Box<dyn Error + Send + Sync>> {
         let request = Request::builder().uri(path).body(Vec::new())?;
         Ok(self.client.request(request).await?)
     }
 
-    /// Where the namespace's ScheduledMachines are.
+    /// The path of the namespace's ScheduledMachines.
     pub fn machines_path(&self) -> String {
         let namespace = &self.namespace;
         format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines")
     }
 
-    /// How many ScheduledMachines of the namespace are reported as in that phase.
+    /// The number of ScheduledMachines of the namespace that are reported in this phase.
     ///
     /// # Errors
     /// The server refuses to list them.

@@ -1,14 +1,13 @@
-//! How long `5spot validate` takes for a fleet: the program as a whole, from its start to its
-//! end, as whoever waits for it sees it.
+//! How long `5spot validate` takes for a fleet: the wall-clock time of the whole process.
 //!
 //! ```console
 //! $ cargo build --release -p fivespot-cli
 //! $ cargo run --release -p benches --bin validate -- --manifests 1000
 //! ```
 //!
-//! Writes so many manifests of ScheduledMachines, one a file, into a folder of its own; runs
-//! the program on it again and again; and prints the quickest, the middle and the slowest of
-//! the runs. Ends with 1 if a manifest was refused, because then something else was measured.
+//! Writes the given number of manifests of ScheduledMachines, one per file, into a folder of its
+//! own. Runs the program on it repeatedly, and prints the quickest, the median and the slowest run.
+//! Exits with 1 if a manifest was refused, because the measurement is then invalid.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -57,8 +56,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How long each run took; none if one refused a manifest. A first run, which finds nothing
-/// in the caches of the system, is not counted.
+/// The duration of each run. `None` if one refused a manifest. The first run, for which the caches
+/// of the system are cold, is not counted.
 fn measure(args: &Args, folder: &Path) -> Result<Option<Vec<Duration>>, Box<dyn Error>> {
     for number in 0..args.manifests {
         fs::write(folder.join(format!("{number}.yaml")), manifest(number)?)?;
@@ -81,7 +80,7 @@ fn measure(args: &Args, folder: &Path) -> Result<Option<Vec<Duration>>, Box<dyn 
     Ok(Some(times))
 }
 
-/// A manifest as people write them. There are a dozen schedules in all.
+/// A typical manifest. There are a dozen different schedules.
 fn manifest(number: usize) -> Result<String, std::fmt::Error> {
     let (hour, group) = (number % 12, number / 100);
     let mut text = String::new();

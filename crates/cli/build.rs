@@ -1,5 +1,5 @@
-//! Gives the compiler the commit that it compiles, as `FIVESPOT_COMMIT`: what the environment says,
-//! else what git says of this checkout, else `unknown`.
+//! Passes the commit of the build to the compiler as `FIVESPOT_COMMIT`: the value of the
+//! environment variable, else the commit of this git checkout, else `unknown`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,17 +14,18 @@ fn main() {
     println!("cargo::rustc-env={COMMIT}={commit}");
 }
 
-/// What the environment says, such as that of a package that is built without a checkout.
+/// The value of the environment variable, for example of a package that is built without a
+/// checkout.
 fn given() -> Option<String> {
     let given = std::env::var(COMMIT).ok()?;
     let word = given.split_whitespace().next()?;
     Some(word.to_owned())
 }
 
-/// The commit of the checkout that this is in.
+/// The commit of the git checkout that contains this package.
 fn of_checkout() -> Option<String> {
     let root = git(&["rev-parse", "--show-toplevel"])?;
-    // Sources that were unpacked within somebody else's checkout have no commit there.
+    // Sources that were unpacked within another project's checkout have no commit there.
     if Path::new(&root).canonicalize().ok()? != workspace()? {
         return None;
     }
@@ -37,10 +38,10 @@ fn workspace() -> Option<PathBuf> {
     Path::new(&package).join("../..").canonicalize().ok()
 }
 
-/// Has this run again when another commit is checked out.
+/// Makes cargo run this script again when another commit is checked out.
 ///
-/// A file that is not there would have it run at every build, so only those that are there are
-/// named: the log of HEAD, which grows by a line each time, or else where HEAD may lead to.
+/// A missing file would make cargo run it at every build, so only existing files are watched: the
+/// log of HEAD, which grows by a line each time, or else the files of the refs.
 fn watch() {
     let paths = |names: &[&str]| -> Vec<String> {
         let paths = names
@@ -58,7 +59,7 @@ fn watch() {
     }
 }
 
-/// What git answers; none where there is no git, or where it does not know.
+/// The output of git. `None` if git is not installed or fails.
 fn git(words: &[&str]) -> Option<String> {
     let answer = Command::new("git").args(words).output().ok()?;
     let text = String::from_utf8(answer.stdout).ok()?;

@@ -1,7 +1,7 @@
-// The dashboard of `5spot dev` in a real browser.
+// Tests the dashboard of `5spot dev` in a real browser.
 //
-// With UPDATE_PICTURES=1 the pictures below docs/pictures are written anew; a person looks at
-// each of them. Otherwise they are compared, so that a gross change is noticed.
+// With UPDATE_PICTURES=1, the pictures below docs/pictures are written again. A person must then
+// review each of them. Otherwise the pages are compared with them, to detect large changes.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,16 +17,16 @@ import {
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const PICTURES = join(ROOT, "docs/pictures");
 
-// How large a share of the pixels may differ from the picture that a person has looked at.
+// The largest share of pixels that may differ from the reviewed picture.
 const SHARE = 0.15;
 
 let browser;
 let directory;
 let still; // A Friday evening: the office has closed, and a budget holds a pod.
-let quick; // An hour passes in two minutes, so that windows open and close while a test looks.
-let past; // Hours pass in seconds, so that there is something to look back at.
+let quick; // An hour passes in two minutes, so that windows open and close during a test.
+let past; // Hours pass in seconds, so that there is a past to show.
 let dozen; // The file with the machines of an office.
-let rates; // The file with what they cost.
+let rates; // The file with their costs.
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "5spot-fleet-"));
@@ -39,7 +39,7 @@ before(async () => {
   const long = await write("long.yaml", longNames());
   const example = await readFile(join(ROOT, "examples/business-hours.yaml"), "utf8");
   const held = join(directory, "held.yaml");
-  // Neither pod may leave, and there is time until the deadline.
+  // No pod can be evicted, and the deadline is far ahead.
   await writeFile(held, example.replaceAll("Timeout: 5m", "Timeout: 30m")
     .replace("minAvailable: 1", "minAvailable: 2"));
   const restless = join(ROOT, "examples/every-other-minute.yaml");
@@ -65,20 +65,20 @@ function start(time, speed, ...files) {
   return startDev(["--start", time, "--speed", speed, "--rates", rates, ...applied]);
 }
 
-/** A browser that has used the printed URL. */
+/** Returns a browser context that has opened the printed URL. */
 async function signIn(dev) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
   const answer = await page.goto(dev.url);
   assert.equal(answer.status(), 200);
   dev.address = new URL(dev.url).origin;
-  // The token is neither in the address nor in the history any more.
+  // The token is removed from the address and the history.
   assert.equal(page.url(), `${dev.address}/`);
   await page.close();
   return context;
 }
 
-/** Opens an address and collects what the browser complains of. */
+/** Opens an address and collects errors of the browser. */
 async function open(dev, path, setup = {}) {
   const page = await dev.context.newPage();
   page.complaints = [];
@@ -96,15 +96,15 @@ async function open(dev, path, setup = {}) {
   return page;
 }
 
-/** The rules of axe, all that apply. */
+/** Runs all applicable rules of axe. */
 async function violations(page) {
-  // It is evaluated by the debugger, which the content security policy does not concern.
+  // The debugger evaluates it, so the content security policy does not apply.
   await page.evaluate(await readFile(AXE, "utf8"));
   const found = await page.evaluate(() => window.axe.run());
   return found.violations.map((it) => `${it.id}: ${it.nodes.map((node) => node.html)}`);
 }
 
-/** Compares with the picture that a person has looked at, or writes it. */
+/** Compares the page with the reviewed picture, or writes the picture. */
 async function looksLike(page, name, options = {}) {
   const path = join(PICTURES, `${name}.png`);
   const seen = await page.screenshot({ animations: "disabled", ...options });
@@ -245,7 +245,7 @@ test("the keyboard reaches everything, in the order of the page", async () => {
 });
 
 const PAGES = [
-  // From a fixed day, however far the clock has come.
+  // The week is fixed, because the clock advances during the tests.
   ["week", () => past, "/?from=2026-03-05"],
   ["machines", () => still, "/machines"],
   ["machine", () => still, "/machines/default/business-hours-worker"],
@@ -261,7 +261,7 @@ for (const [name, dev, path] of PAGES) {
     test(`axe finds nothing, and nothing runs over the edge: ${name}, ${setting}`, async () => {
       const page = await open(dev(), path, setup);
       if (name === "machine") {
-        await page.getByText("is held back: Cannot evict pod").first()
+        await page.getByText("is not evicted: Cannot evict pod").first()
           .waitFor({ timeout: 120_000 });
         await page.locator("#timeline").waitFor();
       } else {
@@ -276,7 +276,7 @@ for (const [name, dev, path] of PAGES) {
   }
 }
 
-/** Nothing for axe to find, and nothing wider than the window. */
+/** Checks that axe finds no violation and that the page is not wider than the window. */
 async function isFitToLookAt(page, setup) {
   assert.deepEqual(await violations(page), []);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -300,7 +300,8 @@ test("names without a place to break them stay within the window, however wide i
 
 test("every kind of bar is painted with its pattern", async () => {
   const page = await open(past, "/?from=2026-03-05");
-  // In one step: the page may exchange its content between two, and what is gone has no style.
+  // In one evaluation: the page may replace its content between two, and a removed element has no
+  // style.
   const painted = await page.evaluate(() => {
     const all = document.querySelectorAll('#live path[fill^="url"]');
     return [...all].map((it) => getComputedStyle(it).fill);
@@ -312,7 +313,7 @@ test("every kind of bar is painted with its pattern", async () => {
 
 test("the week says in words what holidays and overrides change", async () => {
   const page = await open(past, "/?from=2026-03-05");
-  await page.getByText("In words").click();
+  await page.getByText("As a table").click();
   const row = (machine) => page.locator("#words tr").filter({ hasText: machine }).textContent();
   assert.match(await row("desk-003"), /exception: stop \(holidays\)/);
   assert.match(await row("desk-006"), /exception: run \(stocktaking\)/);
@@ -325,14 +326,14 @@ describe("the savings of a month", () => {
   let dev;
 
   before(async () => {
-    // Nothing but time passes: the account is written here, so that the figures are known.
+    // Only time passes. The test writes the account itself, so that the figures are known.
     dev = await startDev(["--start", "2026-01-31T22:00:00Z", "--speed", "100000",
       "--no-controller", "--no-simulator", "--rates", rates, "--apply", dozen]);
     for (const [number, { metadata }] of office().entries()) {
       await dev.patch(metadata.name, "/status", february(number));
     }
     dev.context = await signIn(dev);
-    // There is a way to March once February has passed.
+    // The page has a link to March once February has ended.
     const page = await open(dev, PATH);
     const next = page.getByRole("link", { name: "March 2026" });
     const deadline = performance.now() + 120_000;
@@ -378,7 +379,7 @@ describe("the savings of a month", () => {
   test("reading them makes no request that writes", () => onlyReads(dev));
 });
 
-/** What the dashboard has asked of the server, by its audit log. */
+/** Checks with the audit log that the dashboard has sent only reads. */
 async function onlyReads(dev) {
   const requests = await dev.requests();
   assert.ok(requests.length >= 3, `${requests.length} requests`);
@@ -405,7 +406,7 @@ test("a session of clicks through every page works without a script's complaint"
   await page.locator("tbody th a").first().click();
   await page.locator("tr.decides").waitFor();
   await click("link", "Savings");
-  await page.getByLabel("Add up by label").fill("team");
+  await page.getByLabel("Group by label").fill("team");
   await click("button", "Show");
   await page.waitForURL(/by=team/);
   await page.goBack();
@@ -413,7 +414,7 @@ test("a session of clicks through every page works without a script's complaint"
   await page.close();
 });
 
-// After all the others: what they have clicked is in the audit log.
+// Runs last, because the audit log then has the requests of all clicks.
 test("a session of clicks makes no request that writes", async () => {
   for (const dev of [still, quick, past]) await onlyReads(dev);
 });

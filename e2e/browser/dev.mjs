@@ -1,4 +1,4 @@
-// Starting `5spot dev` and a browser for the tests.
+// Starts `5spot dev` and a browser for the tests.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -15,15 +15,15 @@ export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const PROGRAM = process.env.FIVESPOT ?? join(ROOT, "target/debug/5spot");
 const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** Those that have not ended. */
+/** The stop functions of the running processes. */
 const running = new Set();
 
-/** Ends every `5spot dev` that still runs, also where another one could not start. */
+/** Ends every running `5spot dev`, also if another one failed to start. */
 export async function stopAll() {
   await Promise.all([...running].map((stop) => stop()));
 }
 
-/** Runs `5spot dev` with `args` until `stop()`; `url` is that of its dashboard. */
+/** Runs `5spot dev` with `args` until `stop()`. `url` is the URL of its dashboard. */
 export async function startDev(args) {
   const directory = await mkdtemp(join(tmpdir(), "5spot-browser-"));
   const audit = join(directory, "audit.jsonl");
@@ -55,13 +55,13 @@ export async function startDev(args) {
     url,
     kubeconfig,
     printed,
-    /** Changes a ScheduledMachine, or with "/status" its status, as the administrator. */
+    /** Patches a ScheduledMachine or, with "/status", its status, as the administrator. */
     async patch(name, subresource, change) {
       const text = await readFile(kubeconfig, "utf8");
       const path = `/apis/${API_VERSION}/namespaces/default/scheduledmachines/${name}`;
       await patch(text, path + subresource, change);
     },
-    /** The requests of the dashboard, as the server has recorded them. */
+    /** Returns the dashboard's requests from the server's audit log. */
     async requests() {
       const text = await readFile(audit, "utf8");
       const all = text.trim().split("\n").map((line) => JSON.parse(line));
@@ -119,7 +119,7 @@ const CLUSTER = {
 
 const API_VERSION = "5spot.finos.org/v1alpha1";
 
-/** What machines cost, for the savings. */
+/** The costs of machines, for the savings. */
 export const RATES = {
   currency: "CHF",
   pricePerKilowattHour: 0.27,
@@ -221,7 +221,7 @@ export function office() {
   return Array.from({ length: 12 }, (_, number) => desk(number));
 }
 
-/** The status of a machine of that office that has kept an account of February 2026. */
+/** The status of a machine of that office with an account of February 2026. */
 export function february(number) {
   // Ten hours on twenty days, eleven hours a day, five hours a day.
   const wanted = [200, 308, 140][number % 3] * 3600;
@@ -244,7 +244,7 @@ export function february(number) {
   return { status: { phase: "Inactive", usage } };
 }
 
-/** Names as long as they may be, without a place to break them. */
+/** Objects with names of the maximum length, without a place for a line break. */
 export function longNames() {
   const long = (text) => text.repeat(63).slice(0, 63);
   return [desk(200, { name: long("w"), clusterName: long("production") })];

@@ -1,12 +1,12 @@
-// How fast the dashboard is with many machines: `npm run figures`, in a browser against the
-// embedded server, and `5spot preview` for a picture. FIVESPOT names the program; a release build
-// is what is meant. Everything is measured twice: with nothing else to do for the computer, and with
-// a process for each second core that does nothing but compute. Prints a line for each figure. With
-// RECORD=1 all of that is done three times, and the medians are written to figures.json, from which
-// `cargo xtask gen` writes a part of docs/scale.md.
+// Measures the speed of the dashboard with many machines: `npm run figures`, in a browser against
+// the embedded server, and `5spot preview` for a picture. FIVESPOT names the program, which should
+// be a release build. Everything is measured twice: on an idle computer, and with a busy process
+// for every second core. Prints a line for each figure. With RECORD=1, all of that is done three
+// times, and the medians are written to figures.json, from which `cargo xtask gen` writes a part of
+// docs/scale.md.
 //
-// The page itself notes when something was painted: Playwright looks for an element again after up to
-// half a second, which would be longer than what is measured.
+// The page itself records when content was painted: Playwright checks for an element at intervals
+// of up to half a second, which is longer than the measured durations.
 
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -45,7 +45,7 @@ async function consumption(pid) {
   return { resident, cpu: (Number(fields[11]) + Number(fields[12])) * 10 };
 }
 
-/** `5spot dashboard` as a process of its own, so that its memory is seen. */
+/** Starts `5spot dashboard` as a process of its own, so that its memory can be measured. */
 async function startDashboard(kubeconfig) {
   const child = spawn(PROGRAM, ["dashboard", "-A", "--kubeconfig", kubeconfig], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -58,10 +58,10 @@ async function startDashboard(kubeconfig) {
   throw new Error("5spot dashboard has printed no URL");
 }
 
-/** Milliseconds since 1970, to compare with what a page has noted. */
+/** Milliseconds since 1970, to compare with the times recorded by a page. */
 const clock = () => performance.timeOrigin + performance.now();
 
-/** A page in a new context that can say when something was painted, once the browser is awake. */
+/** Returns a blank page in a new context that records when content was painted. */
 async function newPage(browser) {
   const page = await (await browser.newContext()).newPage();
   await page.addInitScript(([all]) => {
@@ -104,7 +104,7 @@ async function laterView(page, url) {
 
 /** The time from a change in the cluster until the list shows it, in milliseconds. */
 async function update(page, dev, origin, number, value) {
-  // A label that the filter of the page asks for: the machine appears.
+  // The page filters by this label, so that the machine appears.
   await page.goto(`${origin}/machines?label=${encodeURIComponent(`update=${value}`)}`);
   await page.getByText("Live", { exact: true }).waitFor();
   const name = `desk-${String(number).padStart(5, "0")}`;
@@ -122,14 +122,14 @@ async function ofPage(dev, browser) {
   const figures = [];
   const put = (...figure) => figures.push(figure);
 
-  // The URL is opened as soon as it is printed: nothing is known of the cluster yet.
+  // The URL is opened as soon as it is printed, before the caches of the dashboard have synced.
   const firsts = [];
   let dashboard;
   let page;
   for (let time = 0; time < TIMES; time += 1) {
     dashboard?.stop();
     await page?.context().close();
-    // The browser itself is awake, and its first page is not part of the figures.
+    // A first page warms up the browser and is not part of the figures.
     page = await newPage(browser);
     dashboard = await startDashboard(dev.kubeconfig);
     firsts.push(await firstView(page, dashboard.url));
@@ -186,13 +186,13 @@ async function ofPicture() {
   ];
 }
 
-/** Processes that keep so many cores busy, until they are ended. */
+/** Starts processes that keep this many cores busy until they are ended. */
 function keepBusy(cores) {
   const busy = Array.from({ length: cores }, () => spawn(process.execPath, ["-e", "for (;;);"]));
   return () => busy.forEach((it) => it.kill("SIGKILL"));
 }
 
-/** Every figure, with nothing else to do and beside others, as [what, unit, bound, quiet, busy]. */
+/** Every figure, on an idle computer and under load, as [what, unit, bound, quiet, busy]. */
 async function round(dev, browser) {
   const measure = async () => [...await ofPage(dev, browser), ...await ofPicture()];
   const quiet = await measure();

@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// providerDefinitions of the kinds that the stand-ins serve.
+// providerDefinitions are the CRDs of the kinds that the stand-ins serve.
 //
 //go:embed provider.yaml
 var providerDefinitions string
 
-// startClusterAPI defines Cluster API's kinds, starts the core manager and returns when it is
-// ready, with the newest contract that it speaks.
+// startClusterAPI installs Cluster API's CRDs and starts the core manager. It returns when the
+// manager is ready, with the newest contract that it supports.
 //
-// Objects are converted between the contracts by the core manager's webhook, as in production. Where
-// there are objects already, isUpgrade, the manager migrates what is stored.
+// The core manager's webhook converts objects between the contracts, as in production. If objects
+// exist already (isUpgrade), the manager migrates the stored ones.
 func startClusterAPI(ctx context.Context, family *family, k *kubernetes, programs string, isUpgrade bool) (contract, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -50,8 +50,8 @@ func startClusterAPI(ctx context.Context, family *family, k *kubernetes, program
 	return contract, startCore(ctx, family, k, programs, contract, ports, isUpgrade)
 }
 
-// defineStandIns defines the kinds that the stand-ins serve; beside real providers that is the
-// control plane alone.
+// defineStandIns installs the CRDs of the kinds that the stand-ins serve. With real providers, that
+// is only the control plane.
 func defineStandIns(ctx context.Context, k *kubernetes, contract contract, besideReal bool) error {
 	for _, document := range strings.Split(providerDefinitions, "\n---\n") {
 		definition, err := parse(document)
@@ -71,7 +71,7 @@ func defineStandIns(ctx context.Context, k *kubernetes, contract contract, besid
 	return nil
 }
 
-// readDefinitions reads the definitions beside a manager, with the conversion webhook that the
+// readDefinitions reads the CRDs in a manager's folder, with the conversion webhook that the
 // manager serves at a port.
 func (k *kubernetes) readDefinitions(programs string, at int) ([]*unstructured.Unstructured, error) {
 	conversion, err := k.conversion(at)
@@ -109,8 +109,8 @@ func (k *kubernetes) readDefinitions(programs string, at int) ([]*unstructured.U
 	return all, nil
 }
 
-// conversion is how the API server reaches the core manager's webhook. Nothing resolves the
-// name of a Service here, so that the address takes its place.
+// conversion is the API server's configuration of the core manager's conversion webhook. It has a
+// URL, because the name of a Service cannot be resolved here.
 func (k *kubernetes) conversion(at int) (object, error) {
 	authority, err := os.ReadFile(k.authority.path())
 	if err != nil {
@@ -128,7 +128,8 @@ func (k *kubernetes) conversion(at int) (object, error) {
 	}, nil
 }
 
-// convertedKinds names the definitions that Cluster API's release gives a conversion webhook.
+// convertedKinds returns the names of the CRDs for which Cluster API's release configures a
+// conversion webhook.
 func convertedKinds(programs string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(programs, "conversions", "*.yaml"))
 	if err != nil {
@@ -157,13 +158,13 @@ func parse(document string) (*unstructured.Unstructured, error) {
 	return definition, yaml.Unmarshal([]byte(document), &definition.Object)
 }
 
-// versions of a kind, as its definition lists them.
+// versions returns the versions in a CRD.
 func versions(definition *unstructured.Unstructured) []any {
 	all, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	return all
 }
 
-// serves says whether a definition has a version that is served.
+// serves reports whether a CRD has a version that is served.
 func serves(definition *unstructured.Unstructured, version contract) bool {
 	return slices.ContainsFunc(versions(definition), func(each any) bool {
 		fields, _ := each.(object)
@@ -171,7 +172,7 @@ func serves(definition *unstructured.Unstructured, version contract) bool {
 	})
 }
 
-// forget takes a version out of a definition, and stores objects in the one that is left.
+// forget removes a version from a CRD, and makes the remaining one the storage version.
 func forget(definition *unstructured.Unstructured, version contract) {
 	left := slices.DeleteFunc(versions(definition), func(each any) bool {
 		fields, _ := each.(object)
@@ -183,14 +184,14 @@ func forget(definition *unstructured.Unstructured, version contract) {
 	_ = unstructured.SetNestedSlice(definition.Object, left, "spec", "versions")
 }
 
-// define creates or replaces a CustomResourceDefinition and waits until its kind is served.
+// define creates or replaces a CRD and waits until its kind is served.
 func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstructured) error {
 	name := definition.GetName()
 	labels := definition.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	// By these, Cluster API finds the versions of a kind that fit its contracts.
+	// With these labels, Cluster API finds the versions of a kind for each of its contracts.
 	for _, contract := range []contract{older, newer} {
 		delete(labels, "cluster.x-k8s.io/"+string(contract))
 		if serves(definition, contract) {
@@ -218,7 +219,8 @@ func define(ctx context.Context, k *kubernetes, definition *unstructured.Unstruc
 	return fmt.Errorf("defining %s: the watch ended before it was established", name)
 }
 
-// replaceDefinition replaces a CustomResourceDefinition. The server writes to its status meanwhile.
+// replaceDefinition replaces a CRD. It retries on conflicts, because the server writes its status
+// concurrently.
 func replaceDefinition(ctx context.Context, k *kubernetes, definition *unstructured.Unstructured) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		found, err := k.client.Resource(definitions).Get(ctx, definition.GetName(), metav1.GetOptions{})
@@ -231,13 +233,13 @@ func replaceDefinition(ctx context.Context, k *kubernetes, definition *unstructu
 	})
 }
 
-// coreManager is the program of Cluster API's core manager, and the name of its child.
+// coreManager is the program of Cluster API's core manager, and the name of its child process.
 const coreManager = "cluster-api-core"
 
-// startCore starts the core manager; of the ports, the first is its webhook server's.
+// startCore starts the core manager. The first of the ports is for its webhook server.
 func startCore(ctx context.Context, family *family, k *kubernetes, programs string, contract contract, ports []int, isUpgrade bool) error {
 	arguments := []string{
-		// Many machines come and go at a time; what limits them is to be this machine.
+		// Many machines are created and deleted at a time. Only this computer should limit them.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	}
@@ -247,8 +249,8 @@ func startCore(ctx context.Context, family *family, k *kubernetes, programs stri
 	return startManager(ctx, family, k, filepath.Join(programs, coreManager), ports, arguments...)
 }
 
-// startManager starts a manager of Cluster API's own repository and waits until it is ready; of the
-// ports, the first is its webhook server's.
+// startManager starts a manager of Cluster API's own repository and waits until it is ready. The
+// first of the ports is for its webhook server.
 func startManager(ctx context.Context, family *family, k *kubernetes, program string, ports []int, more ...string) error {
 	webhook := *k.authority
 	webhook.directory = filepath.Join(k.state, "webhook")

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// conformance is the namespace of the Cluster on which providers are tried by hand.
+// conformance is the namespace of the Cluster for manual tests of providers.
 const conformance = "conformance"
 
-// addCluster creates the objects of a file in the namespace conformance, and returns when the
-// control plane of the Cluster among them is up.
+// addCluster creates the objects of a file in the namespace conformance. It returns when the
+// control plane of the Cluster among them is available.
 func addCluster(ctx context.Context, k *kubernetes, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

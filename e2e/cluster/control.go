@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// control is a socket in the state directory. A line "stop" ends the cluster; the
-// connection stays open until it has ended, so that its end can be waited for. A line "upgrade"
-// with what is to run, and a line "restart-providers", are answered by a line when that is done.
+// control is a socket in the state directory. The line "stop" ends the cluster; the connection
+// stays open until the cluster has ended, so that a caller can wait for it. The line "upgrade",
+// with what to run, and the line "restart-providers" get one line as response when they are done.
 type control struct {
 	listener net.Listener
 	requests chan request
@@ -19,10 +19,10 @@ type control struct {
 	callers  []net.Conn
 }
 
-// request is what somebody has asked of the cluster.
+// request is a request of a caller to the cluster.
 type request struct {
 	do func(context.Context, *cluster) error
-	// caller gets the result in one line.
+	// caller receives the result in one line.
 	caller net.Conn
 }
 
@@ -32,7 +32,7 @@ func (r request) answer(err error) {
 	if err != nil {
 		line = strings.ReplaceAll(err.Error(), "\n", " ")
 	}
-	// A caller that has gone does not wait for it.
+	// The caller may have closed the connection.
 	_, _ = fmt.Fprintln(r.caller, line)
 }
 
@@ -68,7 +68,7 @@ func listen(path string, stop func()) (*control, error) {
 	return c, nil
 }
 
-// upgrade passes an upgrade on to whoever runs the cluster.
+// upgrade forwards an upgrade to the loop that runs the cluster.
 func (c *control) upgrade(text string, caller net.Conn) {
 	to, err := parseUpgrade(text)
 	request := request{caller: caller, do: func(ctx context.Context, cluster *cluster) error {

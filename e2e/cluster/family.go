@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	// patience is how long a child may take to become ready or to end.
+	// patience is the timeout for a child to become ready or to end.
 	patience = 3 * time.Minute
-	// interval lies between two questions to something that answers only when asked.
+	// interval is the polling interval.
 	interval = 100 * time.Millisecond
 )
 
-// child is a process of ours.
+// child is a child process.
 type child struct {
 	name    string
 	log     string
 	command *exec.Cmd
-	// environment is what it has beside that of this process.
+	// environment is added to that of this process.
 	environment []string
-	// health is where a manager answers when it is ready.
+	// health is the URL at which a manager reports that it is ready.
 	health string
 	ended  chan struct{}
-	// stopping is closed when it may end.
+	// stopping is closed when the child may end.
 	stopping chan struct{}
 }
 
-// family is the children in the order of their birth.
+// family has the children in the order of their start.
 type family struct {
 	logs     string
 	children []*child
-	// died receives a child that ended before it was told to.
+	// died receives a child that ended without being stopped.
 	died chan *child
-	// stopping is closed when children may end.
+	// stopping is closed when all children may end.
 	stopping chan struct{}
 }
 
@@ -50,10 +50,10 @@ func newFamily(logs string) *family {
 	return &family{logs: logs, died: make(chan *child, 8), stopping: make(chan struct{})}
 }
 
-// start starts a program under a name, by which the log file is called that its output goes to.
+// start starts a program. Its output goes to a log file with the given name.
 //
-// The child is in a process group of its own, so that a Ctrl-C reaches it only through
-// stop, in order; and it is killed if this process dies without stopping it.
+// The child is in a process group of its own, so that a Ctrl-C only reaches it through stop, in
+// order. It is killed if this process ends without stopping it.
 func (f *family) start(name, program string, environment []string, arguments ...string) (*child, error) {
 	log, err := os.OpenFile(filepath.Join(f.logs, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *family) start(name, program string, environment []string, arguments ...
 	return c, nil
 }
 
-// end stops the child of a name, if there is one, and returns it.
+// end stops the child with this name, if any, and returns it.
 func (f *family) end(name string) *child {
 	at := slices.IndexFunc(f.children, func(c *child) bool { return c.name == name })
 	if at < 0 {
@@ -102,7 +102,7 @@ func (f *family) end(name string) *child {
 	return c
 }
 
-// replace stops the child of a name, and starts another program as that one was started.
+// replace stops the child with this name, and starts another program with the same arguments.
 func (f *family) replace(name, program string) (*child, error) {
 	before := f.end(name)
 	if before == nil {
@@ -116,7 +116,7 @@ func (f *family) replace(name, program string) (*child, error) {
 	return c, nil
 }
 
-// stop ends the children, the youngest first. It may be called again.
+// stop ends the children, the last one first. It may be called several times.
 func (f *family) stop() {
 	select {
 	case <-f.stopping:
@@ -140,8 +140,8 @@ func (c *child) stop() {
 	}
 }
 
-// ready waits until url answers 200 or the child is dead. The certificate is not looked
-// at: the answer decides nothing but when to go on.
+// ready waits until url responds with 200 or the child has ended. The certificate is not verified,
+// because the response only decides when to continue.
 func (c *child) ready(ctx context.Context, url string) error {
 	client := &http.Client{
 		Timeout:   5 * time.Second,
@@ -158,7 +158,7 @@ func (c *child) ready(ctx context.Context, url string) error {
 	})
 }
 
-// until asks again and again until holds says yes, or the child is dead.
+// until polls until holds returns true or the child has ended.
 func (c *child) until(ctx context.Context, what string, holds func() bool) error {
 	if err := until(ctx, what, c.ended, holds); err != nil {
 		return fmt.Errorf("%w; see %s", err, c.log)
@@ -166,7 +166,7 @@ func (c *child) until(ctx context.Context, what string, holds func() bool) error
 	return nil
 }
 
-// until asks again and again until holds says yes, something has ended, or patience has.
+// until polls until holds returns true, ended is closed, or the timeout expires.
 func until(ctx context.Context, what string, ended <-chan struct{}, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -184,7 +184,7 @@ func until(ctx context.Context, what string, ended <-chan struct{}, holds func()
 	return nil
 }
 
-// freePorts finds loopback ports that nobody listens on.
+// freePorts finds unused loopback ports.
 func freePorts(count int) ([]int, error) {
 	var ports []int
 	for range count {
@@ -192,7 +192,7 @@ func freePorts(count int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Closed together at the end, so that no port comes twice.
+		// All are closed at the end, so that each port is different.
 		defer listener.Close()
 		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
 	}

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// machineOf, on a Node, is namespace and name of the Machine whose host it is.
+	// machineOf is an annotation of a Node with the namespace and name of its Machine.
 	machineOf = "sim.5spot.finos.org/machine"
-	// notReady is what the API server puts on every Node that is created.
+	// notReady is the taint that the API server adds to every new Node.
 	notReady = "node.kubernetes.io/not-ready"
 )
 
-// longestLabel is how many bytes the value of a label may have; a Node's name may have more.
+// longestLabel is the maximum number of bytes of a label value. A Node's name may be longer.
 const longestLabel = 63
 
-// hostname is a host's name as a label bears it.
+// hostname returns a host's name as a label value.
 func hostname(name string) string {
 	if len(name) <= longestLabel {
 		return name
@@ -30,12 +30,12 @@ func hostname(name string) string {
 	return strings.TrimRight(name[:longestLabel], "-.")
 }
 
-// join registers the Node of a host that is provisioned.
+// join creates the Node of a provisioned host.
 func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured) error {
 	provider := text(machine, "spec", "providerID")
 	provisioned := isTrue(machine, "status", "initialization", "infrastructureProvisioned") ||
 		isTrue(machine, "status", "infrastructureReady")
-	// Named like a host in its domain: Nodes have no namespace, and those of two must not meet.
+	// The name contains the namespace, because Nodes are cluster-scoped and names must not collide.
 	name := machine.GetName() + "." + machine.GetNamespace()
 	if isDeleting(machine) || provider == "" || !provisioned || s.seen(nodes, "", name) != nil {
 		return nil
@@ -48,8 +48,8 @@ func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured)
 	annotations := object{machineOf: machine.GetNamespace() + "/" + machine.GetName()}
 	if s.besideReal {
 		spec["providerID"] = provider
-		// Until a Machine has its nodeRef, Cluster API takes an event of a Node to the one Machine with
-		// its providerID, and drops it where Machines of several namespaces have that.
+		// Until a Machine has its nodeRef, Cluster API maps an event of a Node to the only Machine with
+		// its providerID, and ignores it if Machines of several namespaces have it.
 		annotations[clusterName] = cluster.GetName()
 		annotations[clusterGroup+"/cluster-namespace"] = cluster.GetNamespace()
 	}
@@ -67,8 +67,8 @@ func (s *standIns) join(ctx context.Context, machine *unstructured.Unstructured)
 	})
 }
 
-// identify writes the providerID on the Node of a host. Like k0smotron, it comes to the workload
-// cluster with a client certificate alone: with a token it is nobody there.
+// identify writes the providerID to the Node of a host. Like k0smotron, it authenticates to the
+// workload cluster only with a client certificate: with a token, its requests would be anonymous.
 func (s *standIns) identify(ctx context.Context, node *unstructured.Unstructured) error {
 	namespace, name, _ := strings.Cut(annotation(node, machineOf), "/")
 	if name == "" || isDeleting(node) || text(node, "spec", "providerID") != "" {
@@ -89,7 +89,8 @@ func (s *standIns) identify(ctx context.Context, node *unstructured.Unstructured
 	return s.patch(ctx, nodes, node, object{"spec": object{"providerID": text(machine, "spec", "providerID")}})
 }
 
-// admit does the node lifecycle controller's part for a Node: the taint goes when it is ready.
+// admit acts as the node lifecycle controller for a Node: it removes the taint when the Node is
+// ready.
 func (s *standIns) admit(ctx context.Context, node *unstructured.Unstructured) error {
 	if annotation(node, machineOf) == "" || isDeleting(node) || !holds(node, "Ready") {
 		return nil
@@ -105,12 +106,12 @@ func (s *standIns) admit(ctx context.Context, node *unstructured.Unstructured) e
 	return s.patch(ctx, nodes, node, object{"spec": object{"taints": left}})
 }
 
-// stages are what kwok does.
+// stages are the actions of kwok.
 //
 //go:embed stages.yaml
 var stages []byte
 
-// startKubelets starts kwok, which is the kubelet of every Node that joins.
+// startKubelets starts kwok, which acts as the kubelet of every Node that joins.
 func startKubelets(ctx context.Context, family *family, workload *kubernetes, program string) error {
 	path := filepath.Join(workload.state, "stages.yaml")
 	if err := os.WriteFile(path, stages, 0o600); err != nil {
@@ -131,7 +132,7 @@ func startKubelets(ctx context.Context, family *family, workload *kubernetes, pr
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector="+machineOf,
 		"--node-ip=127.0.0.1",
-		// Without Leases, a Node is its own from the first moment.
+		// Without Leases, kwok manages a Node from the first moment.
 		"--node-lease-duration-seconds=0",
 		"--server-address="+address,
 	)

@@ -18,8 +18,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// controllers of kube-controller-manager that run. Left out on purpose is node lifecycle,
-// which would declare Nodes without a kubelet dead; nobody needs the rest.
+// controllers are those of kube-controller-manager that run. Node lifecycle is left out
+// deliberately: it would declare Nodes without a kubelet dead. The others are not needed.
 var controllers = []string{
 	"garbage-collector-controller",
 	"namespace-controller",
@@ -31,7 +31,7 @@ var controllers = []string{
 	"validatingadmissionpolicy-status-controller",
 }
 
-// auditPolicy logs who asked for what and what came of it; bodies are not kept.
+// auditPolicy logs requests and their results, without bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: ["RequestReceived", "ResponseStarted"]
@@ -39,12 +39,12 @@ rules:
 - level: Metadata
 `
 
-// workload is the name of the control plane in which Nodes join.
+// workload is the name of the control plane that Nodes join.
 const workload = "workload"
 
-// kubernetes is a control plane that answers.
+// kubernetes is a running control plane.
 type kubernetes struct {
-	// name is empty for the one that Cluster API runs in.
+	// name is empty for the one with Cluster API.
 	name      string
 	state     string
 	url       string
@@ -55,15 +55,15 @@ type kubernetes struct {
 	serving pair
 }
 
-// store is the etcd of every control plane: each has its own part of it.
+// store is the etcd of all control planes. Each has its own prefix.
 type store struct {
 	etcd *embed.Etcd
-	// authority signs who may use it.
+	// authority signs the certificates of its clients.
 	authority *authority
 }
 
-// newKubernetes prepares a control plane of its own certificates: who may do something in one may
-// do nothing in another.
+// newKubernetes prepares a control plane with its own certificates, so that credentials of one are
+// not valid for another.
 func newKubernetes(state, name string, at int) (*kubernetes, error) {
 	k := &kubernetes{name: name, state: state, url: "https://127.0.0.1:" + port(at), at: at}
 	var err error
@@ -74,7 +74,7 @@ func newKubernetes(state, name string, at int) (*kubernetes, error) {
 	return k, err
 }
 
-// of is what something is called that each control plane has one of.
+// of returns the name of a file or process that each control plane has.
 func (k *kubernetes) of(what string) string {
 	if k.name == "" {
 		return what
@@ -82,9 +82,8 @@ func (k *kubernetes) of(what string) string {
 	return k.name + "-" + what
 }
 
-// startKubernetes starts etcd and, beside each other, the control planes on it. It returns when
-// their servers are ready, and the namespace default of each has what the controllers put into
-// every namespace.
+// startKubernetes starts etcd and, concurrently, the control planes with it. It returns when their
+// servers are ready, and the namespace default of each has its service account.
 func startKubernetes(ctx context.Context, family *family, state string, from binaries, names ...string) (*store, []*kubernetes, error) {
 	ports, err := freePorts(2 + 2*len(names))
 	if err != nil {
@@ -113,7 +112,7 @@ func startKubernetes(ctx context.Context, family *family, state string, from bin
 	return s, all, nil
 }
 
-// startAll starts the servers of all, and then their controllers.
+// startAll starts all servers, and then their controllers.
 func (s *store) startAll(ctx context.Context, family *family, from binaries, all []*kubernetes, ports []int) error {
 	var servers []*child
 	for _, k := range all {
@@ -144,8 +143,8 @@ func (s *store) startAll(ctx context.Context, family *family, from binaries, all
 	return nil
 }
 
-// auditLog is the file that every server appends to. It is there before they are: they write over
-// what they make themselves.
+// auditLog is the file that every server appends to. It is created before the servers start,
+// because they would overwrite a file that they create.
 func auditLog(state string) string { return filepath.Join(state, "audit.log") }
 
 func startEtcd(ctx context.Context, state string, clients, peers int, authority string, serving pair) (*embed.Etcd, error) {
@@ -153,7 +152,7 @@ func startEtcd(ctx context.Context, state string, clients, peers int, authority 
 	config.Dir = filepath.Join(state, "etcd")
 	config.LogLevel = "warn"
 	config.LogOutputs = []string{filepath.Join(state, "log", "etcd.log")}
-	// What is written here need not outlive a loss of power.
+	// The data need not survive a power failure.
 	config.UnsafeNoFsync = true
 	config.ClientTLSInfo = transport.TLSInfo{
 		CertFile:       serving.certificate,
@@ -199,9 +198,9 @@ func (k *kubernetes) startServer(family *family, from binaries, store *store) (*
 	flags := []string{
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + port(k.at),
-		// A machine without a default route has no other address to offer.
+		// A host without a default route has no other address to advertise.
 		"--advertise-address=127.0.0.1",
-		// Nobody looks for the server behind a Service, and loopback is no valid endpoint.
+		// The server is not used through a Service, and loopback is no valid endpoint.
 		"--endpoint-reconciler-type=none",
 		"--etcd-servers=" + store.etcd.Config().ListenClientUrls[0].String(),
 		"--etcd-prefix=/" + k.of("registry"),
@@ -218,7 +217,7 @@ func (k *kubernetes) startServer(family *family, from binaries, store *store) (*
 		"--authorization-mode=RBAC",
 		"--audit-policy-file=" + policy,
 		"--audit-log-path=" + auditLog(k.state),
-		// In megabytes: the whole of a run is in one file.
+		// In megabytes, so that a whole run is in one file.
 		"--audit-log-maxsize=4096",
 	}
 	if from.plugins != "" {
@@ -227,7 +226,7 @@ func (k *kubernetes) startServer(family *family, from binaries, store *store) (*
 	return family.start(k.of("kube-apiserver"), filepath.Join(from.kubernetes, "kube-apiserver"), nil, flags...)
 }
 
-// awaitServer waits until the server is ready, and makes the client of whoever may do everything.
+// awaitServer waits until the server is ready, and creates the administrator's client.
 func (k *kubernetes) awaitServer(ctx context.Context, server *child) error {
 	if err := server.ready(ctx, k.url+"/readyz"); err != nil {
 		return err
@@ -240,7 +239,7 @@ func (k *kubernetes) awaitServer(ctx context.Context, server *child) error {
 	if err != nil {
 		return err
 	}
-	// The stand-ins ask often, and nobody else pays for it.
+	// The stand-ins send many requests, which do not slow down other clients.
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 	k.client, err = dynamic.NewForConfig(config)
@@ -266,7 +265,7 @@ func (k *kubernetes) startControllers(family *family, programs string, at int) (
 	)
 }
 
-// awaitControllers waits until the namespace default has what the controllers put into it.
+// awaitControllers waits until the namespace default has its service account.
 func (k *kubernetes) awaitControllers(ctx context.Context, manager *child) error {
 	return manager.until(ctx, "the service account of namespace default", func() bool {
 		_, err := k.client.Resource(serviceAccounts).Namespace("default").Get(ctx, "default", metav1.GetOptions{})
@@ -274,7 +273,7 @@ func (k *kubernetes) awaitControllers(ctx context.Context, manager *child) error
 	})
 }
 
-// kubeconfig makes a user and returns the path of its kubeconfig.
+// kubeconfig creates a user and returns the path of its kubeconfig.
 func (k *kubernetes) kubeconfig(user string, groups ...string) (string, error) {
 	path := filepath.Join(k.state, k.of(user+".kubeconfig"))
 	config, err := k.config(user, groups...)
@@ -284,7 +283,7 @@ func (k *kubernetes) kubeconfig(user string, groups ...string) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// config makes a user's kubeconfig that holds everything itself.
+// config creates a kubeconfig for a user.
 func (k *kubernetes) config(user string, groups ...string) (*clientcmdapi.Config, error) {
 	signed, err := k.authority.client(user, groups...)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Command cluster runs a real Kubernetes and a real Cluster API on this machine, without
-// containers, until it is told to stop: etcd in its own process; as its children, two control
-// planes of kube-apiserver and kube-controller-manager, of which one runs Cluster API's core manager
-// and the other is where Nodes join; and either stand-ins for what has no machine here (control
-// plane provider, bootstrap, infrastructure, kubelet and Nodes), or Cluster API's kubeadm providers
-// with its in-memory infrastructure provider.
+// Command cluster runs a real Kubernetes and a real Cluster API on this computer, without
+// containers, until it is stopped. etcd runs in this process. Its child processes are two control
+// planes of kube-apiserver and kube-controller-manager: one runs Cluster API's core manager, and
+// Nodes join the other. The control plane provider, bootstrap, infrastructure, kubelet and Nodes
+// are either stand-ins or Cluster API's kubeadm providers with its in-memory infrastructure
+// provider.
 //
-// It prints one line, "ready", on standard output once everything answers. Whatever else
-// there is to say is on standard error and, per child, in the state directory's log folder.
+// It prints one line, "ready", on standard output once everything is available. All other output is
+// on standard error and, per child, in the state directory's log folder.
 package main
 
 import (
@@ -22,24 +22,24 @@ import (
 	"syscall"
 )
 
-// binaries is where the children's programs are, and how they are started.
+// binaries has the folders of the children's programs, and their options.
 type binaries struct {
-	// kubernetes holds kube-apiserver and kube-controller-manager.
+	// kubernetes has kube-apiserver and kube-controller-manager.
 	kubernetes string
-	// clusterAPI holds the core manager and, in crds, its definitions.
+	// clusterAPI has the core manager and, in crds, its CRDs.
 	clusterAPI string
-	// providers holds the managers of real providers, each in a folder of its own with its
-	// definitions and webhooks; empty where stand-ins take their place.
+	// providers has the managers of real providers, each in a folder of its own with its CRDs and
+	// webhooks. It is empty if stand-ins run instead.
 	providers string
-	// plugins are admission plugins of kube-apiserver beside the default ones.
+	// plugins are admission plugins of kube-apiserver in addition to the default ones.
 	plugins string
-	// kwok is the program that is the kubelet of every Node.
+	// kwok is the program that acts as the kubelet of every Node.
 	kwok string
 	// cluster is a file with a Cluster for real providers.
 	cluster string
 }
 
-// write keeps in a file what runs, by the folders that it comes from.
+// write writes the running versions to a file, derived from their folders.
 func (b binaries) write(path string) error {
 	version := func(directory, prefix string) string {
 		return strings.TrimPrefix(filepath.Base(directory), prefix)
@@ -55,7 +55,7 @@ func (b binaries) write(path string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// kind says whose providers run.
+// kind returns whether the providers are real or stand-ins.
 func (b binaries) kind() string {
 	if b.providers == "" {
 		return "stand-in"
@@ -64,8 +64,8 @@ func (b binaries) kind() string {
 }
 
 func main() {
-	// The children die with the thread that started them (see start), so that thread
-	// must live as long as the process.
+	// The children are killed when the thread that started them ends (see start), so the main thread
+	// must run as long as the process.
 	runtime.LockOSThread()
 	state := flag.String("state", "", "directory for everything that is written; emptied first")
 	var from binaries
@@ -101,7 +101,7 @@ func run(state string, from binaries) error {
 	if err != nil {
 		return err
 	}
-	// Last of all: whoever asked for the end hears that it has come.
+	// Deferred first, so that a caller of "stop" is notified last.
 	defer control.close()
 
 	c := &cluster{state: state, from: from, family: newFamily(filepath.Join(state, "log"))}
@@ -115,7 +115,7 @@ func run(state string, from binaries) error {
 		return fmt.Errorf("starting Kubernetes: %w", err)
 	}
 	defer store.etcd.Close()
-	// Deferred calls run backwards: the children end before the etcd that they write to.
+	// Deferred calls run in reverse order: the children end before etcd, which they write to.
 	defer c.family.stop()
 	c.planes = planes
 	if from.clusterAPI != "" {
@@ -141,20 +141,20 @@ func run(state string, from binaries) error {
 	}
 }
 
-// cluster is what runs.
+// cluster has the running components.
 type cluster struct {
 	state  string
 	from   binaries
 	family *family
-	// planes are the control plane that Cluster API is in and, with it, the one for Nodes.
+	// planes are the control plane of Cluster API and, with it, the one for Nodes.
 	planes []*kubernetes
-	// contract is the newest that Cluster API speaks.
+	// contract is the newest that Cluster API supports.
 	contract contract
-	// stopStandIns ends them, and waits for that.
+	// stopStandIns stops the stand-ins, and waits until they have ended.
 	stopStandIns func()
 }
 
-// startManagement starts Cluster API and the providers in one control plane, with the other for
+// startManagement starts Cluster API and the providers in one control plane, with the other one for
 // Nodes.
 func (c *cluster) startManagement(ctx context.Context) error {
 	if err := startKubelets(ctx, c.family, c.planes[1], c.from.kwok); err != nil {
@@ -188,7 +188,7 @@ func (c *cluster) startProvided(ctx context.Context, isUpgrade bool) error {
 	return c.startStandIns(ctx)
 }
 
-// startStandIns starts those that there are beside the providers that run.
+// startStandIns starts the stand-ins for what the running providers do not include.
 func (c *cluster) startStandIns(ctx context.Context) error {
 	var err error
 	c.stopStandIns, err = startStandIns(ctx, c.planes[0], c.planes[1], c.contract, c.hasRealProviders())
@@ -198,7 +198,7 @@ func (c *cluster) startStandIns(ctx context.Context) error {
 func (c *cluster) hasRealProviders() bool { return c.from.providers != "" }
 
 // restartProviders ends the processes of real providers, starts them again and waits until they are
-// ready. Stand-ins have no process of their own: they forget what they know, and read everything again.
+// ready. Stand-ins have no process of their own: they drop their caches and list everything again.
 func restartProviders(ctx context.Context, c *cluster) error {
 	if !c.hasRealProviders() {
 		c.stopStandIns()
@@ -216,7 +216,7 @@ func restartProviders(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-// prepare makes the state directory, empty, for its owner alone.
+// prepare creates the state directory, empty and accessible only to its owner.
 func prepare(state string) error {
 	if err := os.RemoveAll(state); err != nil {
 		return err

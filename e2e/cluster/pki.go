@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// lifetime of every certificate: a cluster for tests is not kept.
+// lifetime is that of every certificate. A test cluster is short-lived.
 const lifetime = 30 * 24 * time.Hour
 
-// authorityName is what an authority's own files are called.
+// authorityName is the base name of an authority's own files.
 const authorityName = "ca"
 
 // authority signs certificates and writes them into a directory.
@@ -54,10 +54,10 @@ func newAuthority(directory string) (*authority, error) {
 	return a, write(a.path(), "CERTIFICATE", der)
 }
 
-// path of the authority's own certificate.
+// path returns the path of the authority's own certificate.
 func (a *authority) path() string { return filepath.Join(a.directory, authorityName+".crt") }
 
-// serving makes a certificate for servers on this machine.
+// serving creates a certificate for servers on this computer.
 func (a *authority) serving(name string) (pair, error) {
 	template := template(name)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -66,7 +66,7 @@ func (a *authority) serving(name string) (pair, error) {
 	return a.sign(name, template)
 }
 
-// client makes a certificate for the user of that name.
+// client creates a certificate for a user.
 func (a *authority) client(user string, groups ...string) (pair, error) {
 	template := template(user)
 	template.Subject.Organization = groups
@@ -87,7 +87,7 @@ func (a *authority) sign(name string, template *x509.Certificate) (pair, error) 
 	return made, write(made.certificate, "CERTIFICATE", der)
 }
 
-// newKey makes a private key and writes it.
+// newKey creates a private key and writes it.
 func newKey(directory, name string) (*ecdsa.PrivateKey, string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -104,7 +104,7 @@ func newKey(directory, name string) (*ecdsa.PrivateKey, string, error) {
 func template(name string) *x509.Certificate {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		// The system's source of randomness does not fail where Go runs.
+		// The system's source of randomness does not fail on supported systems.
 		panic(err)
 	}
 	now := time.Now()

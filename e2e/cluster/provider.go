@@ -11,18 +11,18 @@ import (
 
 const (
 	clusterName = "cluster.x-k8s.io/cluster-name"
-	// noControlPlane, with the value "never" on a Cluster, keeps its control plane from
-	// coming up.
+	// noControlPlane is an annotation of a Cluster. With the value "never", its control plane does not
+	// become available.
 	noControlPlane = "sim.5spot.finos.org/control-plane"
 	hostFinalizer  = "remotemachine.k0smotron.io/finalizer"
-	// hostIs, with the value "unreachable" on a host, has it answer nobody.
+	// hostIs is an annotation of a host. With the value "unreachable", the host does not respond.
 	hostIs = "sim.5spot.finos.org/host"
 	// controlPlaneKind is the kind of control plane that the stand-ins serve.
 	controlPlaneKind = "K0smotronControlPlane"
 )
 
-// provideControlPlane gives a Cluster that names none a control plane, and the Secrets by which
-// providers reach it and make hosts join.
+// provideControlPlane gives a Cluster without a control plane reference a control plane, and the
+// Secrets with which providers access it and join hosts.
 func (s *standIns) provideControlPlane(ctx context.Context, cluster *unstructured.Unstructured) error {
 	if isDeleting(cluster) || isTrue(cluster, "spec", "paused") || annotation(cluster, noControlPlane) == "never" {
 		return nil
@@ -46,7 +46,7 @@ func (s *standIns) provideControlPlane(ctx context.Context, cluster *unstructure
 			return err
 		}
 		made = append(made, secretOf(cluster, "ca", object{"tls.crt": certificate, "tls.key": key}), devCluster(namespace, name))
-		// The provider names the endpoint.
+		// The provider sets the endpoint.
 		delete(spec, "controlPlaneEndpoint")
 		spec["infrastructureRef"] = s.contract.reference(infrastructureGroup, "DevCluster", namespace, name)
 	}
@@ -62,7 +62,7 @@ func (s *standIns) provideControlPlane(ctx context.Context, cluster *unstructure
 	return s.patch(ctx, s.clusters, cluster, object{"spec": spec})
 }
 
-// secretOf is a Secret of a Cluster as Cluster API knows it, which goes with the Cluster.
+// secretOf returns a Secret of a Cluster in Cluster API's format. It is deleted with the Cluster.
 func secretOf(cluster *unstructured.Unstructured, purpose string, values object) object {
 	name := cluster.GetName()
 	return object{
@@ -76,20 +76,20 @@ func secretOf(cluster *unstructured.Unstructured, purpose string, values object)
 	}
 }
 
-// devCluster is what hosts in memory need of their Cluster's infrastructure.
+// devCluster returns the infrastructure of a Cluster with in-memory hosts.
 func devCluster(namespace, name string) object {
 	return object{
 		"apiVersion": infrastructureGroup + "/" + string(newer), "kind": "DevCluster",
 		"metadata": object{
 			"name": name, "namespace": namespace, "labels": object{clusterName: name},
-			// Without any annotation, the provider of Cluster API 1.14 does not get on with it.
+			// The provider of Cluster API 1.14 fails if there are no annotations.
 			"annotations": object{"sim.5spot.finos.org/made-by": "stand-in"},
 		},
 		"spec": object{"backend": object{"inMemory": object{}}},
 	}
 }
 
-// resourceOf is the resource of an object that provideControlPlane makes.
+// resourceOf returns the resource of an object that provideControlPlane creates.
 func (s *standIns) resourceOf(of object) schema.GroupVersionResource {
 	switch of["kind"] {
 	case "Secret":
@@ -101,20 +101,20 @@ func (s *standIns) resourceOf(of object) schema.GroupVersionResource {
 	}
 }
 
-// initialise says what Cluster API wants to hear of a control plane without Machines.
+// initialise sets the status that Cluster API expects of a control plane without Machines.
 func (s *standIns) initialise(ctx context.Context, controlPlane *unstructured.Unstructured) error {
 	if isDeleting(controlPlane) || isTrue(controlPlane, "status", "externalManagedControlPlane") {
 		return nil
 	}
 	return s.patch(ctx, s.controlPlanes, controlPlane, object{"status": object{
 		"externalManagedControlPlane": true,
-		// By these the older contract knows it, by the third the newer one.
+		// The first two are for the older contract, the third for the newer one.
 		"ready": true, "initialized": true,
 		"initialization": object{"controlPlaneInitialized": true},
 	}}, "status")
 }
 
-// bootstrap writes the data by which a host joins.
+// bootstrap writes the data with which a host joins.
 func (s *standIns) bootstrap(ctx context.Context, config *unstructured.Unstructured) error {
 	if isDeleting(config) || controllingMachine(config) == "" || isTrue(config, "status", "initialization", "dataSecretCreated") {
 		return nil
@@ -139,9 +139,9 @@ func (s *standIns) bootstrap(ctx context.Context, config *unstructured.Unstructu
 	}}, "status")
 }
 
-// provision prepares a host, and resets it in the end, as k0smotron's RemoteMachine does. The object
-// does neither without a Machine that has its bootstrap data: without one, it stays for ever. What
-// fails is said in its status alone.
+// provision prepares a host, and resets it when it is deleted, as k0smotron's RemoteMachine does.
+// It does neither without a Machine that has its bootstrap data: without one, the object stays
+// forever. Failures are only reported in its status.
 func (s *standIns) provision(ctx context.Context, host *unstructured.Unstructured) error {
 	finalizers := host.GetFinalizers()
 	marked := slices.Contains(finalizers, hostFinalizer)
@@ -155,12 +155,12 @@ func (s *standIns) provision(ctx context.Context, host *unstructured.Unstructure
 	if machine == nil || text(machine, "spec", "bootstrap", "dataSecretName") == "" {
 		return nil
 	}
-	// The key is read before anything else, before the clean-up too.
+	// The key is read first, also before the clean-up.
 	if key := text(host, "spec", "sshKeyRef", "name"); key != "" && s.seen(secrets, host.GetNamespace(), key) == nil {
 		return s.reportFailure(ctx, host, fmt.Sprintf("secrets %q not found", key))
 	}
 	if isDeleting(host) {
-		// A host that does not answer is tried once, and let go.
+		// A host that does not respond is tried once, and released.
 		left := slices.DeleteFunc(slices.Clone(finalizers), func(each string) bool { return each == hostFinalizer })
 		return s.patch(ctx, s.infrastructures, host, object{"metadata": object{"finalizers": left}})
 	}
@@ -175,7 +175,7 @@ func (s *standIns) provision(ctx context.Context, host *unstructured.Unstructure
 		return s.reportFailure(ctx, host, fmt.Sprintf("ssh dial: dial tcp %s:22: connect: connection refused", address))
 	}
 	if text(host, "spec", "providerID") == "" {
-		// Two namespaces may each have a host of that address.
+		// Two namespaces may each have a host with this address.
 		id := fmt.Sprintf("remote-machine://%s.%s:22", address, host.GetNamespace())
 		return s.patch(ctx, s.infrastructures, host, object{"spec": object{"providerID": id}})
 	}
@@ -186,7 +186,7 @@ func (s *standIns) provision(ctx context.Context, host *unstructured.Unstructure
 	return s.patch(ctx, s.infrastructures, host, object{"status": status}, "status")
 }
 
-// reportFailure says in a host's status what failed, where the contract has it.
+// reportFailure writes a failure to the status of a host, in the fields of the contract.
 func (s *standIns) reportFailure(ctx context.Context, host *unstructured.Unstructured, message string) error {
 	at := []string{"status", "failureMessage"}
 	if s.contract == newer {
@@ -198,7 +198,7 @@ func (s *standIns) reportFailure(ctx context.Context, host *unstructured.Unstruc
 	return s.patch(ctx, s.infrastructures, host, object{"status": s.failure("ProvisionFailed", message)}, "status")
 }
 
-// failure is a status with a failure; with nil, it is taken away.
+// failure returns a status with a failure. With nil, the failure is removed.
 func (s *standIns) failure(reason, message any) object {
 	failure := object{"failureReason": reason, "failureMessage": message}
 	if s.contract == newer {

@@ -13,18 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// providers are the managers that run beside the core manager, in the order of their start. Each
-// is in a folder of its own name, as a program of that name.
+// providers are the managers that run in addition to the core manager, in the order of their start.
+// Each is in a folder with its name, as a program with its name.
 var providers = []string{"kubeadm-bootstrap", "kubeadm-control-plane", "in-memory"}
 
-// webhookKinds are what a manager's webhooks are configured by.
+// webhookKinds are the kinds that configure a manager's webhooks.
 var webhookKinds = map[string]schema.GroupVersionResource{
 	"MutatingWebhookConfiguration":   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	"ValidatingWebhookConfiguration": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 }
 
-// startProviders defines the kinds of the real providers, starts their managers, and has the API
-// server call their admission webhooks, as their releases do.
+// startProviders installs the CRDs of the real providers, starts their managers, and configures
+// their admission webhooks, as their releases do.
 func startProviders(ctx context.Context, family *family, k *kubernetes, from binaries) error {
 	for _, name := range providers {
 		programs := filepath.Join(from.providers, name)
@@ -52,7 +52,7 @@ func startProviders(ctx context.Context, family *family, k *kubernetes, from bin
 	return nil
 }
 
-// callWebhooks has the API server call the webhooks that a manager serves at a port.
+// callWebhooks configures the webhooks that a manager serves at a port.
 func (k *kubernetes) callWebhooks(ctx context.Context, directory, name string, at int) error {
 	content, err := os.ReadFile(filepath.Join(directory, "manifests.yaml"))
 	if err != nil {
@@ -71,7 +71,7 @@ func (k *kubernetes) callWebhooks(ctx context.Context, directory, name string, a
 		if !known {
 			return fmt.Errorf("%s: a %s", directory, configuration.GetKind())
 		}
-		// All of them have the same name in their sources.
+		// All of them have the same name in their source files.
 		configuration.SetName(name)
 		webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 		for _, each := range webhooks {

@@ -20,7 +20,7 @@ var (
 	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// contract is the version in which Cluster API and its providers speak to each other.
+// contract is the version of the contract between Cluster API and its providers.
 type contract string
 
 const (
@@ -46,7 +46,7 @@ func (c contract) resources() resources {
 	}
 }
 
-// reference names an object of the same namespace as a contract has it.
+// reference returns a reference to an object of the same namespace, in the format of a contract.
 func (c contract) reference(group, kind, namespace, name string) object {
 	if c == older {
 		return object{"apiVersion": group + "/" + string(c), "kind": kind, "namespace": namespace, "name": name}
@@ -54,7 +54,7 @@ func (c contract) reference(group, kind, namespace, name string) object {
 	return object{"apiGroup": group, "kind": kind, "name": name}
 }
 
-// object is short for what is written so often here.
+// object is an abbreviation.
 type object = map[string]any
 
 func text(of *unstructured.Unstructured, path ...string) string {
@@ -71,7 +71,7 @@ func isDeleting(of *unstructured.Unstructured) bool { return of.GetDeletionTimes
 
 func annotation(of *unstructured.Unstructured, key string) string { return of.GetAnnotations()[key] }
 
-// holds says whether a condition is True.
+// holds reports whether a condition is True.
 func holds(of *unstructured.Unstructured, condition string) bool {
 	conditions, _, _ := unstructured.NestedSlice(of.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -82,7 +82,7 @@ func holds(of *unstructured.Unstructured, condition string) bool {
 	return false
 }
 
-// owner is a reference by which of owns another object and, if controls, controls it.
+// owner returns an owner reference to of. If controls, it is a controller reference.
 func owner(of *unstructured.Unstructured, controls bool) []any {
 	return []any{object{
 		"apiVersion": of.GetAPIVersion(), "kind": of.GetKind(), "name": of.GetName(),
@@ -90,7 +90,7 @@ func owner(of *unstructured.Unstructured, controls bool) []any {
 	}}
 }
 
-// controllingMachine names the Machine that controls an object, or is empty.
+// controllingMachine returns the name of the Machine that controls an object, or an empty name.
 func controllingMachine(of *unstructured.Unstructured) string {
 	if by := metav1.GetControllerOf(of); by != nil && by.Kind == "Machine" {
 		return by.Name

@@ -20,30 +20,29 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// standIns take the parts for which there is no machine here. They look at everything
-// when anything has changed, do each step at once and remember nothing: a step that was
-// decided from something out of date is refused by the server, and the event of what
-// overtook it leads back here.
+// standIns act as the components that do not exist here. On every change, they process all objects,
+// take each step at once and keep no state. A step that was decided from a stale object is rejected
+// by the server, and the event of the newer version triggers another round.
 type standIns struct {
 	resources
 	contract contract
-	// management is where Cluster API is, workload is where Nodes join.
+	// management is the control plane of Cluster API. Nodes join workload.
 	management, workload site
-	// views are how each namespace's Clusters are reached.
+	// views are the workload cluster's addresses for the Clusters of each namespace.
 	views *views
-	// besideReal says that bootstrap and infrastructure are those of real providers.
+	// besideReal is set if bootstrap and infrastructure providers are real.
 	besideReal bool
-	// failures that were reported, so that each is reported once.
+	// reported failures, so that each is reported once.
 	reported map[string]bool
-	// waited is how long requests have taken.
+	// waited is the total duration of requests.
 	waited time.Duration
 }
 
-// shareOfACore is how much of a core the stand-ins use at most, as one in so many: among tens of
-// thousands of objects one look at all takes a while, and what is measured needs the core.
+// shareOfACore limits the CPU usage of the stand-ins to one core divided by this. With tens of
+// thousands of objects, one round takes a while, and the measured programs need the core.
 const shareOfACore = 10
 
-// site is a control plane as the stand-ins see it.
+// site is a control plane with the stand-ins' client and informers.
 type site struct {
 	client    dynamic.Interface
 	informers dynamicinformer.DynamicSharedInformerFactory
@@ -53,7 +52,7 @@ func siteOf(k *kubernetes) site {
 	return site{client: k.client, informers: dynamicinformer.NewDynamicSharedInformerFactory(k.client, 0)}
 }
 
-// of is where objects of a resource are.
+// of returns the control plane with the objects of a resource.
 func (s *standIns) of(resource schema.GroupVersionResource) site {
 	if resource == nodes {
 		return s.workload
@@ -61,7 +60,7 @@ func (s *standIns) of(resource schema.GroupVersionResource) site {
 	return s.management
 }
 
-// step is one stand-in's part: what to do about one object.
+// step is the action of a stand-in for one object.
 type step struct {
 	resource schema.GroupVersionResource
 	take     func(*standIns, context.Context, *unstructured.Unstructured) error
@@ -84,7 +83,7 @@ func (s *standIns) steps() []step {
 	)
 }
 
-// startStandIns returns once they have seen what there is, with what ends them.
+// startStandIns returns once the informers have synced, with a function that stops the stand-ins.
 func startStandIns(ctx context.Context, management, workload *kubernetes, contract contract, besideReal bool) (func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	views, err := newViews(ctx, workload)
@@ -112,7 +111,7 @@ func startStandIns(ctx context.Context, management, workload *kubernetes, contra
 		UpdateFunc: func(any, any) { note() },
 		DeleteFunc: func(any) { note() },
 	}
-	// Keys and kubeconfigs come and go, and nothing else says so.
+	// Secrets with keys and kubeconfigs are created and deleted without a change of other objects.
 	watched := []schema.GroupVersionResource{secrets}
 	for _, step := range s.steps() {
 		watched = append(watched, step.resource)
@@ -161,7 +160,7 @@ func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// round takes every step for every object. It says whether none failed.
+// round takes every step for every object. It reports whether none failed.
 func (s *standIns) round(ctx context.Context) bool {
 	clean := true
 	for _, step := range s.steps() {
@@ -191,7 +190,7 @@ func (s *standIns) report(resource schema.GroupVersionResource, about any, err e
 	}
 }
 
-// seen is an object as it was last seen, or nil.
+// seen returns an object from the cache, or nil.
 func (s *standIns) seen(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	lister := s.of(resource).informers.ForResource(resource).Lister()
 	if namespace != "" {
@@ -204,7 +203,7 @@ func (s *standIns) seen(resource schema.GroupVersionResource, namespace, name st
 	return of
 }
 
-// create makes an object that is not there yet.
+// create creates an object that does not exist yet.
 func (s *standIns) create(ctx context.Context, resource schema.GroupVersionResource, content object) error {
 	made := &unstructured.Unstructured{Object: content}
 	defer s.waits(time.Now())
@@ -215,12 +214,12 @@ func (s *standIns) create(ctx context.Context, resource schema.GroupVersionResou
 	return err
 }
 
-// waits counts the time since a request was begun.
+// waits adds the duration of a request.
 func (s *standIns) waits(since time.Time) {
 	s.waited += time.Since(since)
 }
 
-// patch changes an object if it is still as it was seen.
+// patch patches an object unless it has changed since it was read.
 func (s *standIns) patch(ctx context.Context, resource schema.GroupVersionResource, seen *unstructured.Unstructured, change object, subresources ...string) error {
 	metadata, _ := change["metadata"].(object)
 	if metadata == nil {

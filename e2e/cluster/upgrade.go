@@ -7,22 +7,22 @@ import (
 	"path/filepath"
 )
 
-// upgrade is what a running cluster is asked to run instead of what it runs. What is empty stays.
+// upgrade is the requested set of programs for a running cluster. Empty fields stay as they are.
 type upgrade struct {
-	// Kubernetes is a directory of kube-apiserver and kube-controller-manager.
+	// Kubernetes is a directory with kube-apiserver and kube-controller-manager.
 	Kubernetes string `json:"kubernetes"`
-	// ClusterAPI is a directory of the core manager and its definitions.
+	// ClusterAPI is a directory with the core manager and its CRDs.
 	ClusterAPI string `json:"clusterAPI"`
 }
 
-// parseUpgrade reads one from what a caller has sent.
+// parseUpgrade parses the text of a caller.
 func parseUpgrade(text string) (upgrade, error) {
 	var u upgrade
 	err := json.Unmarshal([]byte(text), &u)
 	return u, err
 }
 
-// upgrade does what was asked, and writes down what runs then. etcd stays as it is.
+// upgrade performs an upgrade, and records the running versions. etcd stays as it is.
 func (c *cluster) upgrade(ctx context.Context, to upgrade) error {
 	if to.Kubernetes != "" {
 		if err := c.upgradeKubernetes(ctx, to.Kubernetes); err != nil {
@@ -40,8 +40,8 @@ func (c *cluster) upgrade(ctx context.Context, to upgrade) error {
 	return c.from.write(filepath.Join(c.state, "versions.json"))
 }
 
-// upgradeKubernetes starts the programs of every control plane again, the servers first, as the
-// policy on version skew asks for.
+// upgradeKubernetes replaces the programs of every control plane, the servers first, as required by
+// the version skew policy.
 func (c *cluster) upgradeKubernetes(ctx context.Context, programs string) error {
 	c.from.kubernetes = programs
 	for _, k := range c.planes {
@@ -61,8 +61,8 @@ func (c *cluster) upgradeKubernetes(ctx context.Context, programs string) error 
 	return nil
 }
 
-// upgradeClusterAPI replaces the core manager and its definitions, and the contract of the
-// stand-ins. The new manager migrates what is stored.
+// upgradeClusterAPI replaces the core manager and its CRDs, and the contract of the stand-ins. The
+// new manager migrates the stored objects.
 func (c *cluster) upgradeClusterAPI(ctx context.Context, programs string) error {
 	c.from.clusterAPI = programs
 	c.stopStandIns()

@@ -15,26 +15,26 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// viewedFrom, a label of a Node, is the namespace whose Clusters have it.
+// viewedFrom is a label of a Node with the namespace of its Cluster.
 const viewedFrom = "sim.5spot.finos.org/namespace"
 
-// views are the workload control plane as the Clusters of a namespace have it.
+// views are the workload control plane for the Clusters of each namespace.
 //
-// The in-memory provider names a host after its Machine alone, so that two namespaces have hosts
-// of one providerID, as two real Clusters may. Each namespace then has a view, an address of its
-// own at which only its Nodes are listed and watched.
+// The in-memory provider derives the providerID of a host only from its Machine's name, so that two
+// namespaces may have hosts with the same providerID, as two real Clusters may. Each namespace
+// therefore has a view: an address of its own at which only its Nodes are listed and watched.
 type views struct {
 	ctx      context.Context
 	workload *kubernetes
-	// upstream is how a view asks the server, as the user of every kubeconfig.
+	// upstream sends the requests of the views to the server, as the user of every kubeconfig.
 	upstream http.RoundTripper
-	// serving is how it is asked.
+	// serving is the TLS configuration of the views.
 	serving *tls.Config
-	// urls of the views that are served, by namespace.
+	// urls of the running views, by namespace.
 	urls map[string]string
 }
 
-// workloadUser is who everybody is that reaches a workload cluster by its kubeconfig.
+// workloadUser is the user of the kubeconfig of every workload cluster.
 const workloadUser = "workload-admin"
 
 func newViews(ctx context.Context, workload *kubernetes) (*views, error) {
@@ -68,8 +68,8 @@ func newViews(ctx context.Context, workload *kubernetes) (*views, error) {
 	}, nil
 }
 
-// kubeconfig is the text of one for the Clusters of a namespace: to the server itself, or, if it is
-// viewed, to the view of that namespace.
+// kubeconfig returns the text of a kubeconfig for the Clusters of a namespace: for the server
+// itself or, if viewed, for the view of the namespace.
 func (v *views) kubeconfig(namespace string, viewed bool) (string, error) {
 	config, err := v.workload.config(workloadUser, "system:masters")
 	if err != nil {
@@ -88,7 +88,7 @@ func (v *views) kubeconfig(namespace string, viewed bool) (string, error) {
 	return string(text), err
 }
 
-// authority is certificate and key of who signs in the workload cluster.
+// authority returns the certificate and key of the workload cluster's authority.
 func (v *views) authority() (certificate, key string, err error) {
 	own := v.workload.authority
 	signed, err := os.ReadFile(own.path())
@@ -99,7 +99,8 @@ func (v *views) authority() (certificate, key string, err error) {
 	return string(signed), string(private), err
 }
 
-// of is where the view of a namespace is served. It ends with the context.
+// of returns the address of a namespace's view, and starts it if necessary. It ends with the
+// context.
 func (v *views) of(namespace string) (string, error) {
 	if at, served := v.urls[namespace]; served {
 		return at, nil
@@ -116,7 +117,7 @@ func (v *views) of(namespace string) (string, error) {
 		TLSConfig: v.serving.Clone(),
 		Handler: &httputil.ReverseProxy{
 			Transport: v.upstream,
-			// Events of a watch are passed on as they come.
+			// Events of a watch are forwarded at once.
 			FlushInterval: -1,
 			Rewrite: func(request *httputil.ProxyRequest) {
 				request.SetURL(upstream)
@@ -130,8 +131,8 @@ func (v *views) of(namespace string) (string, error) {
 	return v.urls[namespace], nil
 }
 
-// selecting is the query of a request, with the Nodes of the namespace selected where it asks for
-// all Nodes.
+// selecting returns the query of a request. For requests of all Nodes, it adds a selector for those
+// of the namespace.
 func selecting(request *http.Request, namespace string) string {
 	if request.Method != http.MethodGet || request.URL.Path != "/api/v1/nodes" {
 		return request.URL.RawQuery

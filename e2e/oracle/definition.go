@@ -29,16 +29,15 @@ func init() {
 	install.Install(extensionScheme)
 }
 
-// definition is a CustomResourceDefinition in both of its forms.
+// definition is a CRD in both of its forms.
 type definition struct {
 	external apiextensionsv1.CustomResourceDefinition
 	internal apiextensions.CustomResourceDefinition
-	// versions are those that objects have been written in.
+	// versions are those in which objects have been written.
 	versions map[string]*version
 }
 
-// register says what the server answers to a definition. The definition is nil if it could
-// not even be decoded.
+// register returns the server's response to a CRD. The definition is nil if it cannot be decoded.
 func register(text, oldText json.RawMessage) (*definition, *registration) {
 	read, err := readDefinition(text)
 	if err != nil {
@@ -72,7 +71,7 @@ func readDefinition(text json.RawMessage) (*definition, error) {
 	return &read, nil
 }
 
-// schema is that of a version, wherever the definition keeps it.
+// schema returns that of a version, at either place of the definition.
 func (d *definition) schema(version string) *apiextensions.JSONSchemaProps {
 	kept, err := apiextensions.GetSchemaForVersion(&d.internal, version)
 	if err != nil || kept == nil {
@@ -81,7 +80,7 @@ func (d *definition) schema(version string) *apiextensions.JSONSchemaProps {
 	return kept.OpenAPIV3Schema
 }
 
-// costs are the estimates of every expression of the first version.
+// costs returns the estimates of all expressions of the first version.
 func (d *definition) costs() []ruleCost {
 	if len(d.internal.Spec.Versions) == 0 {
 		return nil
@@ -148,7 +147,7 @@ func (e *estimates) own(path *field.Path, node *validation.CELSchemaContext) {
 	}
 }
 
-// product is the largest number where the result has no room.
+// product returns the largest number if the result overflows.
 func product(cost, times uint64) uint64 {
 	if cost == 0 || times == 0 {
 		return 0
@@ -159,7 +158,7 @@ func product(cost, times uint64) uint64 {
 	return cost * times
 }
 
-// structural is the structural schema of a version.
+// structural returns the structural schema of a version.
 func (d *definition) structural(version string) (*structuralschema.Structural, error) {
 	schema := d.schema(version)
 	if schema == nil {

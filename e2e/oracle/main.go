@@ -1,10 +1,9 @@
-// Command oracle asks Kubernetes' own libraries what an API server would answer: what it
-// says to a CustomResourceDefinition, to objects of its kind, to policies, and to requests
-// that these policies see.
+// Command oracle computes an API server's responses with Kubernetes' own libraries: to a CRD, to
+// objects of its kind, to policies, and to requests that these policies evaluate.
 //
-// It reads one question a line and writes one answer a line, both JSON (see question.go).
-// Nothing is kept from one question to the next. A question that takes too long is answered
-// with unanswered, and ends the program: what computes in vain cannot be stopped otherwise.
+// It reads one question per line and writes one answer per line, both as JSON (see question.go). No
+// state is kept between questions. A question that takes too long gets the answer "unanswered", and
+// ends the program, because the computation cannot be stopped otherwise.
 package main
 
 import (
@@ -20,13 +19,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// maxLine is the longest question that is read, in bytes.
+// maxLine is the maximum length of a question, in bytes.
 const maxLine = 64 << 20
 
 func main() {
-	// There is more memory than a question needs, and nothing of it is kept.
+	// There is more memory than a question needs, and no state is kept.
 	debug.SetGCPercent(800)
-	// What the libraries log is no part of an answer.
+	// The libraries' log is not part of an answer.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	utilruntime.ErrorHandlers = nil
@@ -36,11 +35,11 @@ func main() {
 	}
 }
 
-// timeLimit is what a question may take. There are quantities of a dozen characters that the
-// libraries write out with a thousand million digits.
+// timeLimit is the timeout of a question. The libraries expand some quantities of a dozen
+// characters to a thousand million digits.
 const timeLimit = 20 * time.Second
 
-// serve answers every line of in until it ends, or a question takes too long.
+// serve answers every line of in until its end, or until a question takes too long.
 func serve(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<20), maxLine)
@@ -62,7 +61,7 @@ func serve(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// answerInTime answers one line, or says that it would take too long.
+// answerInTime answers one line, or reports a timeout.
 func answerInTime(line []byte) answer {
 	given := make(chan answer, 1)
 	go func() { given <- answerLine(line) }()
@@ -76,7 +75,7 @@ func answerInTime(line []byte) answer {
 	}
 }
 
-// answerLine answers one line; a panic of the libraries is an answer too.
+// answerLine answers one line. A panic of the libraries is reported as an answer.
 func answerLine(line []byte) (given answer) {
 	defer func() {
 		if cause := recover(); cause != nil {

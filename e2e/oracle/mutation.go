@@ -26,7 +26,8 @@ import (
 	"k8s.io/kubernetes/pkg/generated/openapi"
 )
 
-// mutation is one of a MutatingAdmissionPolicy, with an object of a built-in kind that it changes.
+// mutation is one mutation of a MutatingAdmissionPolicy, with the object of a built-in kind that it
+// changes.
 type mutation struct {
 	// PatchType is ApplyConfiguration or JSONPatch.
 	PatchType  string          `json:"patchType"`
@@ -34,17 +35,17 @@ type mutation struct {
 	Object     json.RawMessage `json:"object"`
 }
 
-// mutated is what comes of a mutation.
+// mutated is the result of a mutation.
 type mutated struct {
-	// Object is the whole object afterwards, defaults filled in.
+	// Object is the whole object after the mutation, with defaults.
 	Object runtime.Object `json:"object,omitempty"`
-	// Uncompiled says why the expression is none.
+	// Uncompiled is the error if the expression does not compile.
 	Uncompiled string `json:"uncompiled,omitempty"`
-	// Error says why the object is not changed.
+	// Error is the reason if the object is not changed.
 	Error string `json:"error,omitempty"`
 }
 
-// converter knows the schemas of the kinds that mutations are about.
+// converter has the schemas of the kinds in mutations.
 var converter = sync.OnceValues(func() (managedfields.TypeConverter, error) {
 	namer := openapinamer.NewDefinitionNamer(legacyscheme.Scheme)
 	config := &openapicommon.OpenAPIV3Config{
@@ -60,7 +61,7 @@ var converter = sync.OnceValues(func() (managedfields.TypeConverter, error) {
 	return managedfields.NewTypeConverter(schemas, false)
 })
 
-// apply does what the plugin does with one mutation (dispatchOne and compilePolicy there).
+// apply applies one mutation like the plugin (see dispatchOne and compilePolicy there).
 func (m *mutation) apply() mutated {
 	object, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(m.Object, nil, nil)
 	if err != nil {

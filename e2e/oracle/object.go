@@ -27,7 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// strategy is what the server asks about objects of one version.
+// strategy is the server's strategy for objects of one version.
 type strategy interface {
 	NamespaceScoped() bool
 	Validate(context.Context, runtime.Object) field.ErrorList
@@ -36,15 +36,15 @@ type strategy interface {
 	WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string
 }
 
-// version is what the server keeps of a version of a definition.
+// version has the state that the server keeps for a version of a CRD.
 type version struct {
 	structural   *structuralschema.Structural
 	main, status strategy
-	// rules is nil where there are none.
+	// rules is nil if there are none.
 	rules *cel.Validator
 }
 
-// version makes what is kept of a version when an object is first written in it.
+// version creates the state of a version when an object is first written in it.
 func (d *definition) version(name string) (*version, error) {
 	if known, ok := d.versions[name]; ok {
 		return known, nil
@@ -64,7 +64,7 @@ func (d *definition) version(name string) (*version, error) {
 	return made, nil
 }
 
-// write decodes an object as the server does and says what it answers.
+// write decodes an object like the server and returns the response.
 func (d *definition) write(asked write) written {
 	object := &unstructured.Unstructured{Object: asked.Object}
 	version, err := d.version(object.GroupVersionKind().Version)
@@ -99,8 +99,8 @@ func (d *definition) write(asked write) written {
 	return given
 }
 
-// withCommon adds what an update of every kind is refused for before its own strategy is asked,
-// as in validateCommonFields of k8s.io/apiserver/pkg/registry/rest, each error once.
+// withCommon adds the errors of metadata that are checked for an update of every kind, as in
+// validateCommonFields of k8s.io/apiserver/pkg/registry/rest. Each error is added once.
 func withCommon(object *unstructured.Unstructured, errors []string, strategy strategy) []string {
 	common := apimachineryvalidation.ValidateObjectMetaAccessor(object, strategy.NamespaceScoped(),
 		path.ValidatePathSegmentName, field.NewPath("metadata"))
@@ -149,7 +149,7 @@ func (d *definition) decode(object *unstructured.Unstructured, structural *struc
 	return unknown, nil
 }
 
-// strategies are those of the resource and of its status.
+// strategies returns those of the resource and of its status.
 func (d *definition) strategies(version string, structural *structuralschema.Structural) (strategy, strategy, error) {
 	properties := d.schema(version)
 	validator, _, err := apiservervalidation.NewSchemaValidator(properties)
@@ -186,7 +186,7 @@ func (d *definition) strategies(version string, structural *structuralschema.Str
 	return main, customresource.NewStatusStrategy(main), nil
 }
 
-// cost is what the rules spend on an object.
+// cost returns the cost of the rules for an object.
 func (v *version) cost(object, old *unstructured.Unstructured) *int64 {
 	if v.rules == nil {
 		return nil
@@ -201,7 +201,7 @@ func (v *version) cost(object, old *unstructured.Unstructured) *int64 {
 	_, left := v.rules.Validate(context.Background(), nil, v.structural, object.Object, before,
 		celconfig.RuntimeCELCostBudget, options...)
 	if left < 0 {
-		// A limit ended it; what it had cost until then is not told.
+		// A limit was exceeded. The cost until then is not available.
 		return nil
 	}
 	spent := celconfig.RuntimeCELCostBudget - left

@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
 )
 
-// decodeTyped reads a manifest into its external form and fills in what is not said.
+// decodeTyped reads a manifest into its external form and sets defaults.
 func decodeTyped(text json.RawMessage, into runtime.Object) error {
 	decoder := legacyscheme.Codecs.UniversalDeserializer()
 	if _, _, err := decoder.Decode(text, nil, into); err != nil {
@@ -31,7 +31,7 @@ func decodeTyped(text json.RawMessage, into runtime.Object) error {
 	return nil
 }
 
-// keepStored keeps what an older server has stored, valid or not.
+// keepStored adds the policies that an older server has stored, valid or not.
 func (w *world) keepStored(asked *question) error {
 	for _, text := range asked.StoredPolicies {
 		var policy admissionregistrationv1.ValidatingAdmissionPolicy
@@ -79,7 +79,7 @@ func (w *world) addBinding(text json.RawMessage) registration {
 	return registration{Errors: errors}
 }
 
-// validator compiles a policy when it is first asked for.
+// validator returns the compiled policy. It is compiled at the first call.
 func (w *world) validator(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
 	compiled, ok := w.compiled[policy]
 	if !ok {
@@ -89,8 +89,7 @@ func (w *world) validator(policy *admissionregistrationv1.ValidatingAdmissionPol
 	return compiled
 }
 
-// compile does what the plugin does with a policy that it has read, and has the meter see
-// what each evaluation costs.
+// compile compiles a policy like the plugin. The meter records the cost of each evaluation.
 func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy, meter *meter) validating.Validator {
 	spec := &policy.Spec
 	hasParams := spec.ParamKind != nil
@@ -135,12 +134,12 @@ func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy, meter *m
 	return &meteredValidator{Validator: inner, policy: policy.Name, meter: meter}
 }
 
-// meter adds up what evaluations cost.
+// meter records the costs of evaluations.
 type meter struct {
 	spent []spent
 }
 
-// metered tells a meter what its expressions cost.
+// metered adds the cost of its expressions to a meter.
 type metered struct {
 	cel.ConditionEvaluator
 	meter *meter
@@ -160,7 +159,7 @@ func (m *metered) ForInput(ctx context.Context, attributes *admission.VersionedA
 	return results, left, err
 }
 
-// meteredValidator opens an entry of the meter for each evaluation.
+// meteredValidator adds an entry to the meter for each evaluation.
 type meteredValidator struct {
 	validating.Validator
 	policy string

@@ -9,52 +9,52 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// question is one line of input. Everything is optional.
+// question is one line of input. All fields are optional.
 type question struct {
 	// Definition is a CustomResourceDefinition to register.
 	Definition json.RawMessage `json:"definition"`
-	// OldDefinition is the registered one that Definition is to replace.
+	// OldDefinition is the registered one that Definition replaces.
 	OldDefinition json.RawMessage `json:"oldDefinition"`
-	// Writes are of objects of the definition's kind, if it can be registered.
+	// Writes are writes of objects of the definition's kind. They require that it can be registered.
 	Writes []write `json:"writes"`
 	// Policies are ValidatingAdmissionPolicies to register.
 	Policies []json.RawMessage `json:"policies"`
-	// StoredPolicies are policies that an older server has stored: nobody validates them.
+	// StoredPolicies are policies that an older server has stored. They are not validated.
 	StoredPolicies []json.RawMessage `json:"storedPolicies"`
 	// Bindings are ValidatingAdmissionPolicyBindings to register.
 	Bindings []json.RawMessage `json:"bindings"`
-	// TypeCheck asks for the warnings of the policies against the definition.
+	// TypeCheck requests the warnings of the policies against the definition.
 	TypeCheck bool `json:"typeCheck"`
-	// Params are parameter objects; those with a namespace are of a namespaced kind.
+	// Params are parameter objects. Those with a namespace are of a namespaced kind.
 	Params []unstructured.Unstructured `json:"params"`
-	// Namespaces are the Namespace objects that there are.
+	// Namespaces are the existing Namespace objects.
 	Namespaces []json.RawMessage `json:"namespaces"`
-	// Allowed says what the authorizer allows.
+	// Allowed are the permissions of the authorizer.
 	Allowed []permission `json:"allowed"`
-	// Requests are put to the policies that could be registered.
+	// Requests are evaluated by the policies that could be registered.
 	Requests []request `json:"requests"`
-	// Mutations are each of a policy and an object of its own.
+	// Mutations each have a policy and an object of their own.
 	Mutations []mutation `json:"mutations"`
 }
 
-// write is an object on its way to storage.
+// write is a write of an object.
 type write struct {
 	// Operation is CREATE, UPDATE or STATUS.
 	Operation string `json:"operation"`
-	// Object as the client sent it.
+	// Object is the object as the client sent it.
 	Object content `json:"object"`
-	// OldObject as it is stored.
+	// OldObject is the stored object.
 	OldObject content `json:"oldObject"`
 }
 
-// content is that of an object, with numbers as the server has them.
+// content is that of an object, with numbers decoded as in the server.
 type content map[string]any
 
 func (c *content) UnmarshalJSON(text []byte) error {
 	return utiljson.Unmarshal(text, (*map[string]any)(c))
 }
 
-// request is what an admission policy sees.
+// request is the input of an admission policy.
 type request struct {
 	Operation   string                      `json:"operation"`
 	Kind        metav1.GroupVersionKind     `json:"kind"`
@@ -77,7 +77,7 @@ type equivalent struct {
 	Resource metav1.GroupVersionResource `json:"resource"`
 }
 
-// asker is who makes a request.
+// asker is the user of a request.
 type asker struct {
 	Name   string              `json:"name"`
 	UID    string              `json:"uid"`
@@ -85,8 +85,8 @@ type asker struct {
 	Extra  map[string][]string `json:"extra"`
 }
 
-// permission is one thing that the authorizer allows; an empty field means an empty one in
-// the attributes, except that a star stands for anything.
+// permission is one permission of the authorizer. An empty field matches an empty one in the
+// attributes, and a star matches any value.
 type permission struct {
 	User        string `json:"user"`
 	Verb        string `json:"verb"`
@@ -98,15 +98,15 @@ type permission struct {
 	Path        string `json:"path"`
 }
 
-// answer is one line of output. Lists are in the order of what was asked.
+// answer is one line of output. Lists are in the order of the question.
 type answer struct {
-	// Malformed says why the line was no question.
+	// Malformed is the error if the line is not a question.
 	Malformed string `json:"malformed,omitempty"`
-	// Unanswered says why there is no answer. It is the last one then.
+	// Unanswered is the reason if there is no answer. It is then the last one.
 	Unanswered string `json:"unanswered,omitempty"`
 	// Panic is the stack of a panic in the libraries.
 	Panic string `json:"panic,omitempty"`
-	// Definition says what registering it came to.
+	// Definition is the result of registering the definition.
 	Definition *registration `json:"definition,omitempty"`
 	// Costs are the estimates of the definition's expressions.
 	Costs []ruleCost `json:"costs,omitempty"`
@@ -120,9 +120,9 @@ type answer struct {
 	Mutated    []mutated       `json:"mutated,omitempty"`
 }
 
-// registration is what the server says to a definition or a policy.
+// registration is the server's response to a definition or a policy.
 type registration struct {
-	// Undecodable says why it is not of its kind at all.
+	// Undecodable is the error if it cannot be decoded as its kind.
 	Undecodable string `json:"undecodable,omitempty"`
 	// Errors is empty if it is accepted.
 	Errors []string `json:"errors"`
@@ -135,17 +135,17 @@ type ruleCost struct {
 	Total uint64 `json:"total"`
 }
 
-// written is what the server says to a write.
+// written is the server's response to a write.
 type written struct {
-	// Undecodable says why the object could not be read.
+	// Undecodable is the error if the object could not be decoded.
 	Undecodable string `json:"undecodable,omitempty"`
 	// Unknown are the paths of fields that were pruned.
 	Unknown []string `json:"unknown"`
-	// Object is what is left, with defaults.
+	// Object is the pruned object, with defaults.
 	Object   map[string]any `json:"object"`
 	Errors   []string       `json:"errors"`
 	Warnings []string       `json:"warnings"`
-	// Cost is what the rules spent; absent if they were not run.
+	// Cost is the cost of the rules. It is absent if they were not run.
 	Cost *int64 `json:"cost,omitempty"`
 }
 
@@ -155,9 +155,9 @@ type typeWarning struct {
 	Warning string `json:"warning"`
 }
 
-// decision is what the policies say to a request.
+// decision is the policies' decision about a request.
 type decision struct {
-	// Failed says why no decision was made.
+	// Failed is the reason if no decision was made.
 	Failed           string            `json:"failed,omitempty"`
 	Denied           bool              `json:"denied"`
 	Code             int32             `json:"code,omitempty"`
@@ -166,7 +166,7 @@ type decision struct {
 	Causes           []string          `json:"causes,omitempty"`
 	Warnings         []string          `json:"warnings"`
 	AuditAnnotations map[string]string `json:"auditAnnotations"`
-	// Spent has what each evaluation of a policy's validations and messages cost, in order.
+	// Spent has the cost of each evaluation of a policy's validations and messages, in order.
 	Spent []spent `json:"spent"`
 }
 
@@ -176,7 +176,7 @@ type spent struct {
 	Cost   int64  `json:"cost"`
 }
 
-// answer asks the libraries.
+// answer computes the answer with the libraries.
 func (asked *question) answer() answer {
 	var given answer
 	var registered *definition
@@ -213,7 +213,7 @@ func (asked *question) answer() answer {
 	return given
 }
 
-// texts prints errors as the server does.
+// texts formats errors like the server.
 func texts(errors field.ErrorList) []string {
 	printed := make([]string, 0, len(errors))
 	for _, err := range errors {

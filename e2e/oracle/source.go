@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// hooks are what the server's policy source makes of the policies and bindings that there
-// are, both by name: which policies have a binding, what they compile to, and where their
-// parameters are found or why they are not.
+// hooks are the hooks of the server's policy source for the policies and bindings, both sorted by
+// name: the policies with a binding, their compiled form, and where their parameters are found or
+// why they are not.
 func (w *world) hooks() ([]validating.PolicyHook, error) {
 	policies, bindings := newIndexer(), newIndexer()
 	for _, policy := range w.policies {
@@ -65,7 +65,7 @@ func newIndexer() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
-// mapper knows the kinds of the parameters that there are: no others are served.
+// mapper has the kinds of the existing parameters. No other kinds are served.
 func (w *world) mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for i := range w.asked.Params {
@@ -80,12 +80,12 @@ func (w *world) mapper() meta.RESTMapper {
 	return mapper
 }
 
-// paramResource is the resource of a kind of parameters: nothing but these informers reads it.
+// paramResource returns the resource of a kind of parameters. Only these informers use it.
 func paramResource(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	return kind.GroupVersion().WithResource(strings.ToLower(kind.Kind))
 }
 
-// paramInformers have read all parameters.
+// paramInformers have all parameters in their caches.
 type paramInformers struct {
 	informers.SharedInformerFactory
 	world *world
@@ -104,7 +104,7 @@ func (p *paramInformers) ForResource(resource schema.GroupVersionResource) (info
 	return &informer{indexer: indexer}, nil
 }
 
-// informer has read everything there is.
+// informer has all objects in its cache.
 type informer struct {
 	cache.SharedIndexInformer
 	indexer cache.Indexer
@@ -117,7 +117,7 @@ func (i *informer) Lister() cache.GenericLister {
 	return cache.NewGenericLister(i.indexer, schema.GroupResource{Resource: "params"})
 }
 
-// Nothing changes after the first look.
+// Nothing changes after the initial list.
 func (i *informer) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return nil, nil
 }

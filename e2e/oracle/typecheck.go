@@ -12,7 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// typeChecks are the warnings that the server writes into the status of each policy.
+// typeChecks returns the warnings that the server writes into the status of each policy.
 func (w *world) typeChecks(registered *definition) [][]typeWarning {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	served := registered.external.Spec

@@ -26,14 +26,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// world is what policies are decided in.
+// world is the state that policies are evaluated in.
 type world struct {
 	asked      *question
 	policies   []*admissionregistrationv1.ValidatingAdmissionPolicy
 	bindings   []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	namespaces cache.Indexer
 	compiled   map[*admissionregistrationv1.ValidatingAdmissionPolicy]validating.Validator
-	// meter sees what each evaluation of the policies costs.
+	// meter records the cost of each evaluation of the policies.
 	meter meter
 }
 
@@ -49,7 +49,7 @@ func newWorld(asked *question) *world {
 	return &world{asked: asked, namespaces: namespaces, compiled: compiled}
 }
 
-// decide puts a request to every policy.
+// decide evaluates every policy for a request.
 func (w *world) decide(asked request) decision {
 	given := decision{Warnings: []string{}, AuditAnnotations: map[string]string{}}
 	attributes := &attributes{
@@ -89,7 +89,7 @@ func (w *world) decide(asked request) decision {
 	return given
 }
 
-// object is nil without content, and so is the interface.
+// object returns nil for nil content, also as an interface.
 func object(content map[string]any) runtime.Object {
 	if content == nil {
 		return nil
@@ -101,28 +101,29 @@ func (a *asker) info() user.Info {
 	return &user.DefaultInfo{Name: a.Name, UID: a.UID, Groups: a.Groups, Extra: a.Extra}
 }
 
-// attributes keeps the audit annotations.
+// attributes records the audit annotations.
 type attributes struct {
 	admission.Attributes
 	annotations map[string]string
 }
 
 func (a *attributes) AddAnnotation(key, value string) error {
-	// The first one stays, as in the audit event.
+	// The first value is kept, as in the audit event.
 	if _, ok := a.annotations[key]; !ok {
 		a.annotations[key] = value
 	}
 	return nil
 }
 
-// recorder keeps the warnings.
+// recorder records the warnings.
 type recorder []string
 
 func (r *recorder) AddWarning(_, text string) {
 	*r = append(*r, text)
 }
 
-// interfaces are what admission knows about the kind: its versions are alike.
+// interfaces returns what admission needs to convert objects of the kind. Its versions have the
+// same schema.
 func (r *request) interfaces() admission.ObjectInterfaces {
 	equivalents := runtime.NewEquivalentResourceRegistryWithIdentity(func(resource schema.GroupResource) string {
 		return resource.Resource
@@ -141,7 +142,7 @@ func (r *request) interfaces() admission.ObjectInterfaces {
 	}
 }
 
-// alike converts between versions that differ in their name only.
+// alike converts between versions that only differ in their names.
 type alike struct {
 	runtime.ObjectConvertor
 }
@@ -160,7 +161,7 @@ func (alike) Convert(in, out, _ any) error {
 	return nil
 }
 
-// Authorize allows what the question says.
+// Authorize allows the permissions of the question.
 func (w *world) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	name := ""
 	if a.GetUser() != nil {
@@ -186,7 +187,7 @@ func (w *world) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 	return authorizer.DecisionNoOpinion, "nobody allows it", nil
 }
 
-// noClient is asked for namespaces that the lister does not know: there are none.
+// noClient is used for namespaces that are not in the lister. They do not exist.
 type noClient struct{ kubernetes.Interface }
 
 func (noClient) CoreV1() typedcorev1.CoreV1Interface { return noCore{} }

@@ -1,13 +1,13 @@
-//! Generated requests about every built-in kind, put to a real API server and to the embedded
-//! one: what they answer is compared. See `cargo xtask differential --server`.
+//! Sends generated requests for every built-in kind to a real API server and to the embedded one,
+//! and compares the responses. See `cargo xtask differential --server`.
 //!
-//! - [`seed`]: valid objects, from which requests are made, in `e2e/differential`;
+//! - [`seed`]: valid objects from which requests are made, in `e2e/differential`;
 //! - `mutation`: the mistakes that are made in them;
 //! - `case`: the requests about one object;
-//! - `run`: puts a case to a server, any server;
-//! - `compare`: what differs in two answers;
-//! - `explanation`: differences that are known, in `e2e/differential/explained.yaml`;
-//! - `shrink`: a case with one part less;
+//! - `run`: sends a case to a server;
+//! - `compare`: the differences of two responses;
+//! - `explanation`: the known differences, in `e2e/differential/explained.yaml`;
+//! - `shrink`: makes a case smaller by one part;
 //! - `tally`: the counts of a run.
 
 mod case;
@@ -36,32 +36,32 @@ use run::Server;
 use seed::Seed;
 use tally::Tally;
 
-/// How often a case is made smaller at most.
+/// The maximum number of attempts to shrink a case.
 const SHRINKS: usize = 60;
 
-/// Admission plugins that the embedded server has beside the default ones; `cargo xtask` starts
-/// the real one with the same.
+/// Admission plugins that the embedded server has in addition to the default ones. `cargo xtask`
+/// starts the real server with the same.
 const PLUGINS: [&str; 1] = ["NodeRestriction"];
 
-/// How often a run says how far it has got.
+/// The interval at which a run prints its progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How many cases.
+    /// The number of cases.
     pub cases: u64,
-    /// The number of the first.
+    /// The number of the first case.
     pub first: u64,
-    /// Other cases for another one.
+    /// The seed of the run. Another seed gives other cases.
     pub seed: u64,
-    /// The number of the only case, which is shown whole.
+    /// The number of a single case to run and to print completely.
     pub only: Option<u64>,
-    /// How many causes are shown with a case that is made as small as it can be.
+    /// The number of causes for which a shrunk case is printed.
     pub show: usize,
-    /// Kinds alone about which there are to be cases; all if there is none.
+    /// The kinds for which cases are made. All kinds if it is empty.
     pub kinds: Vec<String>,
-    /// Whether the counts are kept for the documentation.
+    /// Whether the counts are written to a file for the documentation.
     pub record: bool,
 }
 
@@ -69,7 +69,7 @@ impl Plan {
     /// Reads `--cases`, `--from`, `--seed`, `--case`, `--show`, `--kind` and `--record`.
     ///
     /// # Errors
-    /// A flag is not known or has no number.
+    /// A flag is unknown or its value is not a number.
     pub fn read(words: &[String]) -> Result<Self, Trouble> {
         let mut plan = Self {
             cases: 200,
@@ -107,7 +107,7 @@ impl Plan {
     }
 }
 
-/// Where the counts of the last recorded run are.
+/// The file with the counts of the last recorded run.
 fn kept() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("differential/agreement.json")
 }
@@ -119,15 +119,15 @@ struct Pair {
 }
 
 impl Pair {
-    /// What both servers' answers to a case come to.
+    /// Compares the responses of both servers to a case.
     async fn judge(&self, case: &Case<'_>) -> Result<Comparison, Trouble> {
-        // The real server waits for its store while the other computes.
+        // The real server waits for its store while the embedded one computes.
         let (theirs, ours) =
             futures::future::try_join(self.theirs.run(case), self.ours.run(case)).await?;
         Ok(compare::first(case, (&theirs, &ours)))
     }
 
-    /// Prints every request of a case with both answers.
+    /// Prints every request of a case with both responses.
     async fn print(&self, case: &Case<'_>) -> Result<(), Trouble> {
         let theirs = self.theirs.run(case).await?;
         let ours = self.ours.run(case).await?;
@@ -140,7 +140,7 @@ impl Pair {
         Ok(())
     }
 
-    /// A case that differs in the same way, as small as it can be made.
+    /// A minimal case with the same difference.
     async fn shrunk<'a>(
         &self,
         case: Case<'a>,
@@ -164,11 +164,11 @@ impl Pair {
     }
 }
 
-/// Runs the cases beside the server behind `client` and prints how far the two agree. Returns
-/// how many differ in their verdict.
+/// Sends the cases to the server behind `client` and to the embedded server, and prints how far
+/// they agree. Returns the number of cases with different verdicts.
 ///
 /// # Errors
-/// A file cannot be read, or a server cannot be asked.
+/// A file cannot be read, or a request cannot be sent.
 pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
     let mut seeds = seed::read()?;
     if !plan.kinds.is_empty() {
@@ -198,7 +198,7 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
         if let Some(found) = &comparison.difference
             && found.aspect == Aspect::Verdict
         {
-            // A long run shows what it finds before it has ended.
+            // A long run prints differences as soon as it finds them.
             eprintln!("case {number}: {}", found.skeleton());
         }
         tally.add(&case, &comparison);
@@ -226,13 +226,13 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
     Ok(tally.verdicts())
 }
 
-/// The case of a number.
+/// The case with this number.
 fn made<'a>(seeds: &'a [Seed], plan: &Plan, number: u64) -> Result<Case<'a>, Trouble> {
     Case::of(seeds, plan.seed, number)
         .ok_or_else(|| "there is no seed of these kinds".into())
 }
 
-/// How far a run has got.
+/// Formats the progress of a run.
 fn progress(tally: &Tally, done: u64, plan: &Plan, start: Instant) -> String {
     format!(
         "{done} of {} cases, {} requests, {} verdicts differ, {} s",
@@ -243,8 +243,8 @@ fn progress(tally: &Tally, done: u64, plan: &Plan, start: Instant) -> String {
     )
 }
 
-/// Prints a case that differs, as small as it can be made; `whole` prints what is sent and what
-/// is answered to every request of one that does not differ too.
+/// Prints a case with a difference, as small as possible. `whole` also prints all requests and
+/// responses of the case, even without a difference.
 async fn show(pair: &Pair, case: Case<'_>, whole: bool) -> Result<(), Trouble> {
     if whole {
         pair.print(&case).await?;

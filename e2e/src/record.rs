@@ -1,12 +1,12 @@
-//! Recorded truth: requests, a real API server's answers to them, and whether the embedded
-//! server gives the same.
+//! Recordings: requests, a real API server's responses, and whether the embedded server gives the
+//! same.
 //!
 //! - [`corpus`]: the requests, as data in `e2e/record/corpus`;
-//! - [`run`]: puts the requests of a case to a server, any server;
-//! - [`mask`]: takes out of answers what differs each time;
-//! - [`fixture`]: answers as they are kept in `e2e/record/fixtures`;
-//! - [`difference`]: what may differ, in `e2e/record/differences.yaml`;
-//! - [`agreement`]: how many answers are equal, in `e2e/record/agreement.json`.
+//! - [`run`]: sends the requests of a case to a server;
+//! - [`mask`]: masks values in responses that differ each time;
+//! - [`fixture`]: the recorded responses, in `e2e/record/fixtures`;
+//! - [`difference`]: the allowed differences, in `e2e/record/differences.yaml`;
+//! - [`agreement`]: the number of equal responses, in `e2e/record/agreement.json`.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ pub mod mask;
 pub mod pattern;
 pub mod run;
 
-/// What may go wrong between a file or a server and here.
+/// An error of a file or a server.
 pub type Trouble = Box<dyn Error + Send + Sync>;
 
-/// The folder with the corpus, the fixtures and what is known about both.
+/// The folder with the corpus, the fixtures and the differences.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("record")
 }

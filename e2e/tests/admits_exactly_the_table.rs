@@ -1,5 +1,5 @@
-//! The API server admits what the rules accept and refuses what they reject, in their words;
-//! an object from before the rules stays manageable.
+//! The API server admits what the rules accept and refuses what they reject, with their messages.
+//! An object from before the rules can still be managed.
 
 use fivespot_api::rules::{Layer, RULES, Rule};
 use fivespot_api::{crd, vap};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_valid_example_is_created),
     promise!(a_malformed_duration_is_refused_with_its_field_and_value),
@@ -82,7 +82,7 @@ async fn the_valid_example_is_created() {
     assert_eq!(example("valid").await, None);
 }
 
-/// A text as servers print it in such a refusal; older ones name its type.
+/// A value as servers print it in such a refusal. Older servers print its type.
 fn shown(cluster: &Cluster, text: &str) -> String {
     let is_old = cluster.kube_minor() < 34;
     format!("\"{}\"", if is_old { "string" } else { text })
@@ -117,7 +117,7 @@ async fn a_forbidden_group_is_refused_with_the_allowed_ones() {
 
 async fn cron_beside_the_lists_is_a_conflict() {
     let cluster = Cluster::start(instant(NOW)).await;
-    // Until 1.33, servers printed an object as this word.
+    // Before 1.34, servers printed an object as this word.
     let value = if cluster.kube_minor() < 34 {
         "\"object\": "
     } else {
@@ -133,8 +133,8 @@ async fn cron_beside_the_lists_is_a_conflict() {
     );
 }
 
-/// What the server says to the example of a rule: to a creation or, for a rule about a
-/// change, to the change.
+/// The server's response to the example of a rule: to a creation or, for a rule about a change, to
+/// the change.
 pub(crate) async fn answer(
     cluster: &Cluster,
     rule: &Rule,
@@ -154,7 +154,7 @@ pub(crate) async fn answer(
     refusal
 }
 
-/// Whether an object can have that name at all.
+/// Whether the example's name is valid for an object.
 pub(crate) fn is_object_name(rule: &Rule, example: &str) -> bool {
     let object = rule.example(example);
     let name = object["metadata"]["name"].as_str().unwrap();
@@ -213,8 +213,8 @@ async fn the_policy_alone_does_too() {
     assert_table(&cluster, false).await;
 }
 
-/// Asks until an object is refused as it should be: a real server takes a moment until a
-/// change of a definition or a policy is in force.
+/// Repeats a request until an object is refused as expected. A real server takes a moment until a
+/// change of a CRD or a policy is in force.
 pub(crate) async fn until_refused(
     cluster: &Cluster,
     object: &Value,
@@ -227,7 +227,7 @@ pub(crate) async fn until_refused(
     cluster.eventually(is_refused).await;
 }
 
-/// Breaks as many rules at once as one object can.
+/// An object that breaks as many rules at once as possible.
 fn violator() -> Value {
     json!({
         "apiVersion": "5spot.finos.org/v1alpha1",

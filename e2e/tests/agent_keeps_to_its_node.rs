@@ -1,5 +1,5 @@
-//! The agent of emergency reclaim, with the rights that are shipped and the token of its pod,
-//! writes its annotations on its own Node, and nothing else anywhere.
+//! The agent of emergency reclaim, with the shipped rights and the token of its pod, can write only
+//! its annotations of its own Node.
 
 use fivespot_agent::node::{
     Attempt, DesiredAnnotations, Identity, OwnNode, ReclaimRequest, ReportState,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(its_own_node_is_annotated_with_the_token_of_its_pod),
     promise!(another_node_is_rejected_whatever_identity_the_agent_claims),
@@ -27,7 +27,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const ACCOUNT: (&str, &str) = ("5spot-reclaim-agent", "5spot-reclaim-agent");
 
-/// A cluster with what is shipped for the agent, two Nodes, and a pod of the agent on the first.
+/// A cluster with the agent's shipped objects, two Nodes, and a pod of the agent on the first Node.
 struct Stage {
     cluster: Cluster,
     pod: Value,
@@ -37,7 +37,7 @@ impl Stage {
     async fn set() -> Self {
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
         for document in Settings::default().documents() {
-            // No kubelet of either backend runs its image.
+            // Neither backend has a kubelet that runs its image.
             if document["kind"] != "DaemonSet" {
                 cluster.apply_to_workload(&document).await;
             }
@@ -54,7 +54,7 @@ impl Stage {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                // On a cluster that is shared, as much the test's own as its Nodes.
+                // On a shared cluster, the Node belongs to this test only.
                 "name": cluster.node_name("agent"),
                 "namespace": ACCOUNT.0,
             },
@@ -87,7 +87,7 @@ impl Stage {
         self.cluster.client_of(ACCOUNT, Some(&self.pod)).await
     }
 
-    /// The agent on the Node that the test calls `name`.
+    /// The agent on the Node with this name in the test.
     async fn agent(&self, name: &str) -> OwnNode {
         OwnNode {
             client: self.client().await,
@@ -96,7 +96,7 @@ impl Stage {
         }
     }
 
-    /// A change to the first Node, tried only, with the rights of `client`.
+    /// A dry-run change of the first Node with the rights of `client`.
     async fn try_change(
         &self,
         client: &Client,
@@ -133,7 +133,7 @@ fn wanted() -> DesiredAnnotations {
     }
 }
 
-/// A refusal in the server's words, with the Node called as the test calls it.
+/// The server's message of a refusal, with the Node's name in the test.
 fn words(stage: &Stage, error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -231,15 +231,15 @@ async fn nothing_of_a_node_but_its_own_annotations_is_changed() {
         let error = words(&stage, &error.expect_err("refused"));
         assert!(error.contains(refusal), "{change}: {error}");
     }
-    // One that somebody else wrote stays.
+    // An annotation of another owner cannot be removed.
     let foreign = json!({"metadata": {"annotations": {"a.example/b": "c"}}});
     stage.cluster.patch(&node_path("own"), &foreign).await;
     let away = json!({"metadata": {"annotations": {"a.example/b": null}}});
     let error = stage.try_change(&client, away).await.expect_err("refused");
     assert!(words(&stage, &error).contains("may only change the annotations"));
-    // What the policy lets pass is for others to do, the operator among them.
+    // Other users, such as the operator, may make changes that the agent's policy rejects.
     stage.cluster.patch(&node_path("own"), &labelled()).await;
-    // Deleting and writing the status, no role gives.
+    // No role allows to delete Nodes or to write their status.
     let nodes: Api<Node> = Api::all(client);
     let own = stage.cluster.node_name("own");
     let deleted = nodes.delete(&own, &DeleteParams::default()).await;
@@ -286,7 +286,7 @@ async fn it_finds_out_whether_it_is_kept_to_its_node() {
     stage.end().await;
 }
 
-/// Whoever may write Nodes by a role, as a kubelet may write its own.
+/// A user with a role to write Nodes, as a kubelet may write its own.
 const KUBELET: (&str, &str) = ("5spot-reclaim-agent", "kubelet");
 
 async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
@@ -304,7 +304,7 @@ async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
     stage.cluster.eventually(is_written).await;
     let kept = annotated("5spot.finos.org/cordoned", json!("uid"));
     stage.cluster.patch(&node_path("own"), &kept).await;
-    // What others keep there is nobody's business here, also beside ours.
+    // Annotations of other owners are not restricted, also on a Node with the operator's.
     assert!(is_written().await);
     let is_in_force = async || {
         let change = annotated("5spot.finos.org/applied-taints", json!("[]"));
@@ -339,7 +339,7 @@ async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
     stage.end().await;
 }
 
-/// A service account that may write every Node, and its role.
+/// A service account with a role to write every Node.
 fn kubelet() -> [Value; 3] {
     let rbac = "rbac.authorization.k8s.io";
     let version = "rbac.authorization.k8s.io/v1";

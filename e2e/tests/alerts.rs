@@ -1,5 +1,5 @@
-//! Real Prometheus (promtool) fires the alerts that are shipped when they should, and no other: on
-//! series made for each, and on the metrics of an operator that has a bad day.
+//! Real Prometheus (promtool) fires the shipped alerts when they should fire, and no others: for
+//! series made for each alert, and for the metrics of an operator with several failures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::program;
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(each_alert_fires_for_what_it_is_about)
         .with_programs(&["promtool"])
@@ -22,11 +22,11 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("scrapes every minute of hours, which takes an exact clock"),
 ];
 
-/// A time series: its name with labels, and one value a minute; none where it is not there.
+/// A time series: its name with labels, and one value per minute. `None` if it is absent.
 type Series = BTreeMap<String, Vec<Option<f64>>>;
 
-/// What promtool says of these series: one line for each alert whose state at a minute is not as it
-/// is expected.
+/// The output of promtool for these series: one line for each alert whose state at a minute is not
+/// as expected.
 async fn judged(series: &Series, expected: &[(u32, &str, bool)]) -> String {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
         "alerts-{}-{}",
@@ -90,7 +90,7 @@ fn growing(first: f64, step: f64, minutes: u32) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// The series of an operator with which all is well.
+/// The series of a healthy operator.
 fn well(minutes: u32) -> Series {
     let bucket = |name: &str, le: &str| format!("{name}_bucket{{le=\"{le}\"}}");
     let mut series = Series::from([
@@ -146,7 +146,7 @@ fn well(minutes: u32) -> Series {
             "fivespot_finalizer_cleanup_timeouts_total".to_owned(),
             growing(0.0, 0.0, minutes),
         ),
-        // promtool begins at 1970.
+        // promtool's time begins in 1970.
         (
             "fivespot_webhook_certificate_end_timestamp_seconds".to_owned(),
             growing(2_000_000.0, 0.0, minutes),
@@ -169,7 +169,7 @@ fn well(minutes: u32) -> Series {
     series
 }
 
-/// For each alert, what makes it fire.
+/// The series that make an alert fire.
 fn broken(alert: &str, minutes: u32) -> Vec<(&'static str, Vec<Option<f64>>)> {
     let constant = |value: f64| growing(value, 0.0, minutes);
     match alert {
@@ -260,7 +260,7 @@ async fn each_alert_fires_for_what_it_is_about() {
         for (name, values) in broken(alert.name, MINUTES) {
             series.insert(name.to_owned(), values);
         }
-        // It alone fires, but for what means the same.
+        // Only this alert fires.
         let expected: Vec<(u32, &str, bool)> = ALERTS
             .iter()
             .map(|other| (MINUTES - 1, other.name, other.name == alert.name))
@@ -269,7 +269,7 @@ async fn each_alert_fires_for_what_it_is_about() {
     }
 }
 
-/// The samples of what an operator serves.
+/// The samples of an operator's metrics.
 fn samples(text: &str) -> impl Iterator<Item = (&str, f64)> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
@@ -286,7 +286,7 @@ async fn a_bad_day_fires_the_alerts_that_name_its_causes() {
     let operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    // Its Cluster is not there; nobody has looked at the message.
+    // Its Cluster does not exist, and its spec is not corrected.
     let mut typo = scheduled_machine("typo");
     typo["spec"]["clusterName"] = json!("prodd");
     cluster.apply(&typo).await;

@@ -1,5 +1,5 @@
-//! A machine's day costs the API server few requests: what is merely reported comes from watches,
-//! and everything is read anew only before something begins or ends.
+//! A machine's day costs the API server few requests. Values that are only reported come from
+//! watches. Objects are read again only before something begins or ends.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(everything_is_read_anew_four_times_a_day_and_two_objects_once)
         .on_embedded_alone("counts every read of a whole day"),
@@ -45,15 +45,15 @@ async fn everything_is_read_anew_four_times_a_day_and_two_objects_once() {
         .filter(|event| event.verb == "get" && !event.name.is_empty())
         .collect();
     let looks = reads.iter().filter(|event| event.resource == "machines");
-    // Before the first creation, the commitment, the cordon and the deletion, and at the end.
+    // Before the first creation, the shutdown record, the cordon and the deletion, and at the end.
     assert_eq!(looks.count(), 5, "{reads:#?}");
-    // The ScheduledMachine, its Cluster, the three objects, and the Node; two of them when the window
-    // opens.
+    // The ScheduledMachine, its Cluster, the three objects, and the Node. Two of them when the
+    // window opens.
     assert!(reads.len() <= 4 * 6 + 2, "{reads:#?}");
 }
 
-/// What is asked for in an opening, list and watch requests aside: verb and resource, in order,
-/// until the last Machine is created.
+/// The requests of an opening except lists and watches, as verb and resource in order, until the
+/// last Machine is created.
 fn until_created(requests: &[AuditEvent]) -> Vec<String> {
     let is_create =
         |event: &AuditEvent| (&*event.verb, &*event.resource) == ("create", "machines");
@@ -71,14 +71,14 @@ fn until_created(requests: &[AuditEvent]) -> Vec<String> {
         .collect()
 }
 
-/// How many statuses were written.
+/// The number of status writes.
 fn statuses(requests: &[AuditEvent]) -> usize {
     let is_status =
         |event: &&AuditEvent| event.subresource == "status" && event.is_write();
     requests.iter().filter(is_status).count()
 }
 
-/// The creates of one machine.
+/// The creates for one machine.
 const CREATES: [&str; 3] = [
     "create k0sworkerconfigs",
     "create remotemachines",
@@ -138,7 +138,7 @@ async fn a_machine_that_is_created_or_enabled_while_it_is_wanted_is_made_as_dire
     cluster.apply(&scheduled_machine("created")).await;
     cluster.pass_to("2026-03-06T16:05:00Z").await;
     let requests = cluster.operator_requests().split_off(before);
-    // The answer to the second brings what the read would.
+    // The response to the second request contains what a read would return.
     let first = [
         "patch scheduledmachines",
         "patch scheduledmachines/status",
@@ -149,8 +149,8 @@ async fn a_machine_that_is_created_or_enabled_while_it_is_wanted_is_made_as_dire
     assert_eq!(cluster.status("created").await["phase"], "Active");
 }
 
-/// A status without what only repeats others' words: those of Cluster API about the Machine, and
-/// whether the workload cluster answers.
+/// A status without the conditions that only repeat other reports: Cluster API's about the Machine,
+/// and whether the workload cluster responds.
 fn own_words(mut status: Value) -> Value {
     if let Some(all) = status["conditions"].as_array_mut() {
         all.retain(|condition| {
@@ -168,7 +168,7 @@ async fn a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports() {
     cluster.pass_to("2026-03-06T13:58:59Z").await;
     let before = cluster.operator_writes().len();
     cluster.pass_to("2026-03-06T13:59:59Z").await;
-    // The minute of the opening, second by second: no second brings two reports.
+    // The minute of the opening, second by second. No second has two reports.
     let (mut reports, mut last) = (0, cluster.status("worker").await);
     for _ in 0..60 {
         let next = cluster.within(SignedDuration::from_secs(1));
@@ -193,9 +193,9 @@ async fn a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports() {
     assert!(others <= 13 + reports, "{reports}: {writes:#?}");
 }
 
-/// A way to a busy server: each event of a watch takes so long that, of many machines, hardly any
-/// two steps of one are seen together. Keeps what is written in the management cluster, Events
-/// aside: the name, and what a status is changed by.
+/// A proxy like a slow server: each watch event takes so long that, with many machines, two steps
+/// of a machine are rarely seen together. Records the writes in the management cluster except
+/// Events: the name, and the change of a status.
 #[derive(Default)]
 struct Busy {
     writes: Mutex<Vec<(String, Option<Value>)>>,
@@ -224,20 +224,20 @@ impl Proxy for Busy {
     }
 }
 
-/// What was written about one machine.
+/// The writes for one machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
-    /// Whatever is not merely repeated.
+    /// Writes that do not only repeat other reports.
     own: usize,
-    /// Statuses that merely repeat others' words.
+    /// Status writes that only repeat other reports.
     repeated: usize,
 }
 
-/// A change of a status, taken apart.
+/// The parts of a status change.
 struct Reported {
-    /// The conditions in our own words, without the message of Ready.
+    /// The operator's own conditions, without the message of Ready.
     own: Value,
-    /// What Cluster API says about the Machine.
+    /// Cluster API's report about the Machine.
     machine_ready: Value,
     has_message: bool,
     has_more: bool,
@@ -262,8 +262,8 @@ impl Reported {
         }
     }
 
-    /// Whether it merely repeats others' words. The message says what Cluster API waits for, and may
-    /// change together with the condition that says the same, at no cost of its own.
+    /// Whether it only repeats other reports. The message contains what Cluster API waits for, and
+    /// may change together with the condition of the same content without counting as a change.
     fn repeats(&self, before: Option<&Self>) -> bool {
         before.is_some_and(|before| {
             let is_reported = before.machine_ready != self.machine_ready;
@@ -273,7 +273,7 @@ impl Reported {
 }
 
 impl Busy {
-    /// What each machine has cost so far.
+    /// The writes for each machine so far.
     fn costs(&self) -> BTreeMap<String, Cost> {
         let mut costs: BTreeMap<String, Cost> = BTreeMap::new();
         let mut last = BTreeMap::new();
@@ -321,7 +321,7 @@ async fn a_day_among_many_machines_with_late_events_costs_no_more() {
         let cost = costs[name];
         assert!((9..=13).contains(&cost.own), "{name}: {cost:?}");
     }
-    // Else nothing would have come so late that it was reported by itself.
+    // Checks that events were so late that they were reported separately.
     let repeated: usize = costs.values().map(|cost| cost.repeated).sum();
     assert!(repeated > names.len() * 3, "{costs:#?}");
 }

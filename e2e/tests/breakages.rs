@@ -1,6 +1,6 @@
-//! Whatever breaks, a user sees it where users look: `kubectl get`, the message, the events, and
-//! the judgement of kstatus, which is that of Flux and of other tools. One table says what, and
-//! the page about breakages is printed from it.
+//! Each breakage is visible where users look for it: in `kubectl get`, the message, the events, and
+//! the result of kstatus, which Flux and other tools use. One table describes the breakages. The
+//! page about them is generated from it.
 
 mod page;
 mod table;
@@ -20,7 +20,7 @@ use crate::promise::{Promise, promise};
 
 use self::table::Seen;
 
-/// What is promised here: a row of the table each, and the page.
+/// The promises of this file: one for each row of the table, and the page.
 pub(crate) const PROMISES: &[Promise] = &[
     judged(promise!(the_operator_does_not_run)),
     judged(promise!(the_bootstrap_kind_is_not_served)),
@@ -72,14 +72,14 @@ const fn judged(promise: Promise) -> Promise {
     promise.with_programs(&["kstatus"])
 }
 
-/// What kstatus makes of an object.
+/// The result of kstatus for an object.
 async fn kstatus(object: &Value) -> String {
     let mut judge = tokio::process::Command::new(program::path("kstatus").unwrap())
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("kstatus");
-    let mut input = judge.stdin.take().expect("its input");
+    let mut input = judge.stdin.take().expect("a standard input");
     input
         .write_all(object.to_string().as_bytes())
         .await
@@ -92,7 +92,7 @@ async fn kstatus(object: &Value) -> String {
     status.to_owned()
 }
 
-/// The cells of the worker that `kubectl get` prints: those of these columns.
+/// The worker's cells in these columns of `kubectl get`.
 async fn printed(cluster: &Cluster, columns: [&str; 2]) -> [Value; 2] {
     let namespace = cluster.namespace("default");
     let path = format!(
@@ -110,12 +110,12 @@ async fn printed(cluster: &Cluster, columns: [&str; 2]) -> [Value; 2] {
     })
 }
 
-/// A text of a value; `-` where there is none.
+/// The text of a value. `-` if it is not a text.
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or("-").to_owned()
 }
 
-/// What a user sees of the worker, its instants and the names of this cluster masked.
+/// What a user sees of the worker, with masked times and names of this cluster.
 fn seen(cluster: &Cluster, object: &Value) -> Seen {
     let mut status = object["status"].clone();
     mask(&mut status, &cluster.own_names());
@@ -128,7 +128,8 @@ fn seen(cluster: &Cluster, object: &Value) -> Seen {
     }
 }
 
-/// Waits, an hour at most, until a user sees what the row of that title says, and asks kstatus.
+/// Waits at most an hour until the worker looks as in the row with this title. Then checks kstatus,
+/// the columns and the events.
 async fn shows(cluster: &Cluster, title: &str) {
     let row = table::row(title);
     let limit = cluster.within(SignedDuration::from_hours(1));
@@ -140,8 +141,8 @@ async fn shows(cluster: &Cluster, title: &str) {
     let status = &object["status"];
     let ready = condition(status, "Ready")["status"].clone();
     let cells = printed(cluster, ["Phase", "Ready"]).await;
-    let told = [&status["phase"], &ready];
-    assert_eq!(cells.each_ref(), told, "kubectl get");
+    let expected = [&status["phase"], &ready];
+    assert_eq!(cells.each_ref(), expected, "kubectl get");
     let warnings = async || {
         let events = "/apis/events.k8s.io/v1/namespaces/default/events";
         let mut all = cluster.list(events).await;
@@ -152,7 +153,7 @@ async fn shows(cluster: &Cluster, title: &str) {
         all
     };
     if row.warning == "-" {
-        // They are published after the status: nothing is under way any more.
+        // Events are published after the status. After this, no publication is pending.
         cluster.settle().await;
         assert_eq!(warnings().await, [Value::Null; 0]);
     } else {
@@ -242,7 +243,7 @@ async fn a_quota_refuses_an_object() {
     shows(&cluster, "a quota refuses an object").await;
 }
 
-/// Applies an object of the group of admission.
+/// Applies an object of the group admissionregistration.k8s.io.
 async fn admit(cluster: &Cluster, kind: &str, members: Value) {
     let mut object = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
@@ -254,7 +255,7 @@ async fn admit(cluster: &Cluster, kind: &str, members: Value) {
     cluster.apply(&object).await;
 }
 
-/// The creation of bootstrap objects, as admission has it.
+/// The match rule for the creation of bootstrap objects.
 fn creation() -> Value {
     let (group, resource) = BOOTSTRAP;
     json!({
@@ -323,7 +324,7 @@ async fn the_operator_lacks_a_permission() {
     shows(&cluster, "the operator lacks a permission").await;
 }
 
-/// The worker, whose provider reads its key from a Secret that does not exist.
+/// A worker whose provider reads its key from a Secret that does not exist.
 fn without_its_key() -> Value {
     with(|spec| {
         spec["infrastructureSpec"]["spec"]["sshKeyRef"] = json!({"name": "worker-key"});

@@ -1,5 +1,5 @@
-//! A machine that is leaving stays, the same machine, when its window opens again before
-//! Cluster API was asked to delete it.
+//! If the window opens again before Cluster API was requested to delete a machine that is shutting
+//! down, the same machine stays.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_edited_schedule_ends_the_drain),
     promise!(a_window_that_opens_again_ends_the_drain_on_the_second),
@@ -18,7 +18,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_that_is_being_deleted_is_replaced),
 ];
 
-/// A worker whose last pod may not be evicted, at its window's closing time.
+/// A worker at its window's closing time whose last pod cannot be evicted.
 async fn held_at_closing(worker: &Value) -> (Cluster, Operator, Value) {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();

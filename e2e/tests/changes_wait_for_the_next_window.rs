@@ -1,11 +1,11 @@
-//! What is edited while a machine runs waits for its next one, except what must not wait.
+//! Edits of a running machine take effect for its next one, except those that must not wait.
 
 use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew),
     promise!(another_kind_of_infrastructure_leaves_the_old_one_to_be_removed),

@@ -1,5 +1,5 @@
-//! What `docs/how-to/backup.md` says of restored objects: a ScheduledMachine with a new uid gets its
-//! machine by a label, and a shutdown in progress by its status.
+//! Restored objects behave as described in `docs/how-to/backup.md`: a ScheduledMachine with a new
+//! uid adopts its machine by a label, and continues a shutdown by its status.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_restored_object_does_not_take_its_machine_over_without_the_label),
     promise!(a_restored_shutdown_keeps_its_deadline),
     promise!(without_its_status_a_shutdown_begins_anew_with_all_its_time),
 ];
 
-/// Deletes the ScheduledMachine and none of its objects, as the loss of a store does, and applies
-/// its manifest again while nobody acts on it.
+/// Deletes the ScheduledMachine but not its objects, like the loss of a store, and applies its
+/// manifest again while no operator runs.
 async fn lose_and_restore(cluster: &Cluster) {
     let worker = machine_path("worker");
     let release = json!({"metadata": {"finalizers": null}});
@@ -29,7 +29,7 @@ async fn lose_and_restore(cluster: &Cluster) {
     cluster.apply(&scheduled_machine("worker")).await;
 }
 
-/// Labels the three objects with the uid of the ScheduledMachine that there is now.
+/// Labels the three objects with the current uid of the ScheduledMachine.
 async fn hand_over(cluster: &Cluster) {
     let worker = cluster.get(&machine_path("worker")).await.unwrap();
     let labels = json!({name::SCHEDULED_MACHINE_UID_LABEL: worker["metadata"]["uid"]});
@@ -63,8 +63,8 @@ async fn a_restored_object_does_not_take_its_machine_over_without_the_label() {
     assert_eq!(after.pointer(machine), before.pointer(machine));
 }
 
-/// A worker that is drained until the deadline of its shutdown, lost and restored while no
-/// operator runs: its status before.
+/// Drains a worker until the deadline of its shutdown, and deletes and restores it while no
+/// operator runs. Returns its status before.
 async fn lost_in_a_shutdown(cluster: &Cluster) -> Value {
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -82,7 +82,7 @@ async fn lost_in_a_shutdown(cluster: &Cluster) -> Value {
     leaving["status"].clone()
 }
 
-/// The shutdown that is on record once an operator has run.
+/// The shutdown in the status once an operator has reconciled it.
 async fn recorded(cluster: &Cluster) -> Value {
     let is_leaving = |worker: &Value| worker["status"]["phase"] == "ShuttingDown";
     let found = cluster.soon(&machine_path("worker"), is_leaving).await;

@@ -1,5 +1,5 @@
-//! What an operator left half made when it died is taken away by the next one, if nothing
-//! of it is wanted by then.
+//! Objects that a crashed operator left incomplete are removed by the next operator if they are no
+//! longer wanted.
 
 use fivespot_testkit::{
     Cluster, Contract, Tally, cluster_object, condition, instant, machine_path, path_of,
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What a real Cluster API 1.8 does that a newer one does not.
+/// A behaviour of a real Cluster API 1.8 that newer versions do not have.
 const HANGS: &str = "Cluster API 1.8 never owns what a Machine is made from if that is deleted \
      as soon as it is created, and such an infrastructure object may hang";
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(though_the_window_has_closed).not_kept_with(Contract::V1Beta1, HANGS),
     promise!(though_the_kill_switch_was_set).not_kept_with(Contract::V1Beta1, HANGS),
@@ -25,7 +25,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("follows an annotation of the simulator"),
 ];
 
-/// What happens between two operators.
+/// An event between two operators.
 #[derive(Clone, Copy, Debug)]
 enum Meanwhile {
     /// The window closes.
@@ -57,7 +57,7 @@ impl Meanwhile {
     }
 }
 
-/// Lets an operator die after its `writes`-th write of an opening; says whether it did.
+/// Crashes an operator after its `writes`-th write of an opening. Returns whether it crashed.
 async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     cluster.add_cluster().await;
@@ -106,12 +106,12 @@ async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
         let Some(left) = cluster.get(path).await else {
             continue;
         };
-        // A provider does not let go of its object without a Machine and a Cluster.
+        // A provider does not release its object without a Machine and a Cluster.
         assert!(
             matches!(meanwhile, Meanwhile::LosesItsCluster),
             "{meanwhile:?}, died after {writes}: {left:#}"
         );
-        // Cluster API deletes what a Machine is made from one after the other.
+        // Cluster API deletes the objects of a Machine one after the other.
         let is_going =
             |object: &Value| object["metadata"].get("deletionTimestamp").is_some();
         assert!(
@@ -166,7 +166,7 @@ async fn though_the_cluster_is_gone() {
     at_every_write(Meanwhile::LosesItsCluster).await;
 }
 
-/// The Cluster may still be edited then: nothing on record has a uid.
+/// The Cluster can still be edited then, because no uid is recorded.
 async fn or_completes_it_for_the_cluster_that_it_was_begun_for() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     cluster.add_cluster().await;
@@ -188,8 +188,8 @@ async fn or_completes_it_for_the_cluster_that_it_was_begun_for() {
     assert_eq!(made["spec"]["clusterName"], "production-cluster");
 }
 
-/// A provider needs the Machine and its bootstrap data to let go of its host: what is deleted directly
-/// must not take them away from a Cluster API that claims after all.
+/// A provider needs the Machine and its bootstrap data to release its host. Objects that the
+/// operator deletes must not be removed before a Cluster API that claims them late has used them.
 async fn though_cluster_api_claims_it_late() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     cluster.add_cluster().await;

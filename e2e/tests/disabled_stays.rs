@@ -1,4 +1,4 @@
-//! A schedule that is switched off creates nothing and takes nothing away.
+//! A disabled schedule creates and deletes nothing.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, condition, instant, machine_path, node_path,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_existing_machine_stays_beyond_its_window_and_is_removed_when_enabled),
     promise!(enabled_again_inside_the_window_it_is_the_same_machine),

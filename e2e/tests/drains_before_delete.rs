@@ -1,5 +1,5 @@
-//! A machine whose window has closed lets its pods move away before it goes, as far as
-//! their disruption budgets and its grace allow.
+//! When its window has closed, a machine's pods are evicted before it is deleted, as far as their
+//! disruption budgets and the grace period allow.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_second_eviction_waits_for_the_replacement_and_the_machine_for_both)
         .on_embedded_alone(
@@ -34,8 +34,8 @@ const EXCLUDE_DRAIN: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
 const EXCLUDE_DETACH: &str =
     "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
 
-/// What happened to nodes, pods and the three objects from the closing on, by whom: each
-/// step once, however often it was repeated in a row.
+/// The writes to nodes, pods and the three objects from the closing on, with their users.
+/// Consecutive repetitions are listed once.
 fn steps(cluster: &Cluster) -> Vec<String> {
     let shown = [
         "nodes",
@@ -159,7 +159,7 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     assert_eq!(status["phase"], "ShuttingDown");
     assert!(
         status["message"].as_str().unwrap().contains(&format!(
-            "{}/only is held back",
+            "{}/only is not evicted",
             cluster.namespace("default")
         )),
         "{status:#}"
@@ -185,7 +185,7 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     assert!(evictions.iter().all(|eviction| eviction.ends_with(" 429")));
 }
 
-/// How often the operator has begun to watch pods.
+/// The number of watches of pods that the operator has started.
 fn watches_of_pods(cluster: &Cluster) -> usize {
     let requests = cluster.operator_requests();
     let watches = requests
@@ -227,7 +227,7 @@ async fn pods_that_nobody_can_move_are_not_waited_for() {
     for pod in ["of-daemon-set", "mirror", "finished"] {
         assert!(cluster.get(&pod_path(pod)).await.is_some(), "{pod}");
     }
-    // Of a thousand machines that leave at one edge each would hold a watch.
+    // Otherwise, each of a thousand machines that leave at one edge would hold a watch.
     assert_eq!(watches_of_pods(&cluster), 0);
 }
 
@@ -295,7 +295,7 @@ async fn a_grace_of_nothing_waits_for_nobody() {
     cluster.run_pod("only", "worker").await;
     let [_, _, machine] = cluster.owned_paths("worker");
     let created = cluster.get(&machine).await.unwrap();
-    // To Cluster API nought means no limit.
+    // For Cluster API, 0 means no limit.
     assert_eq!(cluster.drain_timeout(&created).as_secs(), 1);
     cluster.hold(&machine).await;
 

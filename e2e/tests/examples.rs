@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(every_example_comes_into_service)
         .on_embedded_alone("passes days until the next window of each"),
@@ -13,7 +13,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .with_real_providers_alone("names kinds of Cluster API's own providers"),
 ];
 
-/// Need providers that are not simulated; `5spot validate` checks them.
+/// These need providers that are not simulated. `5spot validate` checks them.
 const ONLY_VALIDATED: [&str; 2] = ["kubeadm.yaml", "dev-machine.yaml"];
 
 const IN_MEMORY: &str = include_str!("../../examples/dev-machine.yaml");
@@ -49,7 +49,7 @@ async fn every_example_comes_into_service() {
         if ONLY_VALIDATED.contains(&title) {
             continue;
         }
-        // A Sunday, so that each has to wait for something.
+        // A Sunday, so that each machine must wait for its window.
         let cluster = Cluster::start(instant("2026-03-08T12:00:00Z")).await;
         let _operator = cluster.operator();
         let text = std::fs::read_to_string(&file).unwrap();

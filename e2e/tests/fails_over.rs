@@ -1,4 +1,4 @@
-//! Of several operators exactly one acts on a machine, and another at once when that one ends.
+//! Of several operators, exactly one acts on a machine. When it ends, another one acts at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use crate::promise::{Promise, promise};
 
 const REPLICAS: &str = "needs the audit log of each replica at its instants";
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_second_of_two_acts_on_every_machine_when_the_leader_crashes)
         .on_embedded_alone(REPLICAS),
@@ -35,7 +35,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_new_shard_acts_at_once).on_embedded_alone(REPLICAS),
 ];
 
-/// Kubernetes waits 15 s before it takes over; the promise is 20.
+/// Kubernetes waits 15 s before it takes over. The promise is 20 s.
 const HAND_OVER: SignedDuration = SignedDuration::from_secs(20);
 
 /// Machines whose windows are open for the first five of every ten minutes.
@@ -54,7 +54,7 @@ fn name(number: usize) -> String {
     format!("worker-{number}")
 }
 
-/// A time of the day on which all this happens.
+/// A time on the day of these tests.
 fn at(time: &str) -> Timestamp {
     instant(&format!("2026-03-06T{time}Z"))
 }
@@ -75,8 +75,8 @@ async fn phases(cluster: &Cluster, count: usize) -> Vec<String> {
     phases
 }
 
-/// Who wrote for the sake of each machine, in order, each once in a row. What is written for a
-/// machine has its name; that of what is created is not in the log.
+/// The writers for each machine in order, without consecutive repetitions. Writes for a machine
+/// have its name. Creates are ignored, because their names are not in the log.
 fn writers(writes: &[AuditEvent]) -> BTreeMap<String, Vec<String>> {
     let mut writers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for write in writes.iter().filter(|write| !write.name.is_empty()) {
@@ -98,7 +98,7 @@ async fn the_second_of_two_acts_on_every_machine_when_the_leader_crashes() {
     assert!(cluster.writes_of(&["b"]).is_empty());
     let before = cluster.writes_of(&["a"]).len();
 
-    // The window opens while nobody leads.
+    // The window opens while there is no leader.
     drop(leader);
     cluster.pass_until(at("13:59:50") + HAND_OVER).await;
     for number in 0..5 {
@@ -110,7 +110,7 @@ async fn the_second_of_two_acts_on_every_machine_when_the_leader_crashes() {
     cluster.pass_until(at("14:04:00")).await;
     assert_eq!(phases(&cluster, 5).await, ["Active"; 5]);
     assert_eq!(cluster.writes_of(&["a"]).len(), before);
-    // And the next edge is met.
+    // The next edge is met too.
     cluster.pass_until(at("14:09:00")).await;
     assert_eq!(phases(&cluster, 5).await, ["Inactive"; 5]);
 }
@@ -136,7 +136,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     let second = cluster.candidate("b");
     cluster.pass_until(at("13:59:49")).await;
     first.cut_off();
-    // Its term has ended when the window opens, and nobody else has begun one.
+    // Its term has ended when the window opens, and no other term has begun.
     cluster.pass_until(at("14:00:00")).await;
     assert!(cluster.writes_of(&["b"]).is_empty());
     assert_snapshot!(readiness(&first), @r"
@@ -161,7 +161,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
     [+]definition ok
-    [+]lease ok: a leads
+    [+]lease ok: a is the leader
     [+]api-server ok
     ready
     ");
@@ -188,7 +188,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     ] {
         assert!(metrics.contains(line), "{line}{metrics}");
     }
-    // It stands by, and takes over in its turn.
+    // It is on standby, and takes over when the other one ends.
     drop(second);
     cluster.pass_until(at("14:09:00")).await;
     assert_eq!(phases(&cluster, 3).await, ["Inactive"; 3]);
@@ -208,11 +208,11 @@ async fn an_operator_of_the_same_name_waits_for_the_first_to_end() {
 }
 
 const MACHINES: usize = 12;
-/// How many shards there are.
+/// The number of shards.
 const COUNT: NonZeroU32 = NonZeroU32::new(3).unwrap();
 const SHARDS: [&str; 4] = ["shard-a", "shard-b", "shard-c", "shard-d"];
 
-/// The writer of each machine since the write `from`; panics if there is more than one.
+/// The writer of each machine from the write `from` on. Panics if there is more than one.
 fn owners(cluster: &Cluster, from: usize) -> BTreeMap<String, String> {
     let writers = writers(&cluster.writes_of(&SHARDS)[from..]);
     writers
@@ -224,7 +224,7 @@ fn owners(cluster: &Cluster, from: usize) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Lets the windows open, or close, and says who saw to it.
+/// Advances to the opening or closing of the windows, and returns the writer of each machine.
 async fn pass_to(cluster: &Cluster, time: &str, phase: &str) -> BTreeMap<String, String> {
     let from = cluster.writes_of(&SHARDS).len();
     cluster.pass_until(at(time)).await;
@@ -252,7 +252,7 @@ async fn shards_divide_the_machines_and_take_over_from_one_that_crashes() {
         BTreeSet::from([&a.name().to_owned(), &c.name().to_owned()])
     );
 
-    // One joins, and one leaves in order.
+    // One joins, and one stops gracefully.
     let _d = cluster.shard("shard-d", COUNT);
     let joined = pass_to(&cluster, "14:14:00", "Active").await;
     assert!(joined.values().any(|owner| owner == "shard-d"));
@@ -267,7 +267,7 @@ async fn a_shard_that_crashes_before_an_edge_is_stood_in_for_in_time() {
     let cluster = with_machines(MACHINES).await;
     let [_a, b] = ["shard-a", "shard-b"].map(|name| cluster.shard(name, COUNT));
     cluster.pass_until(at("13:59:50")).await;
-    // The windows open while nobody acts on its machines.
+    // The windows open while no operator acts on its machines.
     drop(b);
     cluster.pass_until(at("13:59:50") + HAND_OVER).await;
     for number in 0..MACHINES {
@@ -285,8 +285,8 @@ async fn another_number_of_shards_writes_nothing_until_the_first_has_ended() {
     let both = pass_to(&cluster, "14:04:00", "Active").await;
     assert!(both.values().all(|owner| owner != "shard-c"), "{both:?}");
     let answer = readiness(&other);
-    let expected = "[-]lease failed: others divide the objects among 3 shards, and this \
-                    instance among 5: give all the same --instance-count\n";
+    let expected = "[-]lease failed: other replicas use 3 shards, and this one 5: start all of \
+                    them with the same --instance-count\n";
     assert!(answer.contains(expected), "{answer}");
     a.leave().await;
     b.leave().await;

@@ -1,12 +1,12 @@
-//! Every fault that operators of this kind are known to have, and the promise that shows that
-//! this one has it not. The table is complete if every row names promises that exist.
+//! The known faults of operators of this kind, and the promises that show that this one does not
+//! have them. The test checks that every row names promises that exist.
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[promise!(every_fault_has_a_promise_against_it)];
 
-/// The fault, and the promises against it.
+/// Each fault, and the promises that exclude it.
 const FAULTS: &[(&str, &[&str])] = &[
     (
         "the Machine is looked for under another name than it was created under",

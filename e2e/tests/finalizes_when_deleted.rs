@@ -1,5 +1,5 @@
-//! When a ScheduledMachine is deleted, in whatever way, its machine leaves first, all three
-//! objects go, and only then does the ScheduledMachine.
+//! When a ScheduledMachine is deleted, with any propagation policy, its machine leaves first and
+//! all three objects are deleted. The ScheduledMachine is removed last.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, cluster_object, instant, machine_path, node_path, pod_path,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(in_the_background),
     promise!(in_the_foreground),
@@ -48,7 +48,7 @@ async fn leaves_with(propagation: &str) {
         "{evictions:?}"
     );
 
-    // The finalizer is the last thing to go.
+    // The finalizer is removed last.
     let requests = cluster.requests();
     let last = |resource: &str| {
         requests.iter().rposition(|event| {
@@ -106,9 +106,10 @@ async fn deleting_the_namespace_removes_the_machine() {
             object["status"]["phase"] == "Active"
         })
         .await;
-    // An operator whose rights are bound in the namespace may lose them first; this one's hold.
+    // An operator whose rights are bound in the namespace may lose them first. These rights are
+    // kept.
     cluster.hold_rights("team-a").await;
-    // The kubeconfig goes with the namespace, and with it the way to the Node.
+    // The kubeconfig is deleted with the namespace. The Node can then not be reached.
     cluster.delete("/api/v1/namespaces/team-a").await;
     let limit = instant("2026-03-06T23:30:00Z");
     cluster.wait_until_gone(&worker, limit).await;

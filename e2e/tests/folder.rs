@@ -1,4 +1,4 @@
-//! Folders of tests.
+//! Folders for tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Distinguishes the folders of one run.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A folder of its own; removed when it is dropped.
+/// A folder with a unique name. Dropping it removes the folder.
 pub(crate) struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // A folder that remains does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl Folder {
-    /// Creates it; `name` says whose it is.
+    /// Creates the folder. Its name begins with `name`.
     pub(crate) fn new(name: &str) -> Self {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = format!("{name}-{}-{number}", std::process::id());

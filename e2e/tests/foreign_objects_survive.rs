@@ -1,5 +1,5 @@
-//! An object that somebody else made under the name of ours is never adopted, changed or
-//! deleted.
+//! An object that another owner created with the name of an operator's object is never adopted,
+//! changed or deleted.
 
 use fivespot_testkit::{
     Cluster, Contract, condition, instant, machine_path, scheduled_machine,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_foreign_bootstrap_object),
     promise!(a_foreign_infrastructure_object),
@@ -92,8 +92,8 @@ async fn survives(kind: &str, own: usize) {
         message.contains(&format!("{} worker", cluster.kind(kind))),
         "{message}"
     );
-    // Of the names only that of the Machine is asked for before anything is made: what comes before
-    // a host whose name is taken is there, and waits.
+    // Before the first creation, only the name of the Machine is checked. If the name of the
+    // infrastructure object is taken, the bootstrap object exists and waits.
     for (at, path) in paths.iter().enumerate() {
         let is_made = kind == "RemoteMachine" && at < own;
         assert_eq!(
@@ -103,7 +103,7 @@ async fn survives(kind: &str, own: usize) {
         );
     }
 
-    // Not in leaving either.
+    // The same is true when the machine is removed.
     let kill = json!({"spec": {"killSwitch": true}});
     cluster.patch(&machine_path("worker"), &kill).await;
     cluster.pass_to("2026-03-06T17:00:00Z").await;

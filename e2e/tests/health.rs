@@ -1,5 +1,5 @@
-//! GitOps tools judge a ScheduledMachine in each of its states as a person would: Argo CD by the Lua
-//! that is shipped, Flux by the expressions.
+//! GitOps tools report the right health for a ScheduledMachine in each of its states: Argo CD with
+//! the shipped Lua script, Flux with the expressions.
 
 use fivespot_cel::{Budget, Dialect, Env, Program, Type, Value as Cel, Variables};
 use fivespot_install::gitops;
@@ -10,17 +10,18 @@ use serde_json::{Value, json};
 use crate::program;
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[promise!(every_state_is_judged_rightly)
     .with_programs(&["lua5.4"])
     .on_embedded_alone("stops at every phase, which takes an exact clock")];
 
-/// A value as Lua writes it.
+/// A value in Lua syntax.
 fn lua(value: &Value) -> String {
     match value {
         Value::Null => "nil".to_owned(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
-        // JSON's escapes are Lua's, but for those of characters, which these texts have not.
+        // JSON's escapes are the same in Lua, except unicode escapes, which these texts do not
+        // contain.
         Value::String(text) => format!("{text:?}"),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(lua).collect();
@@ -36,10 +37,10 @@ fn lua(value: &Value) -> String {
     }
 }
 
-/// What Argo CD shows.
+/// The health in Argo CD.
 async fn argo_cd(object: &Value) -> String {
     let mut seen = object.clone();
-    // Nothing that is looked at is in it, and it holds quotes of its own.
+    // The script does not use it, and its keys contain quotes.
     seen["metadata"]
         .as_object_mut()
         .unwrap()
@@ -79,7 +80,7 @@ fn holds(expression: &str, object: &Value) -> bool {
     matches!(value, Cel::Bool(true))
 }
 
-/// What Flux shows.
+/// The health in Flux.
 fn flux(object: &Value) -> &'static str {
     let expressions = gitops::flux();
     match (
@@ -93,7 +94,7 @@ fn flux(object: &Value) -> &'static str {
     }
 }
 
-/// One line: the state, and what both tools make of it.
+/// One line: the state, and the health in both tools.
 async fn judged(object: &Value) -> String {
     let status = &object["status"];
     let conditions = status["conditions"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A machine outside its window costs no request: the operator sleeps until the next edge.
+//! A machine outside its window causes no requests: the operator sleeps until the next edge.
 
 use fivespot_testkit::{Cluster, instant, scheduled_machine};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::promise::{Promise, promise};
 use crate::writes_nothing_when_settled::with_override_and_calendar;
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone)
         .on_embedded_alone(
@@ -43,7 +43,7 @@ async fn a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone() {
         .filter(|event| event.path.contains("idle"))
         .collect();
     assert_eq!(of_others, [] as [&fivespot_testkit::AuditEvent; 0]);
-    // Two minutes after each edge all is done and nobody asks for anything.
+    // Two minutes after each edge, everything is done and no requests are sent.
     let edges = ["2026-03-07T14:00:00Z", "2026-03-07T23:00:00Z"].map(instant);
     for event in &requests[before..] {
         let is_at_an_edge = edges.iter().any(|edge| {

@@ -1,5 +1,5 @@
-//! Who may write a status, make a Machine or name a Node gains nothing by it: what is not ours
-//! is neither cordoned, drained, tainted nor deleted.
+//! A user who may write a status, create a Machine or name a Node gains nothing by it: objects that
+//! do not belong to the operator are neither cordoned, drained, tainted nor deleted.
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_forged_status_of_an_active_machine_changes_nothing),
     promise!(a_forged_status_of_a_removed_machine_changes_nothing),
@@ -18,15 +18,14 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_node_that_two_machines_claim_is_not_changed),
 ];
 
-/// A Node and two objects of a provider that belong to somebody else; the Node asks to be
-/// reclaimed.
+/// A Node and two provider objects of another owner. The Node has a request to be reclaimed.
 async fn bystanders(cluster: &Cluster) -> Value {
     cluster
         .apply(&json!({
             "apiVersion": "v1", "kind": "Node",
             "metadata": {"name": "bystander", "annotations": {
                 name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
-                // As Cluster API says whose a Node is.
+                // The annotation in which Cluster API names the Machine of a Node.
                 "cluster.x-k8s.io/machine": "bystander",
                 "cluster.x-k8s.io/cluster-namespace": "elsewhere",
             }},
@@ -47,7 +46,7 @@ async fn bystanders(cluster: &Cluster) -> Value {
     cluster.get(&node_path("bystander")).await.unwrap()
 }
 
-/// A status that names the bystanders as what the worker is made from and runs on.
+/// A status that names the bystanders as the worker's objects and Node.
 fn forged(cluster: &Cluster, node: &Value) -> Value {
     let spec = &scheduled_machine("bystander")["spec"];
     let of = |api_version: &Value, kind: &Value| json!({"apiVersion": api_version, "kind": kind, "name": "bystander", "uid": "u"});
@@ -66,7 +65,7 @@ fn forged(cluster: &Cluster, node: &Value) -> Value {
     }})
 }
 
-/// The operator's writes to anything that is called after the bystander.
+/// The operator's writes to objects with the name of the bystander.
 fn reported_bystanders(cluster: &Cluster) -> Vec<String> {
     let writes = cluster.operator_writes();
     let of_bystanders = writes
@@ -87,7 +86,8 @@ async fn a_forged_status_of_an_active_machine_changes_nothing() {
     let operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     let node = bystanders(&cluster).await;
-    // With nobody there to put it right before the window closes, and with somebody there.
+    // First without an operator that restores the status before the window closes, and then with
+    // one.
     forge(&cluster, &forged(&cluster, &node)).await;
     cluster.settle().await;
     drop(operator);
@@ -141,7 +141,7 @@ async fn a_forged_status_of_a_removed_machine_changes_nothing() {
     );
 }
 
-/// A Machine that says that it is the worker's, and runs on the bystander.
+/// A Machine that claims to be the worker's and has the bystander's Node.
 fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
     let group = "infrastructure.cluster.x-k8s.io";
     let infrastructure = match cluster.contract() {
@@ -171,7 +171,7 @@ fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
     })
 }
 
-/// Makes such a Machine, and lets its status name the Node.
+/// Creates such a Machine, and sets the Node in its status.
 async fn claim(cluster: &Cluster, name: &str, node: &Value) {
     let machines = cluster.owned_paths("")[2].clone();
     let decoy = decoy(cluster, name, &node["spec"]["providerID"]);

@@ -1,9 +1,9 @@
-//! The Containerfile makes images of one static program, that run it as nobody, and that are equal
-//! wherever they are built. Built by buildah, without a registry.
+//! The Containerfile builds images of one static program that runs as an unprivileged user. The
+//! images are the same wherever they are built. buildah builds them, without a registry.
 //!
-//! Where `RELEASE_BINARIES` names the folder of what `cargo xtask release --dry-run` has built
-//! (`target/release-binaries`), its images are run as their pods run them; otherwise the program in
-//! the image is another one that is static and here.
+//! If `RELEASE_BINARIES` names the output folder of `cargo xtask release --dry-run`
+//! (`target/release-binaries`), its images are run as their pods run them. Otherwise, the image
+//! contains another static program that is available here.
 
 pub(crate) mod installed;
 mod pod;
@@ -17,7 +17,7 @@ use crate::folder::Folder;
 use crate::program;
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_image_is_one_program_that_runs_as_nobody)
         .with_programs(&["buildah", "actionlint"])
@@ -32,15 +32,15 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("runs what a release contains"),
 ];
 
-/// Where the binaries of a release are.
+/// The variable with the folder of a release's binaries.
 const BINARIES: &str = "RELEASE_BINARIES";
 
 const TIME: &str = "1770000000";
 
-/// What is beside the program.
+/// The files next to the program.
 const NOTICES: [&str; 3] = ["LICENSE", "RUST-LICENSES.html", "THIRD-PARTY-LICENSES"];
 
-/// A folder of its own, and what buildah stores in it; removed at the end.
+/// A folder of its own with buildah's storage. Both are removed at the end.
 struct Place(Folder);
 
 impl Place {
@@ -133,7 +133,7 @@ async fn an_image_is_one_program_that_runs_as_nobody() {
     }
 }
 
-/// The images of a release, and the place that they are stored in.
+/// The images of a release, and the place with their storage.
 async fn released(name: &str) -> (Place, Vec<String>) {
     let place = Place::new(name);
     let folder = PathBuf::from(std::env::var(BINARIES).unwrap()).join("amd64");
@@ -155,24 +155,24 @@ async fn the_operator_s_image_reaches_its_server_by_name_and_by_address() {
         ];
         let running = pod.run(way, &dev.kubeconfig(&server), &words);
         let machine = dev.create_machine(way).await;
-        // Made by an operator that has found its server. Nodes are elsewhere.
+        // It was created by an operator that has reached its server. There are no Nodes here.
         dev.wait(&machine, "jsonpath={.status.machineRef.name}")
             .await;
         drop(running);
     }
-    assert!(resolver.asked() > 0, "nobody looked the name up");
+    assert!(resolver.asked() > 0, "the name was not resolved");
 }
 
 async fn the_agent_s_image_sees_the_programs_of_its_host() {
     let (place, ids) = released("agent").await;
     let dev = pod::Dev::start(place.0.path());
     let server = format!("https://127.0.0.1:{}", dev.port());
-    // This program runs, outside of the container.
+    // This program runs outside of the container.
     let own = std::env::current_exe().unwrap();
     let own = own.file_name().unwrap().to_str().unwrap();
     dev.create_node("workstation", own).await;
     let pod = pod::Pod::of_agent(&place, &ids[1]).await;
-    // The Node is none of a kubelet, and the user none of an agent's account.
+    // The Node has no kubelet, and the user is not the agent's account.
     let words = [
         "--node-name=workstation",
         "--skip-host-id-check",

@@ -1,5 +1,5 @@
-//! Real Helm and kubectl install, upgrade and uninstall what is in `deploy/`, and no machine goes
-//! by accident.
+//! Real Helm and kubectl install, upgrade and uninstall the manifests in `deploy/`. No machine is
+//! removed by accident.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::kubectl::session::Session;
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(helm_installs_upgrades_and_uninstalls_and_every_machine_stays)
         .with_programs(&["helm"])
@@ -34,7 +34,7 @@ const CHART: &str = "deploy/chart";
 const OPENED: &str = "2026-03-06T22:50:00Z";
 const IMAGE: &str = "image.repository=registry.example/5spot";
 
-/// Everything that a value can change, at once.
+/// All settings of the values at once.
 fn every_value() -> Value {
     json!({
         "image": {"repository": "registry.example/5spot", "digest": format!("sha256:{:064}", 7)},
@@ -60,7 +60,7 @@ fn every_value() -> Value {
     })
 }
 
-/// Writes values into the folder of the session, and returns the path.
+/// Writes values into the session's folder, and returns the path.
 fn values(session: &Session, values: &Value) -> String {
     let path = session.folder().join("values.json");
     std::fs::write(&path, values.to_string()).unwrap();
@@ -76,7 +76,7 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
         session.run("helm", &words).await
     };
     let values = values(&session, &every_value());
-    // The CRD and the policy are there already, as after `kubectl apply`.
+    // The CRD and the policy exist already, as after `kubectl apply`.
     let words = ["install", "desks", CHART, "-f", &values, "--take-ownership"];
     let installed = helm(&words).await;
     assert!(installed.contains("STATUS: deployed"), "{installed}");
@@ -154,7 +154,7 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
     }
 }
 
-/// The chart as it was before its values were made what others have: an image in one string, the
+/// The chart before its values followed the usual conventions: an image in one string, the
 /// NetworkPolicy as a flag, one template for the CRD.
 const BEFORE: &str = "e2e/tests/installs/5spot-0.1.0-first.tgz";
 
@@ -168,7 +168,7 @@ async fn helm_upgrades_from_the_chart_before() {
     let installed =
         helm(&["upgrade", "--install", "5spot", BEFORE, "--take-ownership"]).await;
     assert!(installed.contains("STATUS: deployed"), "{installed}");
-    // The chart's definitions are older than this operator, which creates nothing under them.
+    // The chart's CRDs are older than this operator, which creates nothing with them.
     cluster.apply(&scheduled_machine("worker")).await;
     let limit = instant("2026-03-06T22:55:00Z");
     let is_outdated = |worker: &Value| {
@@ -179,7 +179,7 @@ async fn helm_upgrades_from_the_chart_before() {
     cluster
         .wait_for(&machine_path("worker"), limit, is_outdated)
         .await;
-    // Others on this cluster have made roles of the same names.
+    // Other tests on this cluster have created roles with the same names.
     let words = [
         "upgrade",
         "--install",
@@ -244,7 +244,7 @@ async fn helm_renders_what_kubectl_applies() {
         .await;
     let install = file::install(&Settings::default()).unwrap();
     let (chart, mut applied) = (comparable(&rendered), comparable(&install.text));
-    // Helm makes the namespace itself, and the chart closes it to nobody else.
+    // Helm creates the namespace itself, and the chart has no NetworkPolicy for other pods.
     applied.retain(|name, _| {
         !name.starts_with("\"Namespace\"") && !name.contains("deny-all")
     });

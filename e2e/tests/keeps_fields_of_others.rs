@@ -1,6 +1,5 @@
-//! The status is the operator's where it knows better, and everybody's else: conditions and
-//! finalizers of others stay, times are kept, and nothing of an old machine is reported of its
-//! successor.
+//! The operator changes only its own fields of the status: conditions and finalizers of other
+//! controllers stay, times are kept, and nothing of an old machine is reported for its successor.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(finalizers_and_conditions_of_others_stay),
     promise!(a_condition_that_stays_as_it_was_keeps_its_time),
@@ -75,7 +74,7 @@ async fn a_condition_that_stays_as_it_was_keeps_its_time() {
         condition(&object["status"], "Ready")["reason"] == "PendingChanges"
     };
     let after = cluster.soon(&worker, is_reported).await;
-    // Another reason is no other state.
+    // Another reason is not another state.
     for kind in [
         "Ready",
         "Scheduled",
@@ -111,7 +110,7 @@ async fn references_are_removed_with_the_machine_and_set_with_the_next() {
     ] {
         assert_eq!(inactive["status"].get(field), None, "{field}");
     }
-    // What the next machine will be made as is on record already.
+    // The references of the next machine are already set, without a uid.
     for field in ["bootstrapRef", "infrastructureRef"] {
         let reference = &inactive["status"][field];
         assert_eq!(reference["name"], "worker", "{field}");

@@ -1,4 +1,4 @@
-//! A machine is made in time for its window and is gone by its end, where the spec asks for that.
+//! A machine is created in time for its window and removed by its end, if the spec requires that.
 
 use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_is_created_the_lead_time_before_its_window),
     promise!(no_machine_is_created_for_less_than_its_minimum_run),
@@ -19,7 +19,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 /// When the window of the worker ends.
 const END: &str = "2026-03-06T23:00:00Z";
 
-/// The worker, from nine to six in New York as a window.
+/// The worker with a window from nine to six in New York.
 fn worker() -> Value {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["schedule"] = json!({
@@ -37,7 +37,7 @@ fn by_the_end() -> Value {
     worker
 }
 
-/// When the operator asked for the deletion of the Machine.
+/// When the operator requested the deletion of the Machine.
 fn deleted_at(cluster: &Cluster) -> Option<Timestamp> {
     let writes = cluster.operator_writes_to("machines");
     let deletion = writes.iter().find(|write| write.contains(" delete "))?;
@@ -103,7 +103,7 @@ async fn no_machine_is_created_for_less_than_its_minimum_run() {
 }
 
 async fn an_exception_of_action_run_opens_its_dates() {
-    // Midnight in New York is at five.
+    // Midnight in New York is at five in UTC.
     let cluster = Cluster::start(instant("2026-03-07T04:55:00Z")).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;

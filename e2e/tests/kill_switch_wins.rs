@@ -1,5 +1,5 @@
-//! The kill switch takes a machine out at once, whatever the schedule, the grace or a
-//! disruption budget say, and lets it back when it is released.
+//! The kill switch removes a machine at once, regardless of the schedule, the grace period and
+//! disruption budgets. The machine is created again when the switch is released.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, condition, instant, machine_path, scheduled_machine,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::promise::{Promise, promise};
 use crate::reclaims_the_host::refuse_updates;
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(
         an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_released
@@ -27,7 +27,7 @@ const EXCLUSIONS: [&str; 2] = [
     "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach",
 ];
 
-/// An Active worker whose last pod may not be evicted.
+/// An Active worker whose last pod cannot be evicted.
 async fn held(cluster: &Cluster) -> Value {
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
@@ -43,7 +43,8 @@ async fn set_kill_switch(cluster: &Cluster, is_set: bool) {
     cluster.settle().await;
 }
 
-/// Waits until the worker's Machine goes without a drain, and returns where it is held.
+/// Waits until the worker's Machine is deleted without a drain. Returns the path of the object that
+/// is held.
 async fn goes_without_drain(cluster: &Cluster) -> String {
     let [_, _, path] = cluster.owned_paths("worker");
     let is_going = |machine: &Value| {

@@ -1,4 +1,4 @@
-//! The real kubectl works as it does against any API server, and shows machines readably.
+//! The real kubectl works as with any API server, and prints machines in a readable form.
 
 pub(crate) mod creates;
 pub(crate) mod page;
@@ -14,7 +14,7 @@ use session::Session;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(apply_reports_what_it_changed).with_kubectl(),
     promise!(apply_on_the_server_names_those_it_conflicts_with).with_kubectl(),
@@ -41,7 +41,7 @@ async fn apply_reports_what_it_changed() {
         session.kubectl_reading("apply", &worker).await,
         @"scheduledmachine.5spot.finos.org/worker unchanged"
     );
-    // What is no longer applied goes back to its default.
+    // Fields that are no longer applied get their default again.
     let again = session
         .kubectl_reading("apply", &scheduled_machine("worker"))
         .await;

@@ -1,32 +1,32 @@
-//! What the product promises, one file each, driven through the Kubernetes API alone.
+//! The product's promises, one file per subject, tested only through the Kubernetes API.
 //!
-//! Every promise is kept on two backends. `cargo test -p e2e` runs all of them on the
-//! embedded server with a simulated Cluster API; with `E2E_BACKEND=kubernetes`, they are
-//! run on the real ones that `cargo xtask cluster up` has started. The operator is in this
-//! process on both, with a clock that the promise moves.
+//! Every promise is tested on two backends. `cargo test -p e2e` runs all of them on the embedded
+//! server with a simulated Cluster API. With `E2E_BACKEND=kubernetes`, they run on the real ones
+//! that `cargo xtask cluster up` has started. On both, the operator is in this process, with a
+//! clock that the promise controls.
 //!
 //! # Adding a promise
 //!
-//! A promise is an async function without arguments in the file of its subject, named as
-//! a sentence, and a row in the file's `PROMISES`: `promise!(its_name)`. A new file is a `mod`
-//! and a row in `ALL`, both below. It starts a [`Cluster`](fivespot_testkit::Cluster), asks
-//! it through paths and objects, and panics when it is broken. What makes it hold on both
-//! backends:
+//! A promise is an async function without arguments in the file of its subject, with a sentence as
+//! its name, and a row in the file's `PROMISES`: `promise!(its_name)`. A new file is a `mod` and a
+//! row in `ALL`, both below. A promise starts a [`Cluster`](fivespot_testkit::Cluster), uses it
+//! through paths and objects, and panics if it is broken. To hold on both backends, it follows
+//! these rules:
 //!
-//! - It says namespace `default`, Cluster `production-cluster` and Node `worker` wherever it is,
-//!   and lets the cluster translate; what is *answered* is compared with
+//! - It uses namespace `default`, Cluster `production-cluster` and Node `worker` on every backend,
+//!   and the cluster translates them. Names in *responses* are compared with
 //!   `cluster.node_name("worker")` and `cluster.namespace("default")`.
-//! - What must come is waited for with `wait_for`, up to a limit on the operator's clock. What
-//!   must not come is looked for after `pass_to` or `settle`.
-//! - Only the embedded backend has exact instants for what Cluster API does, `sim`'s
-//!   annotations, and the requests of others than the operator. A promise that cannot do
-//!   without says so in its row, `.on_embedded_alone("why")`; that is printed, and recorded.
-//!   One about what the embedded server does not do says `.on_kubernetes_alone("why")`.
-//! - It names the kinds of k0smotron. On a cluster with real providers, those of kubeadm and the
-//!   in-memory provider take their place in what is applied; what is *answered* is compared with
-//!   `cluster.kind("RemoteMachine")`, and patches contain such kinds. One about what k0smotron does says
+//! - It waits for expected changes with `wait_for`, up to a limit on the operator's clock. It
+//!   checks that there are no unexpected changes after `pass_to` or `settle`.
+//! - Only the embedded backend has exact instants for Cluster API's actions, `sim`'s annotations,
+//!   and the requests of clients other than the operator. A promise that needs them has
+//!   `.on_embedded_alone("why")` in its row. The reason is printed and recorded. A promise about
+//!   features that the embedded server does not have has `.on_kubernetes_alone("why")`.
+//! - It uses the kinds of k0smotron. On a cluster with real providers, those of kubeadm and the
+//!   in-memory provider replace them in applied objects. Kinds in *responses* are compared with
+//!   `cluster.kind("RemoteMachine")`, and patches contain such kinds. A promise about k0smotron has
 //!   `.with_stand_ins_alone("why")`, one about real providers `.with_real_providers_alone("why")`.
-//! - One that changes the definition or the policy, which all share, is `.disruptive()`.
+//! - A promise that changes the CRDs or the policy, which all promises share, is `.disruptive()`.
 
 #![expect(
     clippy::expect_used,

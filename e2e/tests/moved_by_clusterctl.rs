@@ -1,5 +1,5 @@
-//! The real `clusterctl move` takes a Cluster with its ScheduledMachines to another management
-//! cluster: nothing is left behind, and the machine is found again.
+//! The real `clusterctl move` moves a Cluster with its ScheduledMachines to another management
+//! cluster. Nothing is left behind, and the operator finds the machine there.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::folder::Folder;
 use crate::program;
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_in_service_stays_and_is_found_again)
         .with_programs(&["clusterctl"])
@@ -31,10 +31,11 @@ pub(crate) const PROMISES: &[Promise] = &[
 const MOVES_TO_STAND_INS: &str =
     "moves to the embedded server, where k0smotron alone is simulated";
 
-/// Where clusterctl looks for the definitions of what it moves: it labels those that it installs.
+/// The path of the CRDs. clusterctl finds the kinds to move by the labels of those that it
+/// installs.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A management cluster that clusterctl reaches.
+/// A management cluster that clusterctl can reach.
 struct End<'c> {
     cluster: &'c Cluster,
     _listening: Listening,
@@ -66,8 +67,8 @@ impl<'c> End<'c> {
     }
 }
 
-/// Installs the providers' definitions of a management cluster in another one that lacks them: the same
-/// providers have to be on both sides of a move.
+/// Installs the providers' CRDs of a management cluster in another one without them. A move
+/// requires the same providers on both sides.
 async fn install_providers(from: &Cluster, to: &Cluster) {
     for definition in from.list(DEFINITIONS).await {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
@@ -95,7 +96,7 @@ async fn install_providers(from: &Cluster, to: &Cluster) {
     }
 }
 
-/// Moves everything in the namespace of the test.
+/// Moves all objects in the namespace of the test.
 async fn move_all(from: &End<'_>, to: &End<'_>, folder: &Folder) {
     let mut clusterctl = Command::new(program::path("clusterctl").unwrap());
     clusterctl
@@ -104,14 +105,14 @@ async fn move_all(from: &End<'_>, to: &End<'_>, folder: &Folder) {
         .arg("--to-kubeconfig")
         .arg(&to.kubeconfig)
         .args(["--namespace", &from.cluster.namespace("default")])
-        // It keeps a configuration, and asks GitHub whether there is a newer version.
+        // It stores a configuration, and checks GitHub for a newer version.
         .env("HOME", folder.path())
         .env("XDG_CONFIG_HOME", folder.path())
         .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
     program::output(&mut clusterctl).await;
 }
 
-/// The path of an object after the move: there, its namespace is called as it was here.
+/// The path of an object after the move. The namespace has the same name in both clusters.
 fn there(from: &Cluster, path: &str) -> String {
     let namespace = from.namespace("default");
     path.replace("/namespaces/default/", &format!("/namespaces/{namespace}/"))
@@ -162,7 +163,7 @@ async fn a_machine_in_service_stays_and_is_found_again() {
     let node = after["status"]["nodeRef"]["name"].as_str().unwrap();
     let node = from.get(&format!("/api/v1/nodes/{node}")).await;
     if let Some(node) = node {
-        assert_eq!(node["spec"].get("unschedulable"), None, "nobody drained it");
+        assert_eq!(node["spec"].get("unschedulable"), None, "it is not drained");
     }
 }
 

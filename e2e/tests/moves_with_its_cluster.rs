@@ -1,6 +1,6 @@
-//! `clusterctl move` takes a Cluster and all that belongs to it elsewhere: it pauses the
-//! Cluster, makes the objects anew at their destination with owner references put right, and
-//! takes the old ones away without their finalizers. The machine works on all the while.
+//! `clusterctl move` moves a Cluster and its objects to another cluster: it pauses the Cluster,
+//! creates the objects at their destination with corrected owner references, and deletes the old
+//! ones without their finalizers. The machine continues to run.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(what_is_left_behind_is_let_go_untouched),
     promise!(what_has_arrived_is_taken_over_as_it_is),
@@ -43,9 +43,9 @@ async fn what_is_left_behind_is_let_go_untouched() {
         "finalizers": null,
     }});
     for path in owned.iter().rev().chain([&worker]) {
-        // The other way round, a controller that minds no pause might put its own back.
+        // In the other order, a controller that ignores the pause might add its finalizer again.
         cluster.delete(path).await;
-        // Who minds none may have let go already.
+        // A controller that ignores the pause may have released it already.
         let _ = cluster.try_patch(path, &for_move).await;
         let now = cluster.clock().now();
         cluster.wait_until_gone(path, now).await;
@@ -61,7 +61,7 @@ async fn what_is_left_behind_is_let_go_untouched() {
     assert_eq!(node["spec"].get("unschedulable"), None);
 }
 
-/// Makes an object as `clusterctl` does: as it was, but for who owns it.
+/// Creates an object as `clusterctl` does: the same, except for its owner references.
 async fn arrive(cluster: &Cluster, path: &str, seen: &Value, owner: &Value) {
     let mut object = seen.clone();
     let meta = &seen["metadata"];
@@ -78,7 +78,7 @@ async fn arrive(cluster: &Cluster, path: &str, seen: &Value, owner: &Value) {
         }],
     });
     object["status"] = json!({});
-    // The host is another: the old one still serves where it came from.
+    // The infrastructure is another one: the old one still serves at the source.
     if let Some(spec) = object["spec"].as_object_mut() {
         spec.remove("providerID");
     }
@@ -86,12 +86,12 @@ async fn arrive(cluster: &Cluster, path: &str, seen: &Value, owner: &Value) {
     assert!(made.is_ok(), "{path}: {made:?}");
 }
 
-/// Where an object is after the move.
+/// The path of an object after the move.
 fn there(path: &str) -> String {
     path.replace("/default/", "/team-b/")
 }
 
-/// A cluster in which a worker has arrived, with what was made for it: their uids in the order of
+/// A cluster in which a worker has arrived with its objects. Returns their uids in the order of
 /// [`Cluster::owned_paths`].
 async fn arrived() -> (Cluster, Operator, Vec<Value>) {
     let cluster = Cluster::start(instant(WITHIN)).await;
@@ -135,9 +135,9 @@ async fn what_has_arrived_is_taken_over_as_it_is() {
     assert_eq!(refs.map(|it| status[it]["uid"].clone()).to_vec(), uids);
 }
 
-/// As after a move: the objects have the uid that the ScheduledMachine had before, and are its own by
-/// their owner references alone. The garbage collector strips those of what is deleted in the
-/// foreground or with orphans: the machine leaves all the same.
+/// The state after a move: the objects have the ScheduledMachine's previous uid in their labels,
+/// and belong to it only by their owner references. The garbage collector removes these for a
+/// deletion in the foreground or with orphans. The machine leaves nevertheless.
 async fn leaves_with(propagation: &str) {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();

@@ -1,5 +1,5 @@
-//! The operator works with exactly the roles that are shipped: on both backends it has no
-//! others. Here nothing that it asks for is refused, and nothing is outside their table.
+//! The operator works with exactly the shipped roles: on both backends it has no others. No request
+//! is refused, and no request is outside the table of permissions.
 
 use fivespot_install::permission::{PERMISSIONS, PROVIDER, Permission, Scope};
 use fivespot_testkit::{
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[promise!(in_a_whole_life)];
 
-/// The resources that stand for [`PROVIDER`] here.
+/// The resources that [`PROVIDER`] represents here.
 const PROVIDED: [(&str, &str); 2] = [
     ("bootstrap.cluster.x-k8s.io", "k0sworkerconfigs"),
     ("infrastructure.cluster.x-k8s.io", "remotemachines"),
@@ -25,19 +25,19 @@ fn allows(row: &Permission, event: &AuditEvent) -> bool {
         "" => event.resource.clone(),
         subresource => format!("{}/{subresource}", event.resource),
     };
-    let is_meant = if row.resource == PROVIDER {
+    let is_of_row = if row.resource == PROVIDER {
         PROVIDED.contains(&(event.group.as_str(), resource.as_str()))
     } else {
         (row.group, row.resource) == (event.group.as_str(), resource.as_str())
     };
     let is_of_workload = matches!(row.scope, Scope::Workload | Scope::WorkloadSystem);
     let asks_workload = ["nodes", "pods"].contains(&event.resource.as_str());
-    is_meant
+    is_of_row
         && is_of_workload == asks_workload
         && row.verbs.contains(&event.verb.as_str())
 }
 
-/// Opens, taints, drains, closes, opens again, is killed, and is deleted.
+/// Opens, taints, drains, closes, opens again, sets the kill switch, and deletes.
 async fn in_a_whole_life() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();

@@ -1,4 +1,5 @@
-//! ScheduleOverrides and ScheduleCalendars change what a schedule says, and nothing of a spec.
+//! ScheduleOverrides and ScheduleCalendars change the result of a schedule without a change of any
+//! spec.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, condition, instant, machine_path, scheduled_machine,
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_run_override_keeps_a_machine_to_its_end_and_is_deleted_an_hour_later),
     promise!(a_stop_override_by_labels_stops_what_it_selects),
@@ -100,7 +101,7 @@ async fn a_hold_override_keeps_what_is_there() {
         status["machineRef"]["uid"],
         active["status"]["machineRef"]["uid"]
     );
-    // Ended early, by its deletion.
+    // Ended early by its deletion.
     cluster.delete(&override_path("tonight")).await;
     let limit = instant("2026-03-07T01:00:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;

@@ -5,7 +5,7 @@ use fivespot_testkit::{Cluster, Contract, instant, machine_path};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_window_that_is_open_makes_a_machine_that_becomes_active)
         .with_contract(Contract::V1Beta2),

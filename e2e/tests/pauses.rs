@@ -1,5 +1,5 @@
-//! While anything above a machine is paused, the operator touches nothing, whatever else is
-//! asked for; afterwards it catches up.
+//! While a ScheduledMachine, its Cluster or its Machine is paused, the operator changes nothing,
+//! whatever is requested. Afterwards it catches up.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, condition, instant, machine_path, node_path,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(with_a_paused_scheduled_machine),
     promise!(with_a_paused_cluster),
@@ -19,7 +19,8 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const PAUSED: &str = "cluster.x-k8s.io/paused";
 
-/// Pauses at a path before the window closes, and asks for everything at once.
+/// Pauses an object before the window closes. Then closes the window, sets the kill switch and
+/// deletes.
 async fn is_left_alone(path: impl Fn(&Cluster) -> String, pause: &Value, resume: &Value) {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let path = path(&cluster);

@@ -1,11 +1,11 @@
-//! The programs that tests run beside the product.
+//! The programs that tests run in addition to the product.
 
 use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-/// Where a program is: the one that `cargo xtask tools` has built, else the one on the PATH. With
-/// `REQUIRE_<NAME>=1`, which `.ci/run` sets, one that is nowhere is run all the same, so that its
+/// The path of a program: the one that `cargo xtask tools` has built, or the one on the PATH. With
+/// `REQUIRE_<NAME>=1`, which `.ci/run` sets, a missing program is run nevertheless, so that its
 /// test fails.
 pub(crate) fn path(name: &str) -> Option<PathBuf> {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -23,7 +23,7 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
     on_path.or_else(|| is_required.then(|| PathBuf::from(name)))
 }
 
-/// What a program prints. Panics unless it succeeds.
+/// The output of a program. Panics unless it succeeds.
 pub(crate) async fn output(command: &mut Command) -> String {
     let done = command.output().await.unwrap();
     let printed = String::from_utf8(done.stdout).unwrap();
@@ -36,7 +36,7 @@ pub(crate) async fn output(command: &mut Command) -> String {
     printed
 }
 
-/// Whether it can be run.
+/// Whether the program can be run.
 pub(crate) fn is_there(name: &str) -> bool {
     path(name).is_some()
 }

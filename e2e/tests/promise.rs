@@ -1,10 +1,10 @@
-//! What a promise is, and where it is kept.
+//! Promises, and the backends on which they are tested.
 
 use std::pin::Pin;
 
 use fivespot_testkit::{Backend, Contract, Providers};
 
-/// A sentence about the product that holds on every backend, unless it says otherwise.
+/// A statement about the product that is true on every backend, unless restricted.
 #[derive(Clone, Copy)]
 pub(crate) struct Promise {
     path: &'static str,
@@ -14,17 +14,17 @@ pub(crate) struct Promise {
     only_kubernetes: Option<&'static str>,
     contract: Option<Contract>,
     gap: Option<(Contract, &'static str)>,
-    /// The environment variable without which it is not run anywhere.
+    /// The environment variable without which it is not run on any backend.
     variable: Option<&'static str>,
     only_stand_ins: Option<&'static str>,
     only_real_providers: Option<&'static str>,
     /// The programs that it runs.
     pub(crate) programs: &'static [&'static str],
-    /// Whether it changes what all others on a shared cluster rely on.
+    /// Whether it changes objects that all promises on a shared cluster depend on.
     pub(crate) is_disruptive: bool,
 }
 
-/// The promise that the async function of that name makes.
+/// The promise of the async function with this name.
 macro_rules! promise {
     ($name:ident) => {
         $crate::promise::Promise::new(
@@ -36,7 +36,7 @@ macro_rules! promise {
 pub(crate) use promise;
 
 impl Promise {
-    /// A promise that is kept on every backend. Written as [`promise!`].
+    /// A promise for every backend. Written as [`promise!`].
     pub(crate) const fn new(
         path: &'static str,
         run: fn() -> Pin<Box<dyn Future<Output = ()>>>,
@@ -57,32 +57,31 @@ impl Promise {
         }
     }
 
-    /// It can only be shown on the embedded backend, and why.
+    /// It can only be shown on the embedded backend, for this reason.
     pub(crate) const fn on_embedded_alone(mut self, why: &'static str) -> Self {
         self.only_embedded = Some(why);
         self
     }
 
-    /// It can only be shown on a real cluster, and why.
+    /// It can only be shown on a real cluster, for this reason.
     pub(crate) const fn on_kubernetes_alone(mut self, why: &'static str) -> Self {
         self.only_kubernetes = Some(why);
         self
     }
 
-    /// On a real cluster it takes so long that it is run only where this environment
-    /// variable is set.
+    /// On a real cluster, it takes so long that it is only run if this environment variable is set.
     pub(crate) const fn on_request(mut self, variable: &'static str) -> Self {
         self.asked_for_by = Some(variable);
         self
     }
 
-    /// It is about this contract of Cluster API, which a real one may not speak.
+    /// It is about this contract of Cluster API, which a real one may not support.
     pub(crate) const fn with_contract(mut self, contract: Contract) -> Self {
         self.contract = Some(contract);
         self
     }
 
-    /// It is not kept on a real Cluster API of this contract, which is known: why.
+    /// It is known not to be kept on a real Cluster API of this contract, for this reason.
     pub(crate) const fn not_kept_with(
         mut self,
         contract: Contract,
@@ -92,19 +91,19 @@ impl Promise {
         self
     }
 
-    /// On a real cluster, it can only be shown with stand-ins for the providers, and why.
+    /// On a real cluster, it can only be shown with stand-ins for the providers, for this reason.
     pub(crate) const fn with_stand_ins_alone(mut self, why: &'static str) -> Self {
         self.only_stand_ins = Some(why);
         self
     }
 
-    /// It can only be shown with real providers, and why.
+    /// It can only be shown with real providers, for this reason.
     pub(crate) const fn with_real_providers_alone(mut self, why: &'static str) -> Self {
         self.only_real_providers = Some(why);
         self
     }
 
-    /// It looks at what kubectl prints of a cluster in which time stands still.
+    /// It compares the output of kubectl for a cluster in which time is stopped.
     pub(crate) const fn with_kubectl(mut self) -> Self {
         self.programs = &["kubectl"];
         self.on_embedded_alone("compares what kubectl prints, ages included")
@@ -119,14 +118,14 @@ impl Promise {
         self
     }
 
-    /// It needs something that takes long to make, which this environment variable names.
+    /// It needs an input that takes long to build. This environment variable names it.
     pub(crate) const fn with_variable(mut self, variable: &'static str) -> Self {
         self.variable = Some(variable);
         self
     }
 
-    /// It changes what all others on a shared cluster rely on: it is run while no other
-    /// is.
+    /// It changes objects that all promises on a shared cluster depend on. It is run while no other
+    /// promise runs.
     pub(crate) const fn disruptive(mut self) -> Self {
         self.is_disruptive = true;
         self
@@ -139,7 +138,8 @@ impl Promise {
             .map_or(self.path, |(_, name)| name)
     }
 
-    /// Why it cannot be shown on a backend with that contract and those providers; none if it can.
+    /// Why it cannot be shown on a backend with this contract and these providers. `None` if it
+    /// can.
     pub(crate) fn hindrance(
         &self,
         backend: Backend,
@@ -173,7 +173,7 @@ impl Promise {
         Some(format!("is about Cluster API's {}", other.version()))
     }
 
-    /// Runs it. A promise that is broken panics.
+    /// Runs it. Panics if the promise is broken.
     pub(crate) fn run(&self) {
         run((self.run)());
     }

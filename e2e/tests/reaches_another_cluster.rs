@@ -1,4 +1,4 @@
-//! Nodes and pods are where the kubeconfig of their Cluster leads, and nowhere else.
+//! Nodes and pods are accessed only in the cluster of their Cluster's kubeconfig.
 
 use fivespot_install::role::Rights;
 use fivespot_testkit::{
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
-    // The older contract names the Node by uid too, which that of another cluster has not.
+    // The older contract refers to the Node by uid too, which differs in another cluster.
     promise!(a_node_is_drained_where_it_is).with_contract(Contract::V1Beta2),
     promise!(a_role_that_names_the_kubeconfig_of_the_cluster_is_enough)
         .on_embedded_alone("changes the roles that all share"),
@@ -21,7 +21,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 const KUBECONFIG: &str =
     "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
 
-/// The worker's Node, as the other cluster has it, with one pod.
+/// The worker's Node in the other cluster, with one pod.
 async fn join(other: &Cluster, node: &str, provider_id: &Value) {
     let ready = json!([{"type": "Ready", "status": "True", "reason": "KubeletReady"}]);
     let object = json!({
@@ -48,7 +48,7 @@ async fn a_node_is_drained_where_it_is() {
     cluster
         .patch(KUBECONFIG, &json!({"data": {"value": text}}))
         .await;
-    // Watch events of the other cluster arrive without the test's clock.
+    // Watch events of the other cluster arrive independently of the test's clock.
     let is_cordoned = async || {
         let found = other.get(&node_path(&node)).await.unwrap_or_default();
         found["spec"]["unschedulable"] == true

@@ -1,12 +1,11 @@
-//! However long nothing has happened: the next change is noticed at once, and the next edge is
-//! met on the second.
+//! After any idle time, the next change is noticed at once, and the next edge is met on the second.
 
 use fivespot_testkit::{Cluster, instant, machine_path, node_path, scheduled_machine};
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_edge_after_a_weekend_is_met_on_the_second),
     promise!(a_change_after_idle_hours_is_reconciled_at_once),
@@ -21,7 +20,7 @@ async fn an_edge_after_a_weekend_is_met_on_the_second() {
     cluster.apply(&scheduled_machine("worker")).await;
     let limit = instant("2026-03-06T23:11:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    // Between Friday and Monday New York changes to daylight saving.
+    // Between Friday and Monday, New York changes to daylight saving time.
     cluster.pass_to("2026-03-09T12:59:59Z").await;
     let [bootstrap, infrastructure, machine] = cluster.owned_paths("worker");
     assert_eq!(cluster.get(&bootstrap).await, None);
@@ -32,7 +31,7 @@ async fn an_edge_after_a_weekend_is_met_on_the_second() {
             .await;
     }
     assert_eq!(cluster.clock().now(), edge);
-    // Status follows when all that is due is made.
+    // The status is written after the objects are created.
     let is_reported =
         |object: &Value| object["status"]["lastScheduledTime"] == "2026-03-09T13:00:00Z";
     cluster

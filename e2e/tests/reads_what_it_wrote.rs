@@ -1,5 +1,5 @@
-//! The operator looks for what is there, under the names, labels and plurals under which it or
-//! Cluster API made it.
+//! The operator finds objects by the names, labels and plurals with which it or Cluster API created
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(every_name_that_is_read_is_one_that_is_there),
     promise!(every_label_that_is_selected_is_one_that_was_written),
@@ -22,13 +22,13 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_name_of_sixty_three_characters_is_served),
 ];
 
-/// Whether a request is for one object of a kind that is made from the spec, or the Machine.
+/// Whether a request is for one of the three owned objects.
 fn is_of_owned_object(event: &AuditEvent) -> bool {
     ["k0sworkerconfigs", "remotemachines", "machines"].contains(&event.resource.as_str())
         && event.group.ends_with("cluster.x-k8s.io")
 }
 
-/// Opens a window, serves and closes.
+/// Opens a window, serves and closes it.
 async fn live() -> Cluster {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();
@@ -64,7 +64,7 @@ async fn every_name_that_is_read_is_one_that_is_there() {
         assert_eq!(name, expected, "{resource}");
     }
     assert!(read.iter().any(|(resource, _)| resource == "machines"));
-    // While the Machine is there, it is found.
+    // While the Machine exists, it is found.
     let is_made =
         |event: &AuditEvent| event.resource == "machines" && event.verb == "create";
     let is_going =
@@ -118,7 +118,7 @@ async fn every_label_that_is_selected_is_one_that_was_written() {
     }
 }
 
-/// A kind whose plural no rule of English spelling in a program would get right by adding an s.
+/// A kind whose plural is not its name with an s.
 fn proxies() -> [Value; 2] {
     let group = "infrastructure.cluster.x-k8s.io";
     let anything =
@@ -171,7 +171,7 @@ async fn a_kind_is_found_by_the_plural_that_it_has() {
     cluster.apply(&worker).await;
     let path = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/hostproxies/worker";
     let made = cluster.soon(path, |object| !object.is_null()).await;
-    // As Cluster API takes up what it can see.
+    // Adds the owner reference that Cluster API adds to kinds that it can read.
     let [.., machine] = cluster.owned_paths("worker");
     let machine = cluster.soon(&machine, |machine| !machine.is_null()).await;
     let mut owners = made["metadata"]["ownerReferences"].clone();

@@ -1,5 +1,5 @@
-//! A person starts a listed program, and the machine is theirs: the whole way, from the process
-//! to the schedule that is switched off, with the agent in between.
+//! A person starts a listed program, and the machine is removed from the cluster: the whole
+//! sequence, with the real agent, from the process to the disabled schedule.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[promise!(
     a_listed_program_takes_the_machine_out_each_time_it_is_put_back
 )];
@@ -28,7 +28,7 @@ const WITHIN: &str = "2026-03-06T15:00:00Z";
 const LIMIT: &str = "2026-03-06T15:15:00Z";
 const ACCOUNT: (&str, &str) = ("5spot-reclaim-agent", "5spot-reclaim-agent");
 
-/// A real program of a name of its own, that waits for its input; gone when this is dropped.
+/// A real program with a unique name that waits for its input. Dropping it ends and removes it.
 struct Program {
     directory: PathBuf,
     name: String,
@@ -68,7 +68,7 @@ impl Program {
     }
 }
 
-/// The agent in its pod on a Node; it ends when this is dropped.
+/// The agent in its pod on a Node. Dropping it ends the agent.
 struct Pod {
     task: JoinHandle<()>,
     machine_id: PathBuf,
@@ -82,7 +82,7 @@ impl Drop for Pod {
 }
 
 impl Pod {
-    /// What the DaemonSet does for the Node that the test calls `worker`.
+    /// Acts as the DaemonSet for the Node with the name `worker` in the test.
     async fn start(cluster: &Cluster, program: &Program) -> Self {
         let node = cluster.get(&node_path("worker")).await.expect("the Node");
         let name = cluster.node_name("worker");
@@ -113,7 +113,7 @@ impl Pod {
             now: || instant(WITHIN),
         };
         let work = async move {
-            // What keeps the agent from its work shows in what does not come of it.
+            // Errors of the agent become visible because its writes are missing.
             let _ = run(agent, std::future::pending()).await;
         };
         Self {
@@ -127,7 +127,7 @@ async fn a_listed_program_takes_the_machine_out_each_time_it_is_put_back() {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let _operator = cluster.operator();
     for document in Settings::default().documents() {
-        // The pods of the DaemonSet are run here.
+        // The test runs the pods of the DaemonSet.
         if document["kind"] != "DaemonSet" {
             cluster.apply_to_workload(&document).await;
         }
@@ -152,7 +152,8 @@ async fn a_listed_program_takes_the_machine_out_each_time_it_is_put_back() {
     assert!(message.contains("enabled"), "{message}");
     drop(pod);
 
-    // Put back while the program runs: its Node comes, the agent with it, and out it goes.
+    // Enabled again while the program runs: the Node joins with the agent, and the machine is
+    // removed again.
     let enable = json!({"spec": {"schedule": {"enabled": true}}});
     cluster.patch(&machine_path("worker"), &enable).await;
     let limit = instant(LIMIT);
@@ -161,9 +162,9 @@ async fn a_listed_program_takes_the_machine_out_each_time_it_is_put_back() {
     is_out(&cluster).await;
 }
 
-/// Waits until the machine is out, and says how the ScheduledMachine is then.
+/// Waits until the machine is removed. Returns the ScheduledMachine.
 async fn is_out(cluster: &Cluster) -> Value {
-    // The process is real, and so is the time until it is seen.
+    // The process is real, and so is the time until it is detected.
     let is_leaving = async || {
         let object = cluster.get(&machine_path("worker")).await;
         object.unwrap_or_default()["spec"]["schedule"]["enabled"] == false

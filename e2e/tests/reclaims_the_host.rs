@@ -1,5 +1,5 @@
-//! The owner of a host takes it back at once, and the agent that asks for it is brought to the
-//! Node and taken away again.
+//! The owner of a host takes it back at once. The agent that requests this is deployed to the Node
+//! and removed again.
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_request_ejects_the_machine_and_switches_the_schedule_off),
     promise!(
@@ -29,7 +29,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 const LIMIT: &str = "2026-03-06T15:05:00Z";
 
-/// Where the agent's configuration is.
+/// The path of the agent's configuration.
 fn config_path(cluster: &Cluster) -> String {
     let name = name::reclaim_config_map(&cluster.node_name("worker"));
     format!(
@@ -50,7 +50,7 @@ async fn namespace(cluster: &Cluster) {
     cluster.apply_to_workload(&namespace).await;
 }
 
-/// What the agent writes on its Node.
+/// Makes the request that the agent writes on its Node.
 async fn request(cluster: &Cluster) {
     let request = json!({"metadata": {"annotations": {
         name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
@@ -60,7 +60,7 @@ async fn request(cluster: &Cluster) {
     cluster.patch(&node_path("worker"), &request).await;
 }
 
-/// Refuses updates of `resource` on which `expression` does not hold.
+/// Refuses updates of `resource` for which `expression` is false.
 pub(crate) async fn refuse_updates(
     cluster: &Cluster,
     (group, resource): (&str, &str),
@@ -103,14 +103,14 @@ async fn though_a_policy_keeps_its_schedule_on() {
     cluster
         .wait_until_gone(&machine, instant("2026-03-06T15:01:00Z"))
         .await;
-    // Its owner keeps the host for as long as the schedule cannot be switched off.
+    // The owner keeps the host while the schedule cannot be disabled.
     cluster.pass_to("2026-03-06T15:04:00Z").await;
     assert_eq!(cluster.get(&machine).await, None);
     let status = cluster.status("worker").await;
     let message = condition(&status, "Ready")["message"].clone();
     let message = message.as_str().unwrap_or_default().to_owned();
     assert!(
-        message.contains("cannot switch the schedule off"),
+        message.contains("cannot disable the schedule:"),
         "{message}"
     );
     let policies = "/apis/admissionregistration.k8s.io/v1";
@@ -140,7 +140,7 @@ async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
         .await;
     let writes: Vec<String> = cluster.operator_writes()[before..]
         .iter()
-        // Cluster API writes on the Machine too: a patch that has lost that race did nothing.
+        // Cluster API also writes to the Machine. A patch that failed with a conflict did nothing.
         .filter(|event| event.subresource != "status" && event.code != 409)
         .map(|event| format!("{} {} {}", event.verb, event.resource, event.code))
         .collect();
@@ -171,7 +171,7 @@ async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
             .map(|pod| pod["spec"]["nodeName"].clone()),
         Some(json!("worker"))
     );
-    // Back in service, and out again while the process still runs.
+    // The machine is in service again, and is removed again while the process still runs.
     let enable = json!({"spec": {"schedule": {"enabled": true}}});
     for _ in 0..2 {
         cluster.patch(&machine_path("worker"), &enable).await;
@@ -212,7 +212,7 @@ async fn by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_wr
     let latest = cluster.clock().now() + hour;
     assert!((begun + hour..=latest).contains(&end), "{end}");
 
-    // It comes back by itself.
+    // The machine is created again automatically.
     cluster.pass_until(end - SignedDuration::from_secs(1)).await;
     assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     let limit = end + SignedDuration::from_mins(1);
@@ -291,7 +291,7 @@ async fn the_agents_label_and_configuration_exist_while_commands_are_listed() {
     cluster
         .eventually(async || agent(&cluster).await["reason"] == "Running")
         .await;
-    // Whoever edits it is overruled; and then nothing is written for hours.
+    // An edit is reverted. After that, nothing is written for hours.
     let edited = json!({"data": {name::RECLAIM_CONFIG_KEY: "match_commands = []"}});
     cluster.patch(&config_path(&cluster), &edited).await;
     let is_restored = async || {
@@ -335,8 +335,8 @@ async fn the_configuration_is_deleted_with_its_node() {
         .await;
 }
 
-/// Lets the operator deal with ConfigMaps everywhere, as the administrator may whom Cluster API's
-/// own kubeconfigs name. The rights that are shipped would go with the namespace that they are in.
+/// Allows the operator to use ConfigMaps in all namespaces, like the administrator in Cluster API's
+/// own kubeconfigs. The shipped rights would be deleted with the namespace that they are in.
 async fn let_administrate(cluster: &Cluster) {
     let group = "rbac.authorization.k8s.io";
     let metadata = json!({"name": "administrator"});

@@ -1,11 +1,11 @@
-//! The embedded server answers as a real one did, word for word.
+//! The embedded server's responses are equal to a real server's, word for word.
 
 use std::fs;
 
 use e2e::record::{agreement, difference, folder};
 
-/// How the files that this compares with are made anew.
-const REMEDY: &str = "`cargo xtask record --agreement` measures anew";
+/// How the compared files are generated.
+const REMEDY: &str = "`cargo xtask record --agreement` measures again";
 
 #[tokio::test]
 async fn every_answer_is_a_real_servers_or_differs_on_purpose() {
@@ -19,7 +19,7 @@ async fn every_answer_is_a_real_servers_or_differs_on_purpose() {
     assert_eq!(
         measured.idle(&differences),
         [""; 0],
-        "differences are listed that are none any more; take them off the list"
+        "listed differences that do not exist; remove them from the list"
     );
     let kept = fs::read_to_string(agreement::path(&folder())).unwrap();
     let measured = agreement::text(&measured.summary(&differences));

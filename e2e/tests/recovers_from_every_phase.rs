@@ -1,5 +1,5 @@
-//! No phase is an end: from each, deletion leaves nothing behind, the kill switch takes out
-//! whatever is there and lets it back, and a spec that is put right is served.
+//! No phase is final: from each, a deletion leaves nothing behind, the kill switch removes the
+//! machine and can be released, and a corrected spec takes effect.
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(deletion_leaves_nothing_behind_in_any_phase)
         .not_kept_with(Contract::V1Beta1, HANGS),
@@ -22,7 +22,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_half_made_does_not_outlive_its_window),
 ];
 
-/// What a real Cluster API 1.8 does that a newer one does not.
+/// A behaviour of a real Cluster API 1.8 that newer versions do not have.
 const HANGS: &str = "Cluster API 1.8 hands no bootstrap data to a Machine that is being deleted, \
      and the infrastructure object of one that has none may hang";
 
@@ -40,7 +40,7 @@ const PHASES: [&str; 8] = [
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// Has the server refuse hosts to the test, as a quota or a policy of somebody's may.
+/// Makes the server refuse infrastructure objects of the test, as a quota or a policy may.
 async fn refuse_hosts(cluster: &Cluster) {
     let namespace = cluster.namespace("default");
     let group = "admissionregistration.k8s.io/v1";
@@ -104,7 +104,7 @@ async fn change(cluster: &Cluster, spec: Value) {
     cluster.patch(&machine_path("worker"), &patch).await;
 }
 
-/// Brings the worker into a phase, ten minutes at most before its window closes or after.
+/// Brings the worker into a phase, at most ten minutes before its window closes or after it.
 async fn bring_into(cluster: &Cluster, phase: &str) {
     let worker = scheduled_machine("worker");
     let [_, _, machine] = cluster.owned_paths("worker");
@@ -112,7 +112,7 @@ async fn bring_into(cluster: &Cluster, phase: &str) {
         "Pending" => {
             cluster.add_cluster().await;
             cluster.apply(&worker).await;
-            // A real Cluster API may have gone further by now.
+            // A real Cluster API may have progressed further.
             cluster.soon(&machine, |machine| !machine.is_null()).await;
             return;
         }
@@ -146,7 +146,7 @@ async fn bring_into(cluster: &Cluster, phase: &str) {
     cluster.wait_for_phase("worker", phase, limit).await;
 }
 
-/// Waits until the worker's three objects are gone.
+/// Waits until the worker's three objects are removed.
 async fn is_gone(cluster: &Cluster) {
     for path in cluster.owned_paths("worker") {
         let limit = cluster.within(SignedDuration::from_mins(10));
@@ -154,8 +154,8 @@ async fn is_gone(cluster: &Cluster) {
     }
 }
 
-/// Lets go of what [`bring_into`] holds.
-async fn let_go(cluster: &Cluster, phase: &str) {
+/// Releases what [`bring_into`] holds.
+async fn release_held(cluster: &Cluster, phase: &str) {
     let [_, _, machine] = cluster.owned_paths("worker");
     match phase {
         "EmergencyRemove" => cluster.release(&machine).await,
@@ -171,7 +171,7 @@ async fn deletion_leaves_nothing_behind_in_any_phase() {
         bring_into(&cluster, phase).await;
         let worker = machine_path("worker");
         cluster.delete(&worker).await;
-        let_go(&cluster, phase).await;
+        release_held(&cluster, phase).await;
         let limit = cluster.within(SignedDuration::from_mins(10));
         cluster.wait_until_gone(&worker, limit).await;
         for path in cluster.owned_paths("worker") {
@@ -186,11 +186,11 @@ async fn the_kill_switch_works_in_every_phase_and_can_be_released() {
         let _operator = cluster.operator();
         bring_into(&cluster, phase).await;
         change(&cluster, json!({"killSwitch": true})).await;
-        let_go(&cluster, phase).await;
+        release_held(&cluster, phase).await;
         let limit = cluster.within(SignedDuration::from_mins(10));
         cluster.wait_for_phase("worker", "Terminated", limit).await;
         is_gone(&cluster).await;
-        // Back in service, whatever it was before.
+        // Brings the machine back into service from any phase.
         let serve = json!({
             "killSwitch": false,
             "schedule": {"enabled": true, "hoursOfDay": ["0-23"]},
@@ -215,7 +215,7 @@ async fn a_kind_that_was_misspelt_is_put_right() {
     };
     cluster.soon(&machine_path("worker"), is_reported).await;
     change(&cluster, json!({"infrastructureSpec": {"kind": kind}})).await;
-    // At once: what has changed is not held back by what has failed.
+    // Immediately: a change of the spec is not delayed by the backoff of earlier errors.
     let now = cluster.clock().now();
     let [_, _, machine] = cluster.owned_paths("worker");
     cluster
@@ -237,7 +237,7 @@ async fn what_the_server_rejects_is_reported_with_its_message_and_created_once_i
     let message = reported["message"].as_str().unwrap();
     assert!(message.contains("there are no hosts today"), "{message}");
     allow_hosts(&cluster).await;
-    // It is asked again after five minutes at most.
+    // It is retried after five minutes at most.
     let limit = cluster.within(SignedDuration::from_mins(6));
     cluster.wait_for_phase("worker", "Active", limit).await;
 }

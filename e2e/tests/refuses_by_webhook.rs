@@ -1,5 +1,5 @@
-//! On a cluster without the policy, the webhook refuses what the policy refuses, in the same
-//! words.
+//! On a cluster without the policy, the webhook refuses what the policy refuses, with the same
+//! messages.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::admits_exactly_the_table::{
 };
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_webhook_answers_as_the_policy_does).disruptive(),
     promise!(an_api_server_refuses_by_the_webhook).disruptive(),
@@ -29,7 +29,7 @@ const CONFIGURATION: &str = "5spot-e2e";
 const DENIED: &str = "admission webhook \"scheduledmachine-validation.5spot.finos.org\" \
                       denied the request: ";
 
-/// The examples that every rule rejects and that a server can be asked about.
+/// The rejected examples of all rules that can be sent to a server.
 fn rejected() -> impl Iterator<Item = (&'static Rule, &'static str)> {
     let of_rule = |rule: &'static Rule| {
         let examples = rule.examples.rejects().iter();
@@ -39,8 +39,8 @@ fn rejected() -> impl Iterator<Item = (&'static Rule, &'static str)> {
     all.filter(|(rule, example)| is_object_name(rule, example))
 }
 
-/// What the webhook is asked about the example of a rule.
-fn question(rule: &Rule, example: &str) -> Value {
+/// The admission review for the example of a rule.
+fn review_of(rule: &Rule, example: &str) -> Value {
     let object = rule.example(example);
     let before = rule.before(example);
     json!({
@@ -69,7 +69,7 @@ async fn the_webhook_answers_as_the_policy_does() {
     let validator = Validator::new(&["Deny"]).unwrap();
     for (rule, example) in rejected() {
         let by_policy = answer(&cluster, rule, example).await.unwrap();
-        let reply = validator.answer(question(rule, example).to_string().as_bytes());
+        let reply = validator.answer(review_of(rule, example).to_string().as_bytes());
         let reply: Value = serde_json::from_str(&reply.body).unwrap();
         let status = &reply["response"]["status"];
         assert_eq!(
@@ -88,7 +88,7 @@ fn wrong() -> Value {
     wrong
 }
 
-/// A webhook in this process, with a certificate that it keeps in the cluster.
+/// Starts a webhook in this process, with a certificate that it stores in the cluster.
 async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
     let namespace = cluster.namespace("default");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -149,14 +149,14 @@ async fn an_api_server_refuses_by_the_webhook() {
             "{} {refused:?}",
             rule.id
         );
-        // What kubectl prints of an invalid object.
+        // As kubectl prints it for an invalid object.
         assert_eq!(refused.causes, [format!(" : {expected}")], "{}", rule.id);
         let (code, reason) = (refused.code, refused.reason.as_str());
         assert_eq!((code, reason), (422, "Invalid"), "{}", rule.id);
     }
     let good = scheduled_machine("good");
     cluster.apply(&good).await;
-    // Nobody answers: nothing is admitted but what the policy would not look at.
+    // Without a webhook, only requests that the policy does not match are admitted.
     drop(stop);
     let is_silent = |it: &crate::admits_exactly_the_table::Refusal| {
         it.message.contains("failed calling webhook")

@@ -1,5 +1,4 @@
-//! Objects that mean harm, or mean nothing: each layer refuses them by itself, and in words that
-//! name the field.
+//! Each layer refuses malicious and invalid objects on its own, with messages that name the field.
 
 mod decoy;
 
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(every_hostile_object_is_refused_by_schema_policy_and_operator)
         .disruptive()
@@ -25,7 +24,7 @@ const WITHIN: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 const SECRET: &str = "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
 
-/// What is wrong, where it stands in the object, and what stands there.
+/// What is wrong, its place in the object, and the value there.
 fn objects() -> Vec<(&'static str, &'static str, Value)> {
     let kind = |api_version: &str, kind: &str| json!({"apiVersion": api_version, "kind": kind, "spec": {}});
     let bootstrap = "bootstrap.cluster.x-k8s.io/v1beta1";
@@ -200,7 +199,7 @@ fn object(place: usize, pointer: &str, value: &Value) -> Value {
     object
 }
 
-/// What the server answers to the creation, shortened to what it is about.
+/// The server's response to the creation, shortened.
 async fn answer(cluster: &Cluster, object: &Value) -> String {
     match cluster.dry_run(object).await {
         Ok(_) => "ACCEPTED".to_owned(),
@@ -267,7 +266,7 @@ async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
     insta::assert_snapshot!("hostile_objects", table);
 }
 
-/// Base64 is all that a Secret needs.
+/// Base64, which Secrets need.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] =
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -375,7 +374,7 @@ async fn every_hostile_kubeconfig_is_refused_and_nothing_is_reached() {
     for (what, config) in kubeconfigs() {
         let patch = json!({"data": {"value": base64(config.as_bytes())}});
         cluster.patch(SECRET, &patch).await;
-        // What other controllers report is written two seconds after the last of it.
+        // Reports of other controllers are written two seconds after the last one.
         let written = cluster.within(SignedDuration::from_secs(3));
         cluster.pass_until(written).await;
         let access = condition(&cluster.status("worker").await, "NodeAccess");

@@ -1,5 +1,5 @@
-//! What goes wrong around a machine is reported in its status, moves nothing that it need not
-//! move, and heals by itself.
+//! Errors around a machine are reported in its status, change nothing unnecessarily, and are
+//! resolved without intervention.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_node_that_is_no_longer_ready_is_reported_and_stays),
     promise!(an_invalid_schedule_that_got_past_admission_changes_nothing).disruptive(),
@@ -115,13 +115,13 @@ async fn without_a_kubeconfig_cluster_api_drains() {
     let annotations = going["metadata"]["annotations"].to_string();
     assert!(!annotations.contains("exclude"), "{annotations}");
     assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
-    // At the deadline Cluster API is asked to drain no longer.
+    // At the deadline, Cluster API is requested to stop draining.
     let limit = instant("2026-03-06T23:06:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert!(cluster.clock().now() >= instant("2026-03-06T23:05:00Z"));
 }
 
-/// Loses the answer to the next look at a Node.
+/// Loses the response to the next read of a Node.
 #[derive(Default)]
 struct LosesNode {
     is_next: AtomicBool,
@@ -147,7 +147,7 @@ async fn a_kubeconfig_deleted_before_its_cluster_blocks_nothing() {
     cluster.pass_to(CLOSING).await;
     assert_eq!(reason(&cluster, "NodeAccess").await, "Unreachable");
     cluster.delete(KUBECONFIG).await;
-    // Cluster API drains where nobody else can.
+    // Cluster API drains if the operator cannot.
     let limit = instant("2026-03-06T23:01:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
@@ -162,10 +162,10 @@ async fn a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for() {
     finalizers.push(json!("example.com/hangs"));
     let hang = json!({"metadata": {"finalizers": finalizers}});
     cluster.patch(&infrastructure, &hang).await;
-    // The last that moves is the Machine, which gets its exclusions at the deadline.
+    // The last change is that of the Machine, which gets its exclusions at the deadline.
     cluster.pass_to("2026-03-06T23:14:59Z").await;
     assert_eq!(reason(&cluster, "Ready").await, "ShuttingDown");
-    // A real Cluster API may say something new meanwhile.
+    // A real Cluster API may report a change meanwhile.
     let limit = instant("2026-03-06T23:40:00Z");
     let is_reported = |object: &Value| {
         condition(&object["status"], "Ready")["reason"] == "RemovalStalled"
@@ -215,8 +215,8 @@ async fn a_machine_that_its_health_check_gave_up_is_replaced() {
         .await;
 }
 
-/// The reasons of the events about the worker, each with its time, in the order of their names,
-/// which is that of `kubectl describe`.
+/// The reasons of the events about the worker, each with its time, ordered by name as in
+/// `kubectl describe`.
 async fn events(cluster: &Cluster) -> Vec<String> {
     let worker = cluster.get(&machine_path("worker")).await.unwrap();
     let path = "/apis/events.k8s.io/v1/namespaces/default/events";
@@ -247,7 +247,7 @@ async fn each_change_of_phase_is_one_event() {
             .await
             .ends_with(&opening.map(str::to_owned))
     );
-    // Events are forgotten after an hour.
+    // Events are deleted after an hour.
     cluster.pass_to("2026-03-06T23:10:00Z").await;
     assert_eq!(
         events(&cluster).await,

@@ -1,5 +1,5 @@
-//! What the ports answer is true: ready is who can act or take over, and a metric counts what has
-//! happened, under names and labels of which there are so many and no more.
+//! The responses of the health and metrics ports are correct: a replica is ready if it can act or
+//! take over, and a metric counts what has happened, with a bounded set of names and labels.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(no_replica_is_ready_before_everything_is_listed),
     promise!(no_replica_is_ready_without_the_definition)
@@ -38,14 +38,14 @@ async fn no_replica_is_ready_before_everything_is_listed() {
     let (code, reported) = readiness(operator.instruments());
     assert_eq!(code, 503, "{reported}");
     assert!(reported.ends_with("not ready\n"), "{reported}");
-    // What is wrong is for those who may look into the pod.
+    // The details are only for users with access to the pod.
     let brief = operator
         .instruments()
         .on_health_port("/readyz", Detail::Brief);
     assert_eq!((brief.code, brief.body.as_str()), (503, "not ready\n"));
     let is_ready = async || readiness(operator.instruments()).0 == 200;
     cluster.eventually(is_ready).await;
-    // Life is another question.
+    // Liveness is independent of readiness.
     let alive = operator
         .instruments()
         .on_health_port("/healthz", Detail::Brief);
@@ -95,7 +95,7 @@ async fn no_replica_is_ready_while_the_server_is_away() {
     assert_eq!(readiness(instruments).0, 200);
 
     gate.shut();
-    // A watch that is cut off notices it when it is sent something.
+    // A closed connection of a watch is noticed when an event is sent.
     let priority = json!({"spec": {"priority": 7}});
     cluster.patch(&machine_path("worker"), &priority).await;
     let is_away = async || readiness(instruments).0 == 503;
@@ -105,7 +105,7 @@ async fn no_replica_is_ready_while_the_server_is_away() {
     let reported = |path| instruments.on_health_port(path, Detail::Brief);
     let status = reported("/health/status").body;
     assert!(status.contains("\"k8s_connected\":false"), "{status}");
-    // To start it anew would mend nothing.
+    // A restart would not help.
     assert_eq!(reported("/healthz").code, 200);
 
     gate.open();
@@ -119,7 +119,7 @@ async fn no_replica_is_ready_while_the_server_is_away() {
     );
 }
 
-/// The names that dashboards and alerts were written for.
+/// The names that dashboards and alerts use.
 const KNOWN: [&str; 12] = [
     "fivespot_reconciliations_total",
     "fivespot_reconciliation_duration_seconds",
@@ -142,7 +142,7 @@ async fn the_metrics_of_the_dashboards_exist_and_are_bounded() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
-    // Whoever may write a status names no series.
+    // A user who may write a status cannot create a series.
     let path = format!("{}/status", machine_path("worker"));
     let forged = json!({"status": {"phase": "Forged"}});
     let is_taken = cluster.try_patch(&path, &forged).await.is_ok();
@@ -172,7 +172,7 @@ async fn the_metrics_of_the_dashboards_exist_and_are_bounded() {
             "{line} is not in\n{reported}"
         );
     }
-    // One name each, and nobody's names in labels.
+    // Each series has a fixed name, and labels contain no object names.
     for series in reported.lines().filter(|line| !line.starts_with('#')) {
         assert!(!series.contains("\"worker\""), "{series}");
     }

@@ -1,5 +1,5 @@
-//! Why a machine does not come up, does not go, or has left without a drain is in the message of its
-//! status, in the words of the provider.
+//! The message in a machine's status contains why it does not start, is not removed, or has left
+//! without a drain, as reported by the provider.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, Cluster, Contract, condition, instant, machine_path,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(why_a_host_does_not_join_is_in_the_message)
         .with_stand_ins_alone("its provider reports failures as k0smotron does"),
@@ -25,7 +25,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 const SECRET: &str = "/api/v1/namespaces/default/secrets/worker-key";
 
-/// The worker, whose provider is to read its key from a Secret.
+/// A worker whose provider reads its key from a Secret.
 fn with_key() -> Value {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["infrastructureSpec"]["spec"]["sshKeyRef"] =
@@ -41,7 +41,7 @@ fn key() -> Value {
     })
 }
 
-/// Waits until the message holds a text, and returns the message.
+/// Waits until the message contains a text, and returns the message.
 async fn message(cluster: &Cluster, text: &str, limit: &str) -> String {
     let of = |object: &Value| {
         object["status"]["message"]
@@ -153,7 +153,8 @@ async fn a_drain_that_is_cut_off_is_reported_until_the_next_activation() {
     let limit = instant("2026-03-06T23:06:00Z");
     let left = cluster.wait_for_phase("worker", "Inactive", limit).await;
     let message = left["status"]["message"].as_str().unwrap();
-    let note = "the machine left without a finished drain: at the deadline pods were left on Node";
+    let note = "the Machine was deleted without a finished drain: at the deadline pods remained on \
+                Node";
     assert!(message.contains(note), "{message}");
     assert!(message.ends_with("/only"), "{message}");
     let worker = cluster.get(&machine_path("worker")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Running the promises on the backend of the run, and recording how that went.
+//! Runs the promises on the backend of the run, and records the results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use crate::program;
 use crate::promise::Promise;
 use crate::survives_every_fault::account;
 
-/// How many promises are run at a time on a real cluster: they mostly wait for it.
+/// The number of concurrent promises on a real cluster. They mostly wait for it.
 const AT_A_TIME: usize = 16;
 
-/// Where promises are run.
+/// The environment in which promises are run.
 struct Place {
     backend: Backend,
     contract: Contract,
     providers: Providers,
-    /// What there is, as people call it.
+    /// The environment's name in texts.
     title: String,
-    /// The same, as the name of a file.
+    /// The environment's name in file names.
     label: String,
 }
 
 impl Place {
-    /// The place that the environment asks for. Without `meets`, it is not looked at.
+    /// The environment that the variables choose. Without `meets`, it is not accessed.
     fn chosen(meets: bool) -> Self {
         let backend = Backend::chosen();
         let mut place = Self {
@@ -54,7 +54,7 @@ impl Place {
         place
     }
 
-    /// Why a promise cannot be run here; none if it can.
+    /// Why a promise cannot be run here. `None` if it can.
     fn hindrance(&self, promise: &Promise) -> Option<String> {
         let hindrance = promise.hindrance(self.backend, self.contract, self.providers);
         hindrance.or_else(|| {
@@ -64,15 +64,14 @@ impl Place {
         })
     }
 
-    /// Where the result of a whole run goes.
+    /// The file for the result of a whole run.
     fn record(&self) -> PathBuf {
         Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("promises/{}.json", self.label))
     }
 }
 
-/// Runs the promises that the command line asks for, which is libtest's, and says what was
-/// not run and why.
+/// Runs the promises that libtest's command line selects, and prints which were not run and why.
 pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     let place = Place::chosen(!arguments.list);
@@ -118,7 +117,7 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Puts back, when it is dropped, what a disruptive promise has changed for all.
+/// When dropped, restores the objects that a disruptive promise has changed for all.
 struct Restored;
 
 impl Drop for Restored {
@@ -136,7 +135,7 @@ fn trial(
     turns: Arc<RwLock<()>>,
 ) -> Trial {
     Trial::test(promise.name(), move || {
-        // A promise that was broken while it held one has changed nothing of the lock.
+        // The lock guards no data, so a poisoned one can be used.
         if promise.is_disruptive {
             let _alone = turns.write().unwrap_or_else(PoisonError::into_inner);
             let _restored = Restored;
@@ -152,7 +151,7 @@ fn trial(
     })
 }
 
-/// Leaves the result of a whole run where `cargo xtask promises` finds it.
+/// Writes the result of a whole run to the file that `cargo xtask promises` reads.
 fn write(place: &Place, results: &BTreeMap<&str, Value>) {
     let path = place.record();
     let record = json!({"backend": place.title, "promises": results});

@@ -1,5 +1,5 @@
-//! A grace is kept to the second, whatever it is and however it got there, and a window is what
-//! the clock on the wall says.
+//! A grace period is kept to the second, whatever its value and however it was stored. Windows
+//! follow local time.
 
 use fivespot_api::crd;
 use fivespot_testkit::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_grace_of_a_minute_and_a_half_ends_on_the_second),
     promise!(a_grace_beyond_a_day_that_got_past_admission_is_a_day).disruptive(),
@@ -23,7 +23,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 
-/// Brings the worker up with these timeouts and a pod that nobody may evict.
+/// Brings the worker up with a pod that cannot be evicted.
 async fn held_up(cluster: &Cluster) {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
@@ -39,7 +39,7 @@ async fn set_timeouts(cluster: &Cluster, timeout: &str) {
     cluster.settle().await;
 }
 
-/// The Machine stays until the second before `end`, and is being deleted at `end`.
+/// Checks that the Machine exists until the second before `end`, and is being deleted at `end`.
 async fn leaves_at(cluster: &Cluster, end: &str) {
     let [.., machine] = cluster.owned_paths("worker");
     let is_going = |machine: &Value| !machine["metadata"]["deletionTimestamp"].is_null();
@@ -61,7 +61,7 @@ async fn a_grace_of_a_minute_and_a_half_ends_on_the_second() {
     leaves_at(&cluster, "2026-03-06T23:01:30Z").await;
 }
 
-/// The worker with timeouts that admission would have refused.
+/// A worker with timeouts that admission would have refused.
 async fn past_admission(timeout: &str) -> (Cluster, fivespot_testkit::Operator) {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();
@@ -135,7 +135,7 @@ async fn every_shipped_example_keeps_its_word() {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        // What other providers do is not simulated.
+        // Other providers are not simulated.
         if !text.contains("kind: RemoteMachine") {
             continue;
         }
@@ -148,7 +148,7 @@ async fn every_shipped_example_keeps_its_word() {
             let name = machine["metadata"]["name"].as_str().unwrap();
             let end = instant("2026-03-14T00:00:00Z");
             let active = cluster.wait_for_phase(name, "Active", end).await;
-            // One that is lent until its owner wants it back has no end.
+            // A machine that is lent until its owner takes it back has no end.
             if !active["status"]["nextTransition"].is_null() {
                 cluster.wait_for_phase(name, "Inactive", end).await;
             }

@@ -1,5 +1,4 @@
-//! Where starts are limited, the machine of the highest priority comes first; and it leaves
-//! last.
+//! If starts are limited, the machine with the highest priority starts first and leaves last.
 
 use std::num::NonZeroU32;
 
@@ -8,7 +7,7 @@ use serde_json::json;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] =
     &[promise!(high_priorities_start_first_and_stop_last)
         .on_embedded_alone("dates every request of a limited operator")];
@@ -53,7 +52,7 @@ async fn high_priorities_start_first_and_stop_last() {
     ];
     assert_eq!(started, expected.map(|(at, name)| (at.to_owned(), name)));
 
-    // All windows close at once, and nobody waits for anybody.
+    // All windows close at once, and no machine waits for another.
     let before = cluster.writes_of(&["operator"]).len();
     cluster.pass_to("2026-03-06T23:00:00Z").await;
     let writes = cluster.writes_of(&["operator"]).split_off(before);

@@ -1,5 +1,5 @@
-//! A machine opens and closes alike in both contract versions of Cluster API, and has the
-//! version and the failure domain that are asked for.
+//! A machine opens and closes in the same way with both contract versions of Cluster API, and has
+//! the version and the failure domain of its spec.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, Contract, condition, instant, scheduled_machine,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_older_one_gets_timeouts_as_text_and_versions_in_references)
         .with_contract(Contract::V1Beta1),

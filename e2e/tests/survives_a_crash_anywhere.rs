@@ -1,6 +1,6 @@
-//! An operator that is stopped dead after any of its writes is succeeded by another, which
-//! brings to its end what was begun: nothing double, nothing orphaned. Every crash is in a
-//! cluster, or namespace, of its own, at the same time as the others.
+//! When an operator crashes after any of its writes, another one completes the work: nothing is
+//! duplicated, nothing is orphaned. Every crash is in a cluster, or namespace, of its own,
+//! concurrently with the others.
 
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, Tally, instant, machine_path, scheduled_machine,
@@ -10,27 +10,27 @@ use serde_json::json;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(of_an_opening),
     promise!(of_a_closing),
     promise!(of_the_kill_switch),
 ];
 
-/// How many crashes are injected at the same time.
+/// The number of concurrent crashes.
 const WAVE: usize = 8;
-/// More writes than any of these takes: a real Cluster API is followed step by step.
+/// More writes than any scenario needs. With a real Cluster API, there is a write for each step.
 const MOST: usize = 48;
 
-/// How often the operator has brought something about: what it did to a resource, and how
-/// the server answered.
-fn deeds(cluster: &Cluster, resource: &str, deed: &str) -> usize {
+/// The number of the operator's writes to a resource whose line contains `deed`: the verb, the name
+/// and the status code.
+fn count_writes(cluster: &Cluster, resource: &str, deed: &str) -> usize {
     let writes = cluster.operator_writes_to(resource);
     writes.iter().filter(|line| line.contains(deed)).count()
 }
 
-/// Runs a scenario with a crash after each write, some at a time, until one run needs no more
-/// writes than it is granted.
+/// Runs a scenario with a crash after each write, several at a time, until a run needs fewer writes
+/// than its limit.
 async fn with_every_crash(
     prepare: impl AsyncFn(&Cluster),
     scenario: impl AsyncFn(&Cluster),
@@ -47,7 +47,7 @@ async fn with_every_crash(
     }
 }
 
-/// Says whether the operator came to its `limit`-th write, and so to its end.
+/// Returns whether the operator reached its `limit`-th write and crashed.
 async fn crashes_after(
     limit: usize,
     prepare: &impl AsyncFn(&Cluster),
@@ -70,7 +70,7 @@ async fn crashes_after(
         () = scenario(&cluster) => {}
         () = succession => {}
     }
-    assert!(tally.writes() > 0, "the operator had something to do");
+    assert!(tally.writes() > 0, "the operator must write");
     tally.writes() >= limit
 }
 
@@ -80,15 +80,15 @@ async fn of_an_opening() {
         async |cluster| {
             cluster.bring_up(&scheduled_machine("worker")).await;
             for resource in ["k0sworkerconfigs", "remotemachines", "machines"] {
-                assert_eq!(deeds(cluster, resource, "create"), 1, "{resource}");
-                assert_eq!(deeds(cluster, resource, "delete"), 0, "{resource}");
+                assert_eq!(count_writes(cluster, resource, "create"), 1, "{resource}");
+                assert_eq!(count_writes(cluster, resource, "delete"), 0, "{resource}");
             }
         },
     )
     .await;
 }
 
-/// The worker is Active, and runs a pod.
+/// Brings the worker up to Active, with a pod.
 async fn bring_up(cluster: &Cluster) {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
@@ -98,8 +98,8 @@ async fn assert_gone(cluster: &Cluster) {
     for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
-    assert_eq!(deeds(cluster, "machines", "create"), 1);
-    assert_eq!(deeds(cluster, "machines", "delete worker 200"), 1);
+    assert_eq!(count_writes(cluster, "machines", "create"), 1);
+    assert_eq!(count_writes(cluster, "machines", "delete worker 200"), 1);
 }
 
 async fn of_a_closing() {
@@ -107,7 +107,7 @@ async fn of_a_closing() {
         cluster.pass_to(CLOSING).await;
         let limit = instant("2026-03-06T23:20:00Z");
         cluster.wait_for_phase("worker", "Inactive", limit).await;
-        assert_eq!(deeds(cluster, "pods/eviction", "create only 201"), 1);
+        assert_eq!(count_writes(cluster, "pods/eviction", "create only 201"), 1);
         assert_gone(cluster).await;
     })
     .await;
@@ -121,7 +121,7 @@ async fn of_the_kill_switch() {
         cluster.wait_for_phase("worker", "Terminated", limit).await;
         let [.., machine] = cluster.owned_paths("worker");
         cluster.wait_until_gone(&machine, limit).await;
-        assert_eq!(deeds(cluster, "pods/eviction", "create"), 0);
+        assert_eq!(count_writes(cluster, "pods/eviction", "create"), 0);
         assert_gone(cluster).await;
     })
     .await;

@@ -1,7 +1,6 @@
-//! Whatever single fault strikes between the operator and its servers, everything ends as it
-//! would have ended without: every write of every scenario, with a crash before it and after it, a
-//! conflict, an error and an answer that is lost; every watch dropped, delayed, and begun again
-//! from an old version.
+//! With any single fault between the operator and its servers, everything ends as without it. For
+//! every write of every scenario, the fault is a crash before it or after it, a conflict, an error
+//! or a lost response. Every watch is dropped, delayed, or started again from an old version.
 
 pub(crate) mod account;
 mod striker;
@@ -25,7 +24,7 @@ use crate::promise::{Promise, promise};
 use account::Account;
 use striker::{Fault, Strike, Striker, Target};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(of_an_opening).on_request(VARIABLE),
     promise!(of_a_closing).on_request(VARIABLE),
@@ -35,29 +34,29 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(of_a_deletion).on_request(VARIABLE),
 ];
 
-/// With this set to `all`, each write and each watch meets every fault; else one of them in turn.
-/// On a real cluster nothing runs unless it is set: to `all`, or to `some`.
+/// If this is `all`, every fault is injected into each write and each watch. Otherwise, one of the
+/// faults is, in turn. On a real cluster, nothing runs unless it is set to `all` or `some`.
 const VARIABLE: &str = "E2E_FAULTS";
 
-/// What [`VARIABLE`] is set to for every fault.
+/// The value of [`VARIABLE`] for all faults.
 const ALL: &str = "all";
 
-/// What [`VARIABLE`] is set to, if it is.
+/// The value of [`VARIABLE`], if it is set.
 fn asked_for() -> Option<String> {
     std::env::var(VARIABLE).ok()
 }
 
-/// How many faults of a scenario are injected at the same time.
+/// The number of concurrent faults of a scenario.
 const WAVE: usize = 8;
 
-/// How many runs of all scenarios run on a shared cluster at the same time.
+/// The number of concurrent runs of all scenarios on a shared cluster.
 static TURNS: Semaphore = Semaphore::const_new(12);
 
-/// How often a fault is injected at most until it strikes: a real Cluster API may report now in
-/// one step, now in two, and the operator then writes once more or less.
+/// The maximum number of runs until a fault is injected. A real Cluster API may report in one step
+/// or in two, and the operator then writes once more or less.
 const TRIES: usize = 3;
 
-/// How many looks an end may take to be as it was without a fault.
+/// The maximum number of checks until the end is the same as without a fault.
 const LOOKS: usize = 50;
 
 /// The result of a run.
@@ -68,7 +67,7 @@ struct End {
 }
 
 impl End {
-    /// How it differs from `other`; not at all, if that is none.
+    /// How it differs from `other`. `None` if it does not.
     fn difference(&self, other: &Self) -> Option<String> {
         if self.writes != other.writes {
             return Some(format!(
@@ -85,13 +84,13 @@ impl End {
     }
 }
 
-/// A scenario: what comes before it, and what happens in it.
+/// A scenario: its preparation and its steps.
 struct Scenario<P, S> {
     prepare: P,
     steps: S,
 }
 
-/// Runs a scenario undisturbed, and then with every fault; every run must end alike.
+/// Runs a scenario without a fault, and then with every fault. Every run must have the same end.
 async fn with_every_fault(
     name: &'static str,
     prepare: impl AsyncFn(&Cluster),
@@ -107,7 +106,7 @@ async fn with_every_fault(
         let passed = undisturbed.striker.passed();
         (passed.writes.values().sum(), passed.began.len())
     };
-    assert!(writes > 0, "the operator had something to do");
+    assert!(writes > 0, "the operator must write");
     let mut account = Account::new(name, (writes, watches), &strikes);
     let mut ends = stream::iter(strikes)
         .map(async |strike| {
@@ -123,7 +122,7 @@ async fn with_every_fault(
     }
 }
 
-/// One for each write and watch, in turn, or all of them.
+/// One fault for each write and watch, in turn, or all of them.
 fn strikes(undisturbed: &Striker) -> Vec<Strike> {
     let is_whole = asked_for().is_some_and(|text| text == ALL);
     let (writes, began, reported) = {
@@ -146,8 +145,8 @@ fn strikes(undisturbed: &Striker) -> Vec<Strike> {
         for (turn, fault) in faults.iter().enumerate() {
             let is_possible = match &target {
                 Target::Write(..) => true,
-                // A watch that nobody had before has no older version; one without events has
-                // none to hold up.
+                // A watch that no earlier operator had has no older version. A watch without events
+                // has none to delay.
                 Target::Watch(watch) if *fault == Fault::Old => {
                     undisturbed.knows_older(watch)
                 }
@@ -163,7 +162,7 @@ fn strikes(undisturbed: &Striker) -> Vec<Strike> {
 }
 
 impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
-    /// Runs it with a fault. Says whether that has struck, or how it ended otherwise.
+    /// Runs it with a fault. Returns whether the fault was injected, or how the end differs.
     async fn end_with(&self, strike: &Strike, like: &End) -> Result<bool, String> {
         for _ in 0..TRIES {
             let run = AssertUnwindSafe(self.run(Some(strike), Some(like)));
@@ -182,7 +181,7 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
         Ok(false)
     }
 
-    /// Runs it, and waits a while at its end for that to be like another, if one is given.
+    /// Runs it. At its end, waits a while for the same end as in `like`, if given.
     async fn run(&self, strike: Option<&Strike>, like: Option<&End>) -> End {
         let _turn = TURNS.acquire().await;
         let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
@@ -199,7 +198,8 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
         let struck = cluster.operator_behind(striker.clone(), |_| {});
         let succession = async {
             struck.life().ended().await;
-            // The heir is there first, so that time does not pass in between.
+            // The new operator starts before the old one is dropped, so that time does not pass in
+            // between.
             let _heir: Mortal = cluster.operator_behind(striker.clone(), |_| {});
             drop(struck);
             std::future::pending::<Infallible>().await
@@ -217,7 +217,7 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
     }
 }
 
-/// How a run ends that has come to its last write.
+/// The end of a run after its last write.
 async fn end(
     cluster: &Cluster,
     (striker, before): (&Arc<Striker>, usize),
@@ -229,7 +229,7 @@ async fn end(
         striker: striker.clone(),
     };
     let mut end = look().await;
-    // The embedded server is known to have come to rest, a real Cluster API is not.
+    // The embedded server is known to be idle, a real Cluster API is not.
     if let (Some(like), Backend::Kubernetes) = (like, Backend::chosen()) {
         for _ in 0..LOOKS {
             if end.difference(like).is_none() {
@@ -255,7 +255,7 @@ fn writes(cluster: &Cluster, before: usize) -> Vec<String> {
     writes
 }
 
-/// What the operator is answerable for, without uids, versions and times.
+/// The state that the operator is responsible for, without uids, versions and times.
 async fn picture(cluster: &Cluster) -> Value {
     let mut parts = serde_json::Map::new();
     let mut uids = Vec::new();
@@ -317,7 +317,7 @@ fn ours(keys: &Value) -> Value {
     )
 }
 
-/// Waits, for half an hour at most, until the worker is reported as so; with a fault, everything
+/// Waits at most half an hour until the worker is reported in this state. With a fault, everything
 /// takes longer.
 async fn until(cluster: &Cluster, holds: impl Fn(&Value) -> bool) {
     let limit = cluster.within(SignedDuration::from_mins(30));
@@ -330,7 +330,7 @@ async fn until_phase(cluster: &Cluster, phase: &str) {
     until(cluster, |worker| worker["status"]["phase"] == phase).await;
 }
 
-/// Nothing is left of the machine, and everybody knows.
+/// Waits until nothing is left of the machine, and then until this is reported.
 async fn until_gone(cluster: &Cluster) {
     let limit = cluster.within(SignedDuration::from_mins(30));
     for path in cluster.owned_paths("worker") {
@@ -342,10 +342,10 @@ async fn until_gone(cluster: &Cluster) {
         .await;
 }
 
-/// The hours that end when the scenarios of a closing do.
+/// Hours that end when the scenarios of a closing end.
 const SHORT: &str = "9-17";
 
-/// The hours that end long after any scenario has.
+/// Hours that end long after any scenario.
 const LONG: &str = "9-22";
 
 fn worker(hours: &str) -> Value {
@@ -356,7 +356,7 @@ fn worker(hours: &str) -> Value {
     worker
 }
 
-/// The worker is Active, and runs a pod.
+/// Brings the worker up to Active, with a pod.
 async fn bring_up(cluster: &Cluster, hours: &str) {
     cluster.bring_up(&worker(hours)).await;
     cluster.run_pod("only", "worker").await;

@@ -1,5 +1,5 @@
-//! An operator that is stopped dead after any of its writes, and started anew, brings about
-//! what it would have brought about undisturbed: nothing double, nothing orphaned.
+//! An operator that crashes after any of its writes and is started again reaches the same state as
+//! without a crash: nothing is duplicated, nothing is orphaned.
 
 use fivespot_testkit::{
     Cluster, Tally, instant, machine_path, mask, pod, pod_path, scheduled_machine,
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// Why a real cluster is spared these.
+/// Why these do not run on a real cluster.
 const DAYS: &str = "runs a day per write and compares whole worlds at equal instants";
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(while_a_window_opens).on_embedded_alone(DAYS),
     promise!(while_a_window_closes).on_embedded_alone(DAYS),
@@ -23,12 +23,12 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// One day on which a scenario is run.
+/// The day of a scenario's run.
 #[derive(Clone, Copy)]
 struct Day(Timestamp);
 
 impl Day {
-    /// A time of the day, as `22:00`, UTC. The window is open from 13:00 to 22:00.
+    /// A time of the day in UTC, such as `22:00`. The window is open from 13:00 to 22:00.
     fn at(self, time: &str) -> Timestamp {
         let (hours, minutes) = time.split_once(':').unwrap();
         let minutes =
@@ -43,16 +43,16 @@ impl Day {
 
 /// The result of a run.
 struct End {
-    /// Everything that is there, without what differs from run to run.
+    /// All objects, without values that differ from run to run.
     world: Vec<Value>,
-    /// How often the operator created, deleted or evicted something.
+    /// The operator's creations, deletions and evictions.
     deeds: Vec<String>,
-    /// How many writes the operator that was watched had done.
+    /// The number of writes of the observed operator.
     writes: usize,
 }
 
-/// Runs a scenario undisturbed and then with a crash after each write; every run, on a day
-/// of its own, must end alike. `prepare` is run by an operator that is in good health.
+/// Runs a scenario without a crash and then with a crash after each write. Every run has its own
+/// day and must have the same end. `prepare` runs with a healthy operator.
 async fn with_every_crash(
     prepare: impl AsyncFn(&Cluster, Day),
     scenario: impl AsyncFn(&Cluster, Day),
@@ -68,7 +68,7 @@ async fn with_every_crash(
         0,
     )
     .await;
-    assert!(undisturbed.writes > 0, "the operator had something to do");
+    assert!(undisturbed.writes > 0, "the operator must write");
     for limit in 1.. {
         day = day.next();
         cluster.pass_until(day.0).await;
@@ -106,7 +106,8 @@ async fn run(
     let doomed = cluster.operator_through(tally.clone());
     let after_the_crash = async {
         tally.reached().await;
-        // The heir is there first, so that time does not pass in between.
+        // The new operator starts before the old one is dropped, so that time does not pass in
+        // between.
         let _heir = cluster.operator();
         drop(doomed);
         std::future::pending::<()>().await;
@@ -139,7 +140,7 @@ fn deeds(cluster: &Cluster, before: usize) -> Vec<String> {
     deeds
 }
 
-/// Leaves nothing behind for the next day.
+/// Removes everything before the next day.
 async fn sweep(cluster: &Cluster, day: Day) {
     let limit = day.at("23:30");
     let worker = machine_path("worker");
@@ -147,7 +148,7 @@ async fn sweep(cluster: &Cluster, day: Day) {
         cluster.delete(&worker).await;
     }
     cluster.wait_until_gone(&worker, limit).await;
-    // A pod that is deleted may be replaced.
+    // A deleted pod may be replaced.
     while let Some(pod) = cluster.list(PODS).await.first() {
         let path = pod_path(pod["metadata"]["name"].as_str().unwrap());
         if pod["metadata"].get("deletionTimestamp").is_none() {
@@ -157,7 +158,7 @@ async fn sweep(cluster: &Cluster, day: Day) {
     }
 }
 
-/// Everything that is there, without uids, versions and times.
+/// All objects, without uids, versions and times.
 async fn world(cluster: &Cluster) -> Vec<Value> {
     let mut objects = Vec::new();
     for path in [machine_path("")]
@@ -192,7 +193,8 @@ fn worker() -> Value {
     worker
 }
 
-/// The worker is Active, and runs `pods`, each replaced a minute after it is evicted.
+/// Brings the worker up to Active with `pods`, each of which is replaced a minute after its
+/// eviction.
 async fn bring_up(cluster: &Cluster, day: Day, pods: &[&str]) {
     cluster.pass_until(day.at("21:50")).await;
     cluster.bring_up(&worker()).await;

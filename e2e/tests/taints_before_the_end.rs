@@ -1,4 +1,4 @@
-//! From the last call on, the Node of a machine says that it leaves, and when.
+//! From the last call on, the Node of a machine shows that and when it leaves.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_last_call_taints_the_node_and_names_the_end),
     promise!(a_later_end_takes_the_last_call_back),
 ];
 
-/// The window of the worker closes at eleven, so that its last call is at half past ten.
+/// The worker's window closes at eleven, so its last call is at half past ten.
 const BEFORE: &str = "2026-03-06T22:20:00Z";
 const LAST_CALL: &str = "2026-03-06T22:30:00Z";
 
@@ -94,7 +94,7 @@ async fn a_later_end_takes_the_last_call_back() {
     let is_forgotten =
         |object: &Value| object["status"].get("appliedNodeTaints").is_none();
     cluster.soon(&machine_path("worker"), is_forgotten).await;
-    // Announced again before the end of the override.
+    // It is announced again before the end of the override.
     cluster.pass_to("2026-03-07T00:00:00Z").await;
     let now = instant("2026-03-07T00:00:00Z");
     let found = cluster.wait_for(&path, now, is_tainted).await;

@@ -1,4 +1,4 @@
-//! The Node has the taints that the spec asks for, beside everybody else's.
+//! The Node has the taints of the spec, in addition to the taints of other owners.
 
 use fivespot_api::name;
 use fivespot_testkit::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied),
     promise!(a_removed_taint_is_restored_by_the_event_of_the_node),
@@ -29,12 +29,12 @@ fn tainted() -> Value {
     worker
 }
 
-async fn ask_for(cluster: &Cluster, taints: Value) {
+async fn set_taints(cluster: &Cluster, taints: Value) {
     let patch = json!({"spec": {"nodeTaints": taints}});
     cluster.patch(&machine_path("worker"), &patch).await;
 }
 
-/// A Node's taints as `key=value:effect`, in its order.
+/// A Node's taints as `key=value:effect`, in the order of the Node.
 fn taints_of(node: &Value) -> Vec<String> {
     let taints = node["spec"]["taints"].as_array().cloned();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -48,9 +48,9 @@ fn taints_of(node: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Waits until the Node has these taints and no others, in whatever order, with none of the
-/// operator's time passing; returns the Node.
-async fn come_to(cluster: &Cluster, expected: &[&str]) -> Value {
+/// Waits until the Node has exactly these taints in any order, while the operator's time is
+/// stopped. Returns the Node.
+async fn wait_for_taints(cluster: &Cluster, expected: &[&str]) -> Value {
     let now = cluster.clock().now();
     let are_there = |node: &Value| {
         let mut taints = taints_of(node);
@@ -62,7 +62,7 @@ async fn come_to(cluster: &Cluster, expected: &[&str]) -> Value {
     cluster.wait_for(&node_path("worker"), now, are_there).await
 }
 
-async fn said(cluster: &Cluster) -> Value {
+async fn node_tainted(cluster: &Cluster) -> Value {
     condition(&cluster.status("worker").await, "NodeTainted")
 }
 
@@ -71,7 +71,7 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     let _operator = cluster.operator();
     cluster.bring_up(&tainted()).await;
     let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
-    come_to(&cluster, &both).await;
+    wait_for_taints(&cluster, &both).await;
     let is_reported = |object: &Value| {
         condition(&object["status"], "NodeTainted")["reason"] == "Applied"
     };
@@ -82,10 +82,10 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     assert_eq!(tainted.len(), 1, "{tainted:?}");
 
     let changed = json!([{"key": "workload", "value": "web", "effect": "NoSchedule"}]);
-    ask_for(&cluster, changed).await;
-    come_to(&cluster, &["workload=web:NoSchedule"]).await;
-    ask_for(&cluster, json!([])).await;
-    come_to(&cluster, &[]).await;
+    set_taints(&cluster, changed).await;
+    wait_for_taints(&cluster, &["workload=web:NoSchedule"]).await;
+    set_taints(&cluster, json!([])).await;
+    wait_for_taints(&cluster, &[]).await;
     let is_silent =
         |object: &Value| condition(&object["status"], "NodeTainted").is_null();
     cluster.soon(&machine_path("worker"), is_silent).await;
@@ -100,11 +100,11 @@ async fn a_removed_taint_is_restored_by_the_event_of_the_node() {
     let _operator = cluster.operator();
     cluster.bring_up(&tainted()).await;
     let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
-    come_to(&cluster, &both).await;
+    wait_for_taints(&cluster, &both).await;
     cluster.settle().await;
     let none = json!({"spec": {"taints": null}});
     cluster.patch(&node_path("worker"), &none).await;
-    come_to(&cluster, &both).await;
+    wait_for_taints(&cluster, &both).await;
 }
 
 async fn an_admins_taint_of_the_same_key_is_never_touched() {
@@ -115,12 +115,12 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
                         "timeAdded": "2026-03-01T00:00:00Z"});
     let patch = json!({"spec": {"taints": [theirs]}});
     cluster.patch(&node_path("worker"), &patch).await;
-    ask_for(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
+    set_taints(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
     let is_reported = |object: &Value| {
         condition(&object["status"], "NodeTainted")["reason"] == "TaintOwnershipConflict"
     };
     cluster.soon(&machine_path("worker"), is_reported).await;
-    let reported = said(&cluster).await;
+    let reported = node_tainted(&cluster).await;
     assert_eq!(reported["status"], "False");
     assert!(
         reported["message"]
@@ -129,7 +129,7 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
             .contains("workload:NoSchedule")
     );
     assert_eq!(cluster.status("worker").await["phase"], "Active");
-    ask_for(&cluster, json!([])).await;
+    set_taints(&cluster, json!([])).await;
     let is_silent =
         |object: &Value| condition(&object["status"], "NodeTainted").is_null();
     cluster.soon(&machine_path("worker"), is_silent).await;
@@ -154,19 +154,20 @@ async fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
     cluster.settle().await;
     assert_eq!(cluster.operator_writes_to("nodes"), [""; 0]);
     let quarantine = "example.com/quarantine=ir-4711:NoSchedule";
-    ask_for(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
+    set_taints(&cluster, tainted()["spec"]["nodeTaints"].clone()).await;
     let both = [
         "workload=batch:NoSchedule",
         "dedicated=ml:NoExecute",
         quarantine,
     ];
-    come_to(&cluster, &both).await;
-    ask_for(&cluster, json!([])).await;
-    let node = come_to(&cluster, &[quarantine]).await;
+    wait_for_taints(&cluster, &both).await;
+    set_taints(&cluster, json!([])).await;
+    let node = wait_for_taints(&cluster, &[quarantine]).await;
     assert_eq!(node["spec"]["taints"], json!([theirs]));
 }
 
-/// Toggles a taint as the node lifecycle controller does: read, change, write back guarded.
+/// Toggles a taint like the node lifecycle controller: reads, changes, and writes with a
+/// precondition.
 async fn toggle(cluster: &Cluster, key: &str) {
     loop {
         let node = cluster.get(&node_path("worker")).await.unwrap();
@@ -202,11 +203,11 @@ async fn taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_los
         let ours = json!([{"key": "workload", "value": value, "effect": "NoSchedule"}]);
         let ours = if round % 5 == 4 { json!([]) } else { ours };
         tokio::join!(
-            ask_for(&cluster, ours.clone()),
+            set_taints(&cluster, ours.clone()),
             toggle(&cluster, "node.kubernetes.io/unreachable"),
             toggle(&cluster, "node.kubernetes.io/disk-pressure"),
         );
-        // Passes are bounded in number, each second.
+        // The number of reconciles per second is limited.
         cluster
             .pass_until(cluster.within(SignedDuration::from_secs(1)))
             .await;
@@ -219,7 +220,7 @@ async fn taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_los
         if ours != json!([]) {
             expected.push(&own);
         }
-        let node = come_to(&cluster, &expected).await;
+        let node = wait_for_taints(&cluster, &expected).await;
         for taint in node["spec"]["taints"].as_array().into_iter().flatten() {
             if taint["key"] != "workload" {
                 assert_eq!(taint["timeAdded"], "2026-03-06T15:00:00Z");

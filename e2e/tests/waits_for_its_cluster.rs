@@ -1,5 +1,5 @@
-//! Nothing is created for a Cluster that is missing, going or not initialised; when it is
-//! there, the machine comes by itself.
+//! Nothing is created for a Cluster that is missing, being deleted or not initialised. Once the
+//! Cluster is ready, the machine is created.
 
 use fivespot_testkit::{
     Cluster, cluster_object, condition, instant, machine_path, scheduled_machine,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_cluster_that_is_missing),
     promise!(a_cluster_that_is_not_initialised),

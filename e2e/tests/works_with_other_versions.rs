@@ -1,5 +1,5 @@
-//! During an upgrade the definition, the roles and the operator are of different versions for a
-//! while. The manifests of `0.1.0` are those that were installed before ScheduleOverrides existed.
+//! During an upgrade, the CRDs, the roles and the operator have different versions for a while. The
+//! manifests of `0.1.0` are from before ScheduleOverrides existed.
 
 use fivespot_api::manifest;
 use fivespot_testkit::{
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(with_the_roles_before_the_schedule_waits_until_they_are_upgraded)
         .disruptive(),
@@ -28,10 +28,10 @@ const ROLES: &str = include_str!("works_with_other_versions/0.1.0/rbac.yaml");
 const DEFINITION: &str = include_str!("works_with_other_versions/0.1.0/crd.yaml");
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/5spot-controller";
 const AFTER_CLOSING: &str = "2026-03-06T23:10:00Z";
-/// When the reason is looked at for which a schedule waits.
+/// When the test checks the reason for which a schedule waits.
 const EVENING: &str = "2026-03-06T23:20:00Z";
 
-/// The rules that the operator's ClusterRole had.
+/// The rules of the operator's ClusterRole in the earlier version.
 fn rules_before() -> Value {
     let documents: Vec<Value> = serde_saphyr::from_multiple(ROLES).unwrap();
     let mut roles = documents.into_iter();
@@ -41,8 +41,8 @@ fn rules_before() -> Value {
     role["rules"].clone()
 }
 
-/// Gives the operator's ClusterRole other rules, waits until the server applies them, and returns
-/// those that it had.
+/// Sets the rules of the operator's ClusterRole, and waits until the server applies them. Returns
+/// the previous rules.
 async fn change_rules(cluster: &Cluster, rules: &Value, may_list: bool) -> Value {
     let before = cluster.get(ROLE).await.unwrap()["rules"].clone();
     cluster.patch(ROLE, &json!({"rules": rules})).await;
@@ -63,8 +63,8 @@ async fn change_rules(cluster: &Cluster, rules: &Value, may_list: bool) -> Value
     before
 }
 
-/// A worker in service, whose operator starts again with the roles before: the operator, and the
-/// rules that its ClusterRole had.
+/// A worker in service whose operator was restarted with the earlier roles. Returns the operator
+/// and the previous rules of its ClusterRole.
 async fn restarted_with_roles_before(cluster: &Cluster) -> (Operator, Value) {
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -124,15 +124,15 @@ async fn with_the_roles_before_the_kill_switch_and_a_deletion_are_carried_out() 
     change_rules(&cluster, &rules, true).await;
 }
 
-/// Installs the definitions of this version.
+/// Installs the CRDs of this version.
 async fn upgrade_definitions(cluster: &Cluster) {
     for definition in manifest::definitions(cluster.kube_minor()) {
         cluster.apply(&definition).await;
     }
 }
 
-/// Installs the definition of ScheduledMachines of the version before, under which fields that it
-/// does not have are dropped from what is written, as from what its operator wrote.
+/// Installs the earlier version's CRD of ScheduledMachines. Fields that it does not have are pruned
+/// on writes, as they were for its operator.
 async fn roll_back_definition(cluster: &Cluster) {
     cluster.apply_yaml(DEFINITION).await;
     let worker = machine_path("worker");

@@ -1,5 +1,5 @@
-//! Where nothing changes, nothing is written: whatever state a machine is in, a pass that finds
-//! all as it should be leaves all as it is.
+//! If nothing changes, nothing is written: in every state of a machine, a reconcile that finds the
+//! desired state writes nothing.
 
 use fivespot_api::crd;
 use fivespot_testkit::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(without_its_cluster),
     promise!(without_the_kind_that_it_names),
@@ -27,22 +27,22 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
-/// How many passes in a row have to leave all as it is.
+/// How many consecutive reconciles must write nothing.
 const QUIET: u32 = 3;
-/// How many passes that may take: a real Cluster API changes its objects meanwhile.
-const PASSES: u32 = 30;
+/// The maximum number of reconciles until then. A real Cluster API changes its objects meanwhile.
+const RECONCILES: u32 = 30;
 
-/// Causes pass after pass over the worker until several in a row have written nothing. Of its
-/// annotations only those that the operator may read wake it.
+/// Triggers reconciles of the worker until several in a row have written nothing. Only annotations
+/// of the operator's group trigger a reconcile.
 async fn rests(cluster: &Cluster, operator: &Operator) {
     cluster.settle().await;
     let mut quiet = 0;
-    for round in 0..PASSES {
-        let (writes, passes) = (cluster.operator_writes().len(), operator.passes());
+    for round in 0..RECONCILES {
+        let (writes, passes) = (cluster.operator_writes().len(), operator.reconciles());
         let touch = json!({"metadata": {"annotations": {"5spot.finos.org/touched": round.to_string()}}});
         cluster.patch(&machine_path("worker"), &touch).await;
         cluster
-            .eventually(async || operator.passes() > passes)
+            .eventually(async || operator.reconciles() > passes)
             .await;
         cluster.settle().await;
         let has_written = cluster.operator_writes().len() > writes;
@@ -52,10 +52,10 @@ async fn rests(cluster: &Cluster, operator: &Operator) {
         }
     }
     let last = cluster.operator_writes().pop();
-    panic!("each of {PASSES} passes may write; the last: {last:?}");
+    panic!("each of {RECONCILES} reconciles may write; the last: {last:?}");
 }
 
-/// Waits until a condition of the worker has that reason.
+/// Waits until a condition of the worker has this reason.
 async fn until_condition(cluster: &Cluster, kind: &str, reason: &str) {
     let is_reported =
         |object: &Value| condition(&object["status"], kind)["reason"] == reason;
@@ -90,7 +90,7 @@ async fn in_service_with_taints_and_the_agent() {
         json!([{"key": "workload", "value": "batch", "effect": "NoSchedule"}]);
     cluster.bring_up(&worker).await;
     until_condition(&cluster, "NodeTainted", "Applied").await;
-    // A minute after the configuration, the agent is missed.
+    // A minute after the configuration, the agent is reported as missing.
     until_condition(&cluster, "AgentReady", "NotInstalled").await;
     rests(&cluster, &operator).await;
 }
@@ -109,7 +109,7 @@ async fn while_a_disruption_budget_blocks_its_drain() {
     rests(&cluster, &operator).await;
 }
 
-/// Keeps the worker on by one override of two, and off on the dates of a calendar.
+/// Keeps the worker on by one of two overrides, and off on the dates of a calendar.
 pub(crate) async fn with_override_and_calendar(cluster: &Cluster) -> Value {
     let of = |kind: &str, name: &str, spec: Value| {
         json!({

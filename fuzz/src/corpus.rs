@@ -1,17 +1,17 @@
-//! What is fed: texts that were written on purpose, and changes of them that led somewhere new.
+//! The inputs of a target: its seeds, and mutations of inputs that had a new answer.
 
 use std::collections::HashSet;
 
 use crate::random::Random;
 
-/// Longest text that is fed; what is longer is cut.
+/// Longest input in bytes; a longer one is truncated.
 const LONGEST: usize = 64 << 10;
-/// Most texts that are kept.
+/// Most inputs that are kept.
 const MOST_TEXTS: usize = 4096;
-/// Most changes of one text at a time.
+/// Most mutations of one input at a time.
 const MOST_CHANGES: usize = 6;
 
-/// Texts to change, and which answers they have had.
+/// The inputs to mutate, and the answers that occurred.
 pub(crate) struct Corpus {
     texts: Vec<Vec<u8>>,
     words: Vec<&'static str>,
@@ -27,13 +27,13 @@ impl Corpus {
         }
     }
 
-    /// How many different answers there have been.
+    /// The number of different answers.
     pub(crate) fn answers(&self) -> usize {
         self.answers.len()
     }
 
-    /// Keeps a text whose answer nobody has had yet. Numbers in answers are positions and sizes,
-    /// which make nothing new.
+    /// Keeps an input that has a new answer. Digits of the answer are ignored: positions and sizes
+    /// do not make an answer new.
     pub(crate) fn learn(&mut self, text: &[u8], answer: &str) {
         let kind: String = answer
             .chars()
@@ -45,7 +45,7 @@ impl Corpus {
         }
     }
 
-    /// A text that follows from the random numbers.
+    /// The next input, which depends only on the random numbers.
     pub(crate) fn next(&self, random: &mut Random) -> Vec<u8> {
         let mut text = random.one_of(&self.texts).cloned().unwrap_or_default();
         for _ in 0..=random.below(MOST_CHANGES) {

@@ -7,49 +7,49 @@ use crate::corpus::Corpus;
 use crate::random::Random;
 use crate::target::Target;
 
-/// The stack of the thread that is fed: what a thread of a server has.
+/// The stack of the thread that runs the target: as large as that of a server's thread.
 const STACK: usize = 2 << 20;
 
-/// How long to look, and from which seed.
+/// How long a run takes, and its seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Hunt {
-    /// The same seed feeds the same texts in the same order.
+    /// The same seed gives the same inputs in the same order.
     pub seed: u64,
-    /// How many texts; none for as many as there is time for.
+    /// The number of inputs; `None` for as many as fit into the time.
     pub cases: Option<u64>,
-    /// How long at most.
+    /// The longest duration of the run.
     pub time: Duration,
 }
 
-/// What was done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// How many texts were fed.
+    /// The number of inputs.
     pub cases: u64,
-    /// How many different answers they had.
+    /// The number of different answers.
     pub answers: usize,
-    /// How long the slowest took.
+    /// The duration of the slowest input.
     pub slowest: Duration,
 }
 
-/// A text that breaks something.
+/// An input that fails.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The text.
+    /// The input.
     pub text: Vec<u8>,
-    /// What the panic said.
+    /// The message of the panic.
     pub why: String,
-    /// Which text of the run it is, from 0.
+    /// The number of the input in the run, from 0.
     pub case: u64,
 }
 
 impl Hunt {
-    /// Feeds a target, first with what was written on purpose.
+    /// Runs a target, first with its seeds.
     ///
-    /// A text that overflows the stack ends the process; the same seed gets there again.
+    /// An input that overflows the stack ends the process; the same seed reproduces it.
     ///
     /// # Errors
-    /// The first text that makes it panic or breaks a law.
+    /// The first input that makes the target panic or violates a property.
     pub fn run(self, target: &'static Target) -> Result<Tally, Found> {
         let hunting = std::thread::Builder::new()
             .name(target.name.to_owned())

@@ -1,7 +1,7 @@
-//! Feeds what reads strangers' bytes with what nobody has written on purpose, and checks laws
-//! on what comes out.
+//! Fuzzes the code that parses untrusted bytes, and checks properties of the results.
 //!
-//! [`TARGETS`] says what is fed, [`Hunt`] how: from a seed, which runs the same run again.
+//! [`TARGETS`] are the functions that are fuzzed. A [`Hunt`] is a run with a seed, which reproduces
+//! it.
 
 mod corpus;
 mod hunt;

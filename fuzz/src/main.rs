@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Feeds one target and says what came of it.
+/// Runs one target and prints the result.
 fn hunt(target: &'static Target, arguments: &Arguments) -> Value {
     let hunt = Hunt {
         seed: arguments.seed,

@@ -1,9 +1,9 @@
-//! Numbers that look random and follow from a seed.
+//! Pseudo-random numbers from a seed.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// A stream of them.
+/// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(SplitMix64);
 
@@ -22,7 +22,7 @@ impl Random {
         usize::try_from(self.number() % bound).unwrap_or(0)
     }
 
-    /// One of `all`, if there is any.
+    /// One of `all`; `None` if there is none.
     pub(crate) fn one_of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len()))
     }

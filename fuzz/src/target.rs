@@ -1,17 +1,17 @@
-//! What is fed, and which laws hold for what comes out.
+//! The targets: the functions that are fuzzed, and the properties of their results.
 
 mod expression;
 mod manifest;
 
-/// Something that reads strangers' bytes.
+/// A function that parses untrusted bytes.
 pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Texts that were written on purpose.
+    /// The seeds.
     pub(crate) seeds: fn() -> Vec<Vec<u8>>,
-    /// What such texts are made of.
+    /// Fragments that mutations insert.
     pub(crate) words: &'static [&'static str],
-    /// Reads a text and says in words what came of it. Panics when a law is broken.
+    /// Parses an input and returns a text for the result. Panics if a property is violated.
     pub feed: fn(&[u8]) -> String,
 }
 

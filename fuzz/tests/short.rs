@@ -1,4 +1,4 @@
-//! A short run of every target, the same each time.
+//! A short run of every target with a fixed seed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ fn is_clean(name: &str, cases: u64) {
     let hunt = Hunt {
         seed: 1,
         cases: Some(cases),
-        // What ends it is the number of cases, on any machine.
+        // Only the number of cases ends the run, on any machine.
         time: Duration::MAX,
     };
     let tally = hunt.run(target.unwrap()).unwrap();

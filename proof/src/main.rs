@@ -1,4 +1,5 @@
-//! `cargo run --release -p proof -- model|mutants`: tries to break the shipped planner.
+//! `cargo run --release -p proof -- model|mutants`: searches for invariants that the shipped
+//! planner violates.
 
 mod model;
 mod mutant;
@@ -17,7 +18,7 @@ use model::{Campaign, DEEP, Extent, Found, USUAL};
 use mutant::{Copy, Fate, MUTANTS, Mutant};
 
 #[derive(Parser)]
-#[command(about = "Tries to break the shipped planner.", after_help = EXAMPLE)]
+#[command(about = "Searches for violations of the laws.", after_help = EXAMPLE)]
 struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -30,51 +31,52 @@ const EXAMPLE: &str = "Examples:
 const HEADING: &str =
     "part     errors crashes edits meddling     states   generated  depth  seconds";
 
-/// Where a part of the deep search ends that nobody has limited otherwise, in states counted each
-/// time they are reached: what a machine with 16 GiB has room for.
+/// The default limit for a part of the deep search, in states counted each time they are reached:
+/// what fits into 16 GiB of memory.
 const LARGEST: usize = 40_000_000;
 
-/// How far each part is searched first, in states counted each time they are reached: most mutants
-/// show at once.
+/// The limit of the first, shallow search of each part, in states counted each time they are
+/// reached: it detects most mutants.
 const SHALLOW: usize = 20_000;
 
-/// How many of the usual parts, from the smallest, are searched whole before the others are begun.
+/// How many of the usual parts, from the smallest, are searched completely before the others are
+/// begun.
 const SMALL: usize = 6;
 
-/// Where the results of the mutants are kept, from this crate: where the search for each begins.
+/// The stored results of the mutants, relative to this crate: they determine where the search for
+/// each mutant begins.
 const KEPT: &str = "results/mutants.json";
 
 #[derive(Subcommand)]
 enum What {
-    /// Searches every state that the planner can get into in a small world; exits with 1 when a
-    /// law is broken.
+    /// Searches every state that the planner can reach in a small cluster; exits with 1 if a law is
+    /// violated.
     Model {
-        /// Searches the larger parts too.
+        /// Also searches the larger parts.
         #[arg(long)]
         deep: bool,
-        /// Ends at the first law that is broken.
+        /// Stops at the first violation.
         #[arg(long, conflicts_with_all = ["deep", "limit", "record"])]
         first: bool,
-        /// Begins with this part, given as it is printed, e.g. `opening 0 1 0 1`.
+        /// Starts with this part, in the format in which it is printed, e.g. `opening 0 1 0 1`.
         #[arg(long, requires = "first")]
         begin: Option<Campaign>,
-        /// How many threads search; as many as there are cores if that is not given.
+        /// Number of threads; by default the number of cores.
         #[arg(long)]
         threads: Option<usize>,
-        /// Ends each part after about so many states, counted each time they are reached.
+        /// Stops each part after about this many states, counted each time they are reached.
         #[arg(long)]
         limit: Option<usize>,
-        /// Keeps the numbers in this file, as JSON.
+        /// Writes the results to this file, as JSON.
         #[arg(long)]
         record: Option<PathBuf>,
     },
-    /// Runs the mutants of the planner, one by one, and has the model catch them; exits
-    /// with 1 when it misses one.
+    /// Checks each mutant of the planner with the model; exits with 1 if the model misses one.
     Mutants {
-        /// Only those whose names contain one of these.
+        /// Only the mutants whose names contain one of these texts.
         names: Vec<String>,
-        /// Keeps the result of each in this file, as JSON, beside what the file already holds of
-        /// others.
+        /// Writes the result of each mutant to this file, as JSON. Results of other mutants in the
+        /// file are kept.
         #[arg(long)]
         record: Option<PathBuf>,
     },
@@ -142,8 +144,8 @@ fn search(
     Ok(ExitCode::from(u8::from(violations > 0)))
 }
 
-/// Searches until the first law is broken: where it is likely, then a little of every part, then
-/// more, then all.
+/// Searches until the first violation: first the most likely part, then a little of every part,
+/// then more, then all.
 fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
     println!("{HEADING}");
     let (small, large) = USUAL.split_at(SMALL);
@@ -193,7 +195,8 @@ fn print(campaign: &Campaign, found: &Found, seconds: f64) {
 
 fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // What the shipped planner breaks says nothing about a mutant.
+    // A violation by the shipped planner itself would make the results of the mutants
+    // meaningless.
     let world = Arc::default();
     for campaign in USUAL.iter().chain(DEEP) {
         let shallow = Extent {
@@ -204,7 +207,7 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
         let found = model::search(&world, campaign, shallow);
         if !found.broken.is_empty() {
             print(campaign, &found, 0.0);
-            let why = "the shipped planner breaks a law: mend that first";
+            let why = "the shipped planner violates a law: fix that first";
             return Err(std::io::Error::other(why));
         }
     }
@@ -229,7 +232,7 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
                     format!("caught  {}: {law}", mutant.fault)
                 }
                 Fate::Missed => format!("MISSED  {}", mutant.fault),
-                Fate::Died => "the search died".to_owned(),
+                Fate::Died => "the search crashed".to_owned(),
             };
             let seconds = start.elapsed().as_secs_f64();
             println!("{:<32} {seconds:>6.1} s  {result}", mutant.id);
@@ -256,13 +259,13 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
     Ok(ExitCode::from(u8::from(caught < tried)))
 }
 
-/// What a file of results holds; nothing if it cannot be read.
+/// The contents of a file of results; empty if it cannot be read.
 fn read(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_else(|_| json!({}))
 }
 
-/// Keeps the result of one, so that a run may be interrupted.
+/// Stores the result of one mutant, so that a run may be interrupted.
 fn keep(path: &Path, mutant: &Mutant, fate: &Fate) -> std::io::Result<()> {
     let mut all = read(path);
     all[mutant.id] = match fate {
@@ -271,7 +274,7 @@ fn keep(path: &Path, mutant: &Mutant, fate: &Fate) -> std::io::Result<()> {
         }
         Fate::Missed | Fate::Died => json!({"fault": mutant.fault, "caughtBy": null}),
     };
-    // In the order of the table, without those that it does not hold any more.
+    // In the order of the table, without mutants that are no longer in it.
     let kept = MUTANTS.iter().filter_map(|mutant| {
         let of = all.get(mutant.id)?.clone();
         Some((mutant.id.to_owned(), of))

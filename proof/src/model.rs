@@ -1,10 +1,11 @@
-//! Every order of everything: the shipped planner in a small world, searched exhaustively.
+//! A model of the shipped planner in a small world, searched exhaustively in every order of
+//! events.
 //!
-//! The world holds one ScheduledMachine, what is made for it, and its Node with one pod. Two
-//! caches of the operator lag, each by itself; one write is on its way at a time; requests fail
-//! or their answers are lost; the operator crashes; the user edits; others meddle; Cluster API
-//! takes its next step, or never does; the clock crosses edges. How much of each may happen is
-//! [`Left`]: within that, every order is tried.
+//! The world contains one ScheduledMachine, the objects created for it, and its Node with one
+//! pod. Two caches of the operator lag independently; one write is in flight at a time; requests
+//! fail or their responses are lost; the operator crashes; the user edits the spec; other clients
+//! change objects; Cluster API takes its next step, or never does; the clock crosses edges of the
+//! schedule. How much of each may happen is [`Left`]: within that, every order is tried.
 
 mod cluster_api;
 mod end;
@@ -28,42 +29,43 @@ pub(crate) use state::Left;
 use state::{Kind, Pod, State};
 pub(crate) use world::World;
 
-/// One step of anybody.
+/// One step of any component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
-    /// The operator looks, plans, and gets ready to send.
+    /// The operator observes and plans, and prepares its writes.
     Pass,
     /// Its next write reaches the server, or does not.
     Send(Fate),
     /// Its cache of ScheduledMachines catches up.
     SeeMachine,
-    /// Its cache of everything else catches up.
+    /// Its cache of all other objects catches up.
     SeeObjects,
-    /// It dies and starts again.
+    /// It crashes and restarts.
     Crash,
-    /// Another takes over, whose caches lag as its did and which knows of none of its writes.
+    /// Another replica takes over. Its caches lag in the same way, and its memory has none of the
+    /// writes.
     HandOver,
     /// Cluster API and the provider take their next step.
     Reconcile,
-    /// The evicted pod ends.
+    /// The evicted pod terminates.
     EndPod,
-    /// The disruption budget lets pods go.
+    /// The disruption budget allows evictions.
     Unguard,
-    /// The clock goes on to the next instant.
+    /// The clock advances to the next instant.
     Wait,
     Edit(Edit),
     Meddle(Meddling),
 }
 
-/// The model: the world, where it begins, and how much may go wrong in it.
+/// The model: the world, the part where it begins, and how much may go wrong in it.
 pub(crate) struct Model {
     world: Arc<World>,
     part: Part,
     left: Left,
 }
 
-/// A part of the day that is searched whole. It begins where an undisturbed day would have come
-/// to by then, and what comes after it is run out without faults.
+/// A part of the day that is searched completely. It begins in the state that an undisturbed day
+/// reaches by then, and from its states the rest of the day is followed without faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// From before the window to a machine in service.
@@ -74,7 +76,7 @@ pub(crate) enum Part {
     Closing,
     /// The opening of a machine that is created a lead time before its window.
     LeadTime,
-    /// The closing of a machine that is to be gone by the end of its window.
+    /// The closing of a machine with the end policy CompleteByWindowEnd.
     EarlyEnd,
 }
 
@@ -100,7 +102,7 @@ impl Part {
         }
     }
 
-    /// Whether the machine has a lead time and is to be gone by the end of its window.
+    /// Whether the machine has a lead time and the end policy CompleteByWindowEnd.
     fn is_timed(self) -> bool {
         matches!(self, Self::LeadTime | Self::EarlyEnd)
     }
@@ -173,7 +175,7 @@ impl stateright::Model for Model {
         let world = &self.world;
         match step {
             Step::Pass => {
-                world.pass(&mut state);
+                world.run_operator(&mut state);
             }
             Step::Send(fate) => {
                 world.once(&mut state, step, |state| {
@@ -251,19 +253,18 @@ impl stateright::Model for Model {
 }
 
 /// The law of liveness.
-const ENDS: &str =
-    "L1-L8 from every state the world comes to the end that is wanted, when it is due";
+const ENDS: &str = "L1-L8 every state leads to the desired end state in time";
 
-/// What a search found.
+/// The result of a search.
 pub(crate) struct Found {
     pub(crate) unique: usize,
     pub(crate) generated: usize,
     pub(crate) depth: usize,
-    /// Each law that was broken, and the shortest way there.
+    /// Each violated law, and the shortest sequence of steps to it.
     pub(crate) broken: Vec<(&'static str, Vec<String>)>,
 }
 
-/// How many laws each state is held against.
+/// How many laws are checked in each state.
 pub(crate) fn laws() -> usize {
     Model::new(&Arc::default(), Part::Opening, Left::default())
         .properties()
@@ -278,8 +279,8 @@ pub(crate) struct Campaign {
 }
 
 impl std::fmt::Display for Campaign {
-    /// The part's name, and how many errors, crashes, edits and interferences: what is read
-    /// back.
+    /// The part's name, and how many errors, crashes, edits and changes by others: the format
+    /// that `from_str` parses.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Left {
             errors,
@@ -295,7 +296,7 @@ impl std::fmt::Display for Campaign {
 impl std::str::FromStr for Campaign {
     type Err = String;
 
-    /// What comes after the five words is not read.
+    /// Words after the first five are ignored.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
@@ -308,13 +309,15 @@ impl std::str::FromStr for Campaign {
         ];
         let part = all.into_iter().find(|part| part.name() == name);
         let part = part.ok_or_else(|| {
-            format!("{name:?} is no part: say opening, serving, closing, lead or early")
+            format!(
+                "{name:?} is not a part: use opening, serving, closing, lead or early"
+            )
         })?;
         let mut left = [0; 4];
         for number in &mut left {
             let word = words.next().unwrap_or_default();
             *number = word.parse().map_err(|_| {
-                format!("{word:?} is no number: say how many errors, crashes, edits and interferences there may be")
+                format!("{word:?} is not a number; expected the numbers of errors, crashes, edits and interferences")
             })?;
         }
         Ok(campaign(part, left))
@@ -322,7 +325,7 @@ impl std::str::FromStr for Campaign {
 }
 
 impl Campaign {
-    /// What is kept of it.
+    /// The stored results of a campaign.
     pub(crate) fn to_value(&self, found: &Found) -> serde_json::Value {
         serde_json::json!({
             "part": self.part.name(),
@@ -349,7 +352,7 @@ const fn campaign(part: Part, [errors, crashes, edits, meddling]: [u8; 4]) -> Ca
     }
 }
 
-/// What is searched whole on every change, the smallest first.
+/// The campaigns that are searched completely on every change, the smallest first.
 pub(crate) const USUAL: &[Campaign] = &[
     campaign(Part::Opening, [1, 1, 0, 0]),
     campaign(Part::Serving, [0, 0, 1, 0]),
@@ -368,7 +371,7 @@ pub(crate) const USUAL: &[Campaign] = &[
     campaign(Part::Opening, [1, 1, 0, 1]),
 ];
 
-/// What is searched in addition when there is time.
+/// The campaigns that are searched in addition when there is time.
 pub(crate) const DEEP: &[Campaign] = &[
     campaign(Part::Closing, [0, 0, 1, 0]),
     campaign(Part::Closing, [0, 0, 0, 1]),
@@ -384,19 +387,19 @@ pub(crate) const DEEP: &[Campaign] = &[
     campaign(Part::EarlyEnd, [1, 1, 0, 0]),
 ];
 
-/// How far a search goes.
+/// The extent of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extent {
-    /// It ends after about so many states, counted each time they are reached.
+    /// Ends after about so many states, counted each time they are reached.
     pub(crate) limit: Option<usize>,
-    /// It ends at the first law that is broken.
+    /// Ends at the first violation.
     pub(crate) ends_at_first: bool,
-    /// On how many threads; on as many as there are cores otherwise.
+    /// How many threads search; `None` for as many as there are cores.
     pub(crate) threads: Option<usize>,
 }
 
-/// Searches every state that can be reached in a campaign, as far as `extent` says. What becomes
-/// of what in the `world` is found out once, for all searches in it.
+/// Searches every state that can be reached in a campaign, within `extent`. The effects of the
+/// steps in `world` are computed once, for all searches in it.
 pub(crate) fn search(world: &Arc<World>, campaign: &Campaign, extent: Extent) -> Found {
     let model = Model::new(world, campaign.part, campaign.left);
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -1,10 +1,10 @@
-//! Deliberate faults in the planner, each by itself: the model has to catch every one. That is
-//! what shows that the model can fail.
+//! Deliberate faults in the planner, one at a time: the model must detect every one. That proves
+//! that the model can fail.
 //!
-//! A mutant is a change of the planner's source. The sources are copied, and in the copy each
-//! function that a mutant changes gets one body more for each of them; which of its bodies
-//! runs is chosen when the search begins. So one build has all mutants, and the shipped planner
-//! holds no trace of any.
+//! A mutant is a change of the planner's source. The sources are copied. In the copy, each
+//! function that mutants change gets an additional body for each of them; which body runs is
+//! chosen when the search begins. So one build contains all mutants, and the shipped planner
+//! contains none of them.
 
 mod table;
 
@@ -19,15 +19,15 @@ use crate::model::Campaign;
 
 /// A deliberate fault in the planner.
 pub(crate) struct Mutant {
-    /// Stable; names the fault, the law or the rule that it stands for.
+    /// Stable; names the fault, the law or the rule that the mutant violates.
     pub(crate) id: &'static str,
-    /// What the planner does wrong, in words.
+    /// What the planner does wrong.
     pub(crate) fault: &'static str,
-    /// The file, from the root of the workspace.
+    /// The file, relative to the root of the workspace.
     pub(crate) file: &'static str,
-    /// What is replaced: it stands in the file exactly once, within one function.
+    /// The text that is replaced: it is in the file exactly once, within one function.
     pub(crate) find: &'static str,
-    /// What it is replaced with.
+    /// The replacement.
     pub(crate) replace: &'static str,
 }
 
@@ -42,12 +42,12 @@ const CRATES: [&str; 5] = [
     "proof",
 ];
 
-/// The version of the copy in the folder of the builds. With the same version Cargo would take the
+/// The version of the copy in the build directory. With the same version Cargo would mistake the
 /// copy for the original, and the model would search a mutated planner.
 const VERSION: &str = r#"version = "0.0.0-mutants""#;
 
-/// What each crate with mutants in it gets, to ask which of them runs: its place in the table,
-/// counted from 1; 0 for none.
+/// The code that is added to each crate with mutants: a function that returns the index of the
+/// mutant that runs, counted from 1; 0 for none.
 const CHOICE: &str = r#"
 /// Which mutant runs.
 pub(crate) fn mutant() -> usize {
@@ -60,22 +60,22 @@ pub(crate) fn mutant() -> usize {
 /// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The model found a law broken: the law, and the part in which.
+    /// The model found a violation: the law, and the part in which it was violated.
     Caught(String, Campaign),
-    /// The model found nothing.
+    /// The model found no violation.
     Missed,
-    /// The search died.
+    /// The search crashed.
     Died,
 }
 
 impl Mutant {
-    /// Where in the source the mutant is, or why that is not known.
+    /// The position of the mutant in the source, or why it cannot be determined.
     fn place(&self, source: &str) -> Result<Range<usize>, String> {
         let mut all = source.match_indices(self.find);
         match (all.next(), all.count()) {
             (Some((start, _)), 0) => Ok(start..start + self.find.len()),
             (found, more) => Err(format!(
-                "{}: what it replaces stands {} times in {}; say it anew",
+                "{}: the text to replace occurs {} times in {}, not once; correct the table",
                 self.id,
                 more + usize::from(found.is_some()),
                 self.file
@@ -84,13 +84,13 @@ impl Mutant {
     }
 }
 
-/// The source in which each of these mutants, given with its number, can be chosen at run time.
+/// The source in which each of these mutants, given with its number, can be selected at run time.
 fn switchable(source: &str, mutants: &[(usize, &Mutant)]) -> Result<String, String> {
     let mut bodies: BTreeMap<(usize, usize), Vec<(usize, String)>> = BTreeMap::new();
     for (number, mutant) in mutants {
         let place = mutant.place(source)?;
         let body = body_around(source, &place).ok_or_else(|| {
-            format!("{}: what it replaces is not within one function", mutant.id)
+            format!("{}: the text is not within one function", mutant.id)
         })?;
         let (before, after) = (body.start..place.start, place.end..body.end);
         let mutated = [&source[before], mutant.replace, &source[after]].concat();
@@ -98,7 +98,7 @@ fn switchable(source: &str, mutants: &[(usize, &Mutant)]) -> Result<String, Stri
         all.push((*number, mutated));
     }
     let mut text = source.to_owned();
-    // From the end, so that the places before it stay where they are.
+    // From the end, so that the earlier positions stay valid.
     for ((start, end), all) in bodies.into_iter().rev() {
         let arm = |(number, body): &(usize, String)| format!("{number} => {body}\n");
         let arms: String = all.iter().map(arm).collect();
@@ -109,8 +109,9 @@ fn switchable(source: &str, mutants: &[(usize, &Mutant)]) -> Result<String, Stri
     Ok(text)
 }
 
-/// The body of the innermost function around a place, with its braces, in a source that is laid
-/// out as rustfmt does: a function ends where its brace stands as deep as its first word.
+/// The body, with its braces, of the innermost function around a position, in a source that is
+/// formatted by rustfmt: a function ends where its closing brace has the indentation of its first
+/// word.
 fn body_around(source: &str, place: &Range<usize>) -> Option<Range<usize>> {
     let mut start = 0;
     let mut lines: Vec<(usize, &str)> = Vec::new();
@@ -148,10 +149,10 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Copies the sources under `root` to a folder beside the build's and builds them.
+    /// Copies the sources under `root` into the build directory and builds them.
     ///
     /// # Errors
-    /// If the source of a mutant is not there any more, or the copy does not compile.
+    /// If the source of a mutant no longer exists, or the copy does not compile.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
         let tree = root.join("target/mutants/tree");
         if tree.exists() {
@@ -178,7 +179,7 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Puts every mutant into the copy.
+    /// Adds every mutant to the copy.
     fn mutate(&self) -> io::Result<()> {
         let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
         for (number, mutant) in (1..).zip(MUTANTS) {
@@ -200,8 +201,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Builds the search. Everything below the crates that are copied is built already where the
-    /// shipped model is.
+    /// Builds the search. All dependencies of the copied crates have already been built for the
+    /// shipped model.
     fn build(&self, root: &Path) -> io::Result<()> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let target = std::env::var_os("CARGO_TARGET_DIR");
@@ -225,8 +226,8 @@ impl Copy {
         Err(io::Error::other(error))
     }
 
-    /// Runs the mutant of this number, counted from 1, and searches until it is caught, on one
-    /// thread; `likely` is searched first.
+    /// Runs the mutant with this number, counted from 1, and searches until it is detected, on
+    /// one thread; `likely` is searched first.
     pub(crate) fn run(
         &self,
         number: usize,
@@ -268,7 +269,7 @@ fn of_mutants(manifest: &str) -> String {
     kept.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// A manifest without what only tests are built from, which is not copied.
+/// A manifest without the dev-dependencies, because tests are not copied.
 fn shipped(manifest: &str) -> String {
     let mut is_shipped = true;
     let lines = manifest.lines().filter(|line| {
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mutant_can_still_be_made() {
+    fn every_mutant_still_applies() {
         let refused: Vec<String> = MUTANTS
             .iter()
             .filter_map(|mutant| {
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mutant_has_a_name_of_its_own() {
+    fn every_mutant_has_a_unique_id() {
         let mut ids: Vec<_> = MUTANTS.iter().map(|mutant| mutant.id).collect();
         ids.sort_unstable();
         ids.dedup();

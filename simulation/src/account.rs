@@ -1,8 +1,8 @@
-//! What a machine was used for, counted beside the operator's own account in `status.usage`.
+//! The usage of a machine, counted independently of the operator's own account in `status.usage`.
 //!
-//! Every status that is written is counted from: the phase in it is what the machine is used for
-//! from then on. When it was wanted is evaluated from the objects as they were at each instant.
-//! The two accounts have to be equal where nothing is between the operator and the server.
+//! The phase of each status that is written is what the machine is used for from then on. Whether
+//! it is wanted is evaluated from the objects as they were at each instant. The two accounts must
+//! be equal if nothing disturbs the operator.
 
 use std::collections::BTreeMap;
 
@@ -33,16 +33,16 @@ enum Use {
 /// The account of one machine.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
-    /// Up to when it is counted; none before the first status.
+    /// The instant up to which usage is counted. `None` before the first status.
     counted: Option<Timestamp>,
     used_as: Use,
-    /// What was stored from then on.
+    /// The objects as stored since then.
     seen: Seen,
     months: BTreeMap<String, Seconds>,
 }
 
 impl Account {
-    /// Counts up to `now`, from when on `seen` is stored.
+    /// Counts up to `now`. From then on, `seen` is stored.
     pub(crate) fn count(&mut self, seen: &Seen, now: Timestamp) {
         if self.seen.uid() != seen.uid() {
             *self = Self::default();
@@ -54,8 +54,8 @@ impl Account {
         self.seen = seen.clone();
     }
 
-    /// Counts up to the status that has just been written, and compares the two accounts if that
-    /// status has one up to now: how they differ, if they do.
+    /// Counts up to the status that has just been written. If that status accounts up to `now`,
+    /// compares the two accounts and returns how they differ, if they do.
     pub(crate) fn compare(&mut self, seen: &Seen, now: Timestamp) -> Option<String> {
         self.count(seen, now);
         self.counted = Some(now);
@@ -123,8 +123,8 @@ impl Account {
     }
 }
 
-/// What a machine is used for from a status on: what is shut down, switched off or in trouble is
-/// used as before for as long as it exists.
+/// What a machine is used for after a status. A machine that is shut down, disabled or in error is
+/// used as before while it exists.
 fn used_as(seen: &Seen, before: Use) -> Use {
     match seen.phase() {
         "Active" => Use::Active,

@@ -1,4 +1,4 @@
-//! How every scenario has to end: as its user wants it.
+//! The required end state of every scenario: what its user wants.
 
 use fivespot_api::name;
 use jiff::Timestamp;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::seen::Seen;
 use crate::user_action::FOREIGN;
 
-/// What is not as it is wanted, in words; none if everything is.
+/// Describes what differs from the desired state. `None` if nothing does.
 pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
     let ours = seen.ours().len();
     let phase = seen.phase();
-    let say =
+    let complaint =
         |wanted: &str| Some(format!("{wanted}, but it is {phase} with {ours} objects"));
     if seen.owner.is_null() {
         let all = [&seen.bootstrap, &seen.infrastructure, &seen.machine];
@@ -22,22 +22,22 @@ pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
         return orphan.map(|object| format!("L3 orphaned: {}", object["kind"]));
     }
     if seen.is_deleting() {
-        return say("L3 a deleted object goes");
+        return complaint("L3 a deleted object goes");
     }
     if seen.is_killed() {
         let is_so = ours == 0 && phase == "Terminated";
         return (!is_so)
-            .then(|| say("a killed machine is Terminated"))
+            .then(|| complaint("a killed machine is Terminated"))
             .flatten();
     }
     if !seen.is_enabled() {
         let is_so = phase == "Disabled";
         return (!is_so)
-            .then(|| say("a schedule that is off is Disabled"))
+            .then(|| complaint("a schedule that is off is Disabled"))
             .flatten();
     }
     let schedule = seen.schedule()?;
-    // What an override holds stays as it is, whatever that is.
+    // A machine under an override in mode Hold may be in any state.
     if schedule.is_held(now) {
         return None;
     }
@@ -48,23 +48,23 @@ pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
     if !schedule.is_needed(now) {
         let is_so = ours == 0 && phase == "Inactive" && seen.node.is_null();
         return (!is_so)
-            .then(|| say("L2 outside its window a machine is Inactive"))
+            .then(|| complaint("L2 outside its window a machine is Inactive"))
             .flatten();
     }
     let is_so = ours == 3 && phase == "Active" && seen.has_its_node();
     if !is_so {
-        return say("L1 within its window a machine is Active");
+        return complaint("L1 within its window a machine is Active");
     }
     if seen.owner["status"]["shutdown"].is_object() {
-        return say("L4 a machine in service does not leave");
+        return complaint("L4 a machine in service does not leave");
     }
     node_complaint(seen)
 }
 
 fn node_complaint(seen: &Seen) -> Option<String> {
     let meta = &seen.node["metadata"]["annotations"];
-    let is_theirs = !meta["example.com/cordoned"].is_null();
-    if seen.node["spec"]["unschedulable"] == true && !is_theirs {
+    let is_cordoned_by_user = !meta["example.com/cordoned"].is_null();
+    if seen.node["spec"]["unschedulable"] == true && !is_cordoned_by_user {
         return Some("L4 the Node of a machine in service is cordoned".to_owned());
     }
     if !meta[name::RECLAIM_REQUESTED_ANNOTATION].is_null() {
@@ -72,12 +72,12 @@ fn node_complaint(seen: &Seen) -> Option<String> {
     }
     let taints = |node: &Value| node.as_array().cloned().unwrap_or_default();
     let present = taints(&seen.node["spec"]["taints"]);
-    let is_there = |wanted: &&Value| {
+    let is_present = |wanted: &&Value| {
         present.iter().any(|taint| {
             taint["key"] == wanted["key"] && taint["effect"] == wanted["effect"]
         })
     };
     let wanted = taints(&seen.owner["spec"]["nodeTaints"]);
-    let lacking = wanted.iter().find(|taint| !is_there(taint));
+    let lacking = wanted.iter().find(|taint| !is_present(taint));
     lacking.map(|taint| format!("L6 the Node lacks the taint {}", taint["key"]))
 }

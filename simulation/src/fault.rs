@@ -1,11 +1,11 @@
-//! What the network, the server and the operator's own host do to it.
+//! The faults of the network, the server and the operator's host.
 
 use fivespot_testkit::{Delivery, Fate, Opening};
 use jiff::SignedDuration;
 
 use crate::random::Random;
 
-/// A kind of fault, as it is reported.
+/// A kind of fault, as named in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Conflict,
@@ -74,12 +74,12 @@ impl Kind {
         }
     }
 
-    /// Whether requests get it that are no watches.
+    /// Whether it affects requests other than watches.
     pub(crate) fn is_of_requests(self) -> bool {
         self < Self::WatchGone
     }
 
-    /// What happens to a request that gets it; none for watches and for what only delays.
+    /// The outcome of a request with this fault. `None` for faults of watches and for delays.
     pub(crate) fn fate(self) -> Option<Fate> {
         Some(match self {
             Self::Conflict => Fate::Refuse(409, None),
@@ -95,7 +95,7 @@ impl Kind {
         })
     }
 
-    /// What happens to an event of a watch that gets it, if events do.
+    /// The outcome of a watch event with this fault. `None` if the fault does not affect events.
     pub(crate) fn delivery(self, minutes: u8) -> Option<Delivery> {
         Some(match self {
             Self::WatchEnded | Self::WatchFromOldVersion | Self::WatchGone => {
@@ -110,7 +110,8 @@ impl Kind {
         })
     }
 
-    /// How the watch begins again whose end it was.
+    /// The response when a watch that this fault has ended is opened again. `None` for a normal
+    /// one.
     pub(crate) fn opening(self, old: Option<&str>) -> Option<Opening> {
         match (self, old) {
             (Self::WatchGone, _) => Some(Opening::Refuse(410)),
@@ -123,14 +124,14 @@ impl Kind {
     }
 }
 
-/// What a fault waits for.
+/// The request or event that a fault is injected into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
-    /// The write of that number, of all that operators ask for.
+    /// The write with this number. The writes of all operators are counted together.
     Write(usize),
-    /// The read of that number.
+    /// The read with this number.
     Read(usize),
-    /// The event of a watch of that number.
+    /// The watch event with this number.
     Event(usize),
 }
 
@@ -139,18 +140,18 @@ pub(crate) enum Target {
 pub(crate) struct Fault {
     pub(crate) kind: Kind,
     pub(crate) target: Target,
-    /// How many requests in a row get it.
+    /// The number of consecutive requests that get it.
     pub(crate) times: usize,
-    /// For how long it delays.
+    /// How many minutes a delayed event is late, or a crashed operator stays down.
     pub(crate) minutes: u8,
 }
 
-/// How long an answer takes at least that is slow, and how much longer at most: less than the half
-/// minute after which a request is given up.
+/// The minimum duration of a slow response in seconds, and the range of what is added to it. The
+/// sum is below the request timeout of 30 seconds.
 const SLOW: (i64, i64) = (1, 28);
 
 impl Fault {
-    /// How long answers with it take.
+    /// How long the response to a request with this fault is delayed.
     pub(crate) fn delay(&self) -> SignedDuration {
         match self.kind {
             Kind::SlowAnswer => {
@@ -161,7 +162,7 @@ impl Fault {
         }
     }
 
-    /// A fault among about so many writes.
+    /// Draws a fault for a scenario with about this many writes.
     pub(crate) fn draw(random: &mut Random, writes: usize) -> Self {
         let kind = random.pick(&Kind::ALL).unwrap_or(Kind::Reset);
         let target = if !kind.is_of_requests() {

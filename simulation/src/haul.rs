@@ -1,7 +1,7 @@
-//! The long haul: years of many machines with nothing between the operator and its server, held
-//! against the schedule day by day.
+//! The long haul: years with many machines and without faults, compared with the schedules day by
+//! day.
 //!
-//! What is looked at: each machine is created and removed on the second of its edges and at no other
+//! What is checked: each machine is created and deleted on the second of its edges and at no other
 //! time; the seconds in `status.usage` and in the metrics are those of the schedule; no request is
 //! refused; and the memory of the process does not grow.
 
@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 
-/// How long it takes.
+/// The size of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length {
     /// In virtual years of 365 days.
@@ -23,7 +23,7 @@ pub(crate) struct Length {
     pub(crate) machines: usize,
 }
 
-/// What it has come to.
+/// The results so far.
 #[derive(Debug, Default)]
 pub(crate) struct Haul {
     years: u32,
@@ -31,24 +31,25 @@ pub(crate) struct Haul {
     openings: u64,
     closings: u64,
     requests: u64,
-    /// Months of machines whose account was compared.
+    /// The number of monthly accounts of machines that were compared.
     accounts: u64,
-    /// What was resident at the end of each month, in KiB.
+    /// Resident memory at the end of each month, in KiB.
     resident: Vec<u64>,
     seconds: u64,
     pub(crate) broken: Vec<String>,
 }
 
-/// When it begins: not on an edge of any schedule.
+/// The start of the run: not on an edge of any schedule.
 const BEGIN: &str = "2026-01-01T00:00:30Z";
 
-/// How many months of usage a status holds: memory may grow until then.
+/// The number of months of usage that a status keeps. Memory may grow until they are reached.
 const MONTHS_KEPT: usize = 14;
 
-/// How much more may be resident in the last months than in those after the first fourteen.
+/// The largest allowed ratio of resident memory in the last months to that after the first
+/// fourteen.
 const MOST_GROWTH: f64 = 1.05;
 
-/// Deviations beyond this are not kept.
+/// The number of deviations that are kept.
 const MOST_BROKEN: usize = 20;
 
 /// Schedules of all kinds: hours, nights, cron, whole days, and an hour at noon.
@@ -78,7 +79,7 @@ fn schedule(number: usize) -> Value {
     }
 }
 
-/// A machine, with its schedule as the operator has it.
+/// A machine with its parsed schedule.
 struct Planned {
     object: Value,
     schedule: Schedule,
@@ -92,8 +93,8 @@ fn planned(number: usize) -> Option<Planned> {
     Some(Planned { object, schedule })
 }
 
-/// Runs it on this thread, and prints each month how it goes. `each_year` gets what it has come to after
-/// each whole year, so that a run that is interrupted leaves a record.
+/// Runs on this thread, and prints the progress each month. `each_year` is called with the results
+/// after each whole year, so that a run that is interrupted leaves a record.
 pub(crate) fn haul(length: Length, each_year: impl Fn(&Haul)) -> Haul {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -146,7 +147,7 @@ async fn run(length: Length, each_year: impl Fn(&Haul)) -> Haul {
         if is_new_month || number == days {
             haul.account(&cluster, &all, day).await;
             haul.metrics(&operator, (begin, day));
-            haul.say(day);
+            haul.print_month(day);
         }
         if number % 365 == 0 {
             haul.years += 1;
@@ -158,12 +159,12 @@ async fn run(length: Length, each_year: impl Fn(&Haul)) -> Haul {
     haul
 }
 
-/// Something that a machine does at an instant.
+/// An expected or observed creation or deletion of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     at: Timestamp,
-    /// Whose edge it is; empty for an opening. The path of a request that creates has no name; that it
-    /// was the right machine shows in its account.
+    /// The name of the machine. Empty for an opening, because the path of a create request has no
+    /// name. Whether the right machine was created shows in its account.
     name: String,
     is_opening: bool,
 }
@@ -179,7 +180,7 @@ impl Edge {
     }
 }
 
-/// The machines that are wanted when it begins.
+/// The openings at the start: one for each machine that is wanted then.
 fn at_once(all: &BTreeMap<String, Planned>, begin: Timestamp) -> Vec<Edge> {
     let open = all
         .iter()
@@ -187,7 +188,7 @@ fn at_once(all: &BTreeMap<String, Planned>, begin: Timestamp) -> Vec<Edge> {
     open.map(|(name, _)| Edge::of(name, begin, true)).collect()
 }
 
-/// The edges of a day.
+/// The edges between two instants.
 fn edges(all: &BTreeMap<String, Planned>, from: Timestamp, to: Timestamp) -> Vec<Edge> {
     let of = |(name, planned): (&String, &Planned)| {
         let edges = planned.schedule.transitions(from, to);
@@ -198,7 +199,7 @@ fn edges(all: &BTreeMap<String, Planned>, from: Timestamp, to: Timestamp) -> Vec
     all.iter().flat_map(of).collect()
 }
 
-/// The seconds of a span in which a schedule is open.
+/// The number of seconds between two instants in which a schedule is open.
 fn open_seconds(schedule: &Schedule, from: Timestamp, to: Timestamp) -> i64 {
     let (mut at, mut sum) = (from, 0);
     while at < to {
@@ -220,7 +221,7 @@ impl Haul {
         }
     }
 
-    /// Holds the Machines that were created and deleted against the edges.
+    /// Compares the Machines that were created and deleted with the expected edges.
     fn compare(&mut self, expected: &mut Vec<Edge>, requests: &[AuditEvent]) {
         let is_operator = |event: &&AuditEvent| event.user.ends_with("5spot-controller");
         let mut seen = Vec::new();
@@ -251,7 +252,7 @@ impl Haul {
         expected.clear();
     }
 
-    /// Holds the account of the last whole month against the schedule.
+    /// Compares the account of the last whole month with the schedule.
     async fn account(
         &mut self,
         cluster: &Cluster,
@@ -278,7 +279,7 @@ impl Haul {
             let months = usage["months"].as_array();
             let month =
                 months.and_then(|all| all.iter().find(|it| it["month"] == name.as_str()));
-            // The account is written with the next change; until then the month is open.
+            // The account is written with the next change. Until then, the month is open.
             let until = accounted.unwrap_or(begin).min(to);
             let wanted = open_seconds(&planned.schedule, from.max(begin), until);
             let seconds = |field: &str| {
@@ -295,7 +296,8 @@ impl Haul {
         }
     }
 
-    /// Holds the metrics against the time that has passed, and against what was seen.
+    /// Compares the metrics with the elapsed time, and checks that there are no errors and no
+    /// lateness.
     fn metrics(&mut self, operator: &Operator, (begin, now): (Timestamp, Timestamp)) {
         let text = operator.instruments().metrics();
         let sum = |metric: &str| -> f64 {
@@ -321,7 +323,7 @@ impl Haul {
         }
     }
 
-    fn say(&mut self, now: Timestamp) {
+    fn print_month(&mut self, now: Timestamp) {
         let resident = resident_kib();
         self.resident.push(resident);
         println!(
@@ -334,7 +336,8 @@ impl Haul {
         );
     }
 
-    /// The means of the months after the first fourteen and of the last, half as many each.
+    /// The mean resident memory of the first and of the last half of the months after the first
+    /// fourteen. `None` for less than six such months.
     fn halves(&self) -> Option<(f64, f64)> {
         let steady = self.resident.get(MONTHS_KEPT..)?;
         let half = steady.len() / 2;
@@ -398,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_schedule_is_valid_and_opens_and_closes_within_two_weeks() {
+    fn every_schedule_is_valid_and_has_both_edges_within_two_weeks() {
         let begin: Timestamp = BEGIN.parse().unwrap();
         for number in 0..5 {
             let one = BTreeMap::from([(String::new(), planned(number).unwrap())]);
@@ -411,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_late_or_missing_is_found() {
+    fn a_machine_that_is_not_created_is_reported() {
         let edge = |at: &str| Edge::of("worker", at.parse().unwrap(), true);
         let mut haul = Haul::default();
         haul.compare(&mut vec![edge("2026-01-01T09:00:00Z")], &[]);
@@ -419,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_grows_is_found() {
+    fn growing_memory_is_reported() {
         let of = |resident: Vec<u64>| {
             let mut haul = Haul {
                 resident,
@@ -433,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_that_are_open_are_counted_across_edges() {
+    fn open_seconds_are_counted_across_edges() {
         let noon = planned(4).unwrap().schedule;
         let begin: Timestamp = BEGIN.parse().unwrap();
         let week = begin + SignedDuration::from_hours(24 * 7);

@@ -1,4 +1,4 @@
-//! Between the operator and the server: injects faults, judges writes, and notes everything.
+//! A proxy between the operators and the server: injects faults, checks writes, and records events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -18,47 +18,47 @@ use crate::law::{Case, Known, LAWS, is_kept};
 use crate::seen::{Places, Seen, instant};
 use crate::wanted::Inputs;
 
-/// How many requests at one instant make a loop that does not end.
+/// The number of requests at one instant that is reported as a hot loop.
 const HOT: usize = 3_000;
 
-/// How many turns others get before a request that is slow.
+/// How many times a slow request yields to other tasks before it is sent.
 const TURNS: usize = 60;
 
-/// How long a cache may be behind where an event of a watch may be delayed.
+/// How stale a cache may be if watch events may be delayed.
 const STALE: SignedDuration = SignedDuration::from_mins(130);
 
-/// How long a cache may be behind otherwise.
+/// How stale a cache may be otherwise.
 const FRESH: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long an override stays after its end.
+/// How long an override is kept after its end.
 const KEPT: SignedDuration = SignedDuration::from_hours(1);
 
-/// What goes on between an operator and its server.
+/// The shared state of the connections between operators and server.
 pub(crate) struct Interceptor {
     client: Client,
     places: Vec<Places>,
     faults: Vec<Fault>,
-    /// The Lease that operators agree by, where there are several.
+    /// The path of the Lease for leader election. `None` for a single operator.
     lease: Option<String>,
-    /// Whether nothing is between the operators and the server, and their clock is right.
+    /// Whether no fault is injected and the clock of the operators is right.
     is_undisturbed: bool,
-    /// How long after a change a cache of overrides and calendars may not show it.
+    /// How long caches of overrides and calendars may be stale after a change.
     staleness: SignedDuration,
-    /// Where they run.
+    /// The host of the operators.
     pub(crate) host: Host,
     state: Mutex<State>,
 }
 
-/// Where one of the operators is.
+/// The connection of one operator.
 pub(crate) struct Connection {
     pub(crate) interceptor: Arc<Interceptor>,
-    /// Its name in the Lease.
+    /// Its identity in the Lease.
     pub(crate) name: String,
-    /// Its way to the server.
+    /// Shut while the operator cannot reach the server.
     pub(crate) gate: Gate,
 }
 
-/// A phase, the request that was under way, and the fault that it got, if any.
+/// A phase, the request that was sent in it, and the fault that it got, if any.
 pub(crate) type Cell = (String, String, Option<Kind>);
 
 #[derive(Debug, Default)]
@@ -67,33 +67,34 @@ pub(crate) struct State {
     reads: usize,
     events: usize,
     pub(crate) is_calm: bool,
-    /// Until when an operator may go by an instant that is ahead: what its clock showed before it
-    /// was put right.
+    /// Until this instant, an operator may use an instant that is ahead: the one that its clock
+    /// showed before it was corrected.
     pub(crate) doubtful_until: Timestamp,
-    /// The instant of the last request, and how many there were at it.
+    /// The instant of the last request, and the number of requests at it.
     burst: (Option<Timestamp>, usize),
-    /// Watches that were ended, and how they begin again.
+    /// Watches that were ended, and the fault that determines how they are opened again.
     ended: BTreeMap<String, Kind>,
-    /// The oldest version that each watch was asked for from.
+    /// The oldest resourceVersion that each watch was requested from.
     oldest: BTreeMap<String, String>,
     before: BTreeMap<String, (Seen, Option<String>)>,
-    /// How long the answers to requests that are under way take, where they are slow.
+    /// The delays of slow responses to requests in flight.
     delays: BTreeMap<String, SignedDuration>,
-    /// By machine, the world as it was when slow answers were given that it may be decided by.
+    /// By machine, the state of its objects when slow responses were created. Operators may act on
+    /// it.
     known: BTreeMap<String, Vec<Known>>,
-    /// Overrides and calendars from an instant on, in order.
+    /// Overrides and calendars with the instants since which they are stored, in order.
     inputs: Vec<(Timestamp, Inputs)>,
-    /// What each machine was used for.
+    /// The usage of each machine.
     accounts: BTreeMap<String, Account>,
-    /// The machines whose schedule could not be switched off at the first try.
+    /// The machines whose schedule could not be disabled at the first attempt.
     kept_on: BTreeSet<String>,
-    /// Minutes that an operator that has died stays dead.
+    /// How many minutes a crashed operator stays down.
     pub(crate) downtime: u8,
     pub(crate) broken: Vec<(&'static str, String)>,
     pub(crate) checks: u64,
     pub(crate) injected: BTreeMap<Kind, u64>,
     pub(crate) cells: BTreeSet<Cell>,
-    /// Writes that were served, by machine.
+    /// The number of served writes, by machine.
     pub(crate) served: BTreeMap<String, usize>,
     pub(crate) trace: Vec<String>,
     hasher: Hash,
@@ -104,7 +105,7 @@ struct Hash(DefaultHasher);
 
 impl Default for Hash {
     fn default() -> Self {
-        // Without the random keys of a map's.
+        // A `DefaultHasher` has fixed keys, unlike the hasher of a `HashMap`.
         Self(DefaultHasher::new())
     }
 }
@@ -128,7 +129,7 @@ impl Interceptor {
         }
     }
 
-    /// The same where nothing is between the operators and the server, and their clock is right.
+    /// The same without faults and with the right clock.
     pub(crate) fn undisturbed(self) -> Self {
         Self {
             is_undisturbed: true,
@@ -137,7 +138,7 @@ impl Interceptor {
         }
     }
 
-    /// Who holds the Lease; none where there is a single operator.
+    /// The holder of the Lease. `None` if there is a single operator.
     async fn leader(&self) -> Option<String> {
         let lease = self.client.get(self.lease.as_ref()?).await;
         let holder = lease.ok().map(|lease| {
@@ -151,7 +152,7 @@ impl Interceptor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hash of everything that has happened.
+    /// A hash of all recorded lines.
     pub(crate) fn hash(&self) -> u64 {
         self.state().hasher.0.finish()
     }
@@ -166,7 +167,7 @@ impl Interceptor {
         self.state().broken.push((law, how));
     }
 
-    /// Notes overrides and calendars as they are now.
+    /// Records the current overrides and calendars.
     pub(crate) async fn note_inputs(&self, now: Timestamp) {
         let inputs = Inputs::of(&self.client).await;
         let mut state = self.state();
@@ -175,7 +176,7 @@ impl Interceptor {
         }
     }
 
-    /// Counts what every machine was used for up to now, before something else is stored.
+    /// Counts the usage of every machine up to now, before a user action changes the objects.
     pub(crate) async fn count(&self, now: Timestamp) {
         for places in &self.places {
             let seen = Seen::of(&self.client, places).await;
@@ -185,7 +186,7 @@ impl Interceptor {
         }
     }
 
-    /// Counts up to a write of the operator, and compares its own account with that.
+    /// Counts usage up to a write of the operator, and compares the operator's account with it.
     fn compare_account(&self, asked: &Asked, (name, after): (&str, &Seen)) {
         let now = asked.event.at;
         let is_status = asked.event.resource == "scheduledmachines"
@@ -206,7 +207,7 @@ impl Interceptor {
         }
     }
 
-    /// Overrides and calendars that a cache may still show, though they have changed since.
+    /// Overrides and calendars that a cache may still hold although they have changed.
     fn earlier_inputs(&self, now: Timestamp) -> Vec<Inputs> {
         let state = self.state();
         let since = now - self.staleness;
@@ -217,7 +218,7 @@ impl Interceptor {
             .collect()
     }
 
-    /// Judges the deletion of an override: no sooner than an hour after its end, and by its uid.
+    /// Checks the deletion of an override: at least an hour after its end, and by its uid.
     async fn judge_override(&self, asked: &Asked, code: u16) {
         let event = &asked.event;
         if event.verb != "delete" || code >= 300 {
@@ -249,7 +250,7 @@ impl Interceptor {
         self.note_inputs(event.at).await;
     }
 
-    /// The machine that a request is about.
+    /// The machine that a request concerns.
     fn places_of(&self, asked: &Asked) -> Option<&Places> {
         let body: Value;
         let mut name = asked.event.name.as_str();
@@ -277,7 +278,7 @@ impl Interceptor {
         phase.unwrap_or_else(|| "none".to_owned())
     }
 
-    /// The fault of the next request of this kind.
+    /// The fault of the next request of this kind, if any.
     fn fault_of(&self, asked: &Asked) -> Option<Fault> {
         let mut state = self.state();
         let is_counted = is_of_machines(asked);
@@ -301,13 +302,13 @@ impl Interceptor {
             };
             (first..first + fault.times).contains(&number)
         };
-        // While a cache is filled by a list, time stands still: whoever waits for it has to.
+        // Time does not advance while a list fills a cache, because its readers wait for it.
         let is_possible =
             |fault: &Fault| fault.delay().is_zero() || asked.event.verb != "list";
         self.faults.iter().find(hits).copied().filter(is_possible)
     }
 
-    /// Whether too much is asked for at one instant; noted once.
+    /// Whether there are too many requests at one instant. Reported once.
     fn is_hot(&self, asked: &Asked) -> bool {
         let mut state = self.state();
         if state.burst.0 != Some(asked.event.at) {
@@ -367,8 +368,8 @@ impl Interceptor {
         fate
     }
 
-    /// A live look at a machine begins with the ScheduledMachine: what earlier looks were shown is of no
-    /// account any more, unless it is still on its way.
+    /// The operator observes a machine starting with a get of the ScheduledMachine. What earlier
+    /// responses contained is then obsolete, unless the response has not arrived yet.
     fn forget(&self, asked: &Asked) {
         let event = &asked.event;
         if event.verb == "get" && event.resource == "scheduledmachines" {
@@ -379,7 +380,7 @@ impl Interceptor {
         }
     }
 
-    /// Notes the world as it is when an answer is given that is slow.
+    /// Records the objects as they are when a slow response is created.
     async fn remember(&self, asked: &Asked, delay: SignedDuration) {
         let about = self.places_of(asked);
         for places in &self.places {
@@ -462,12 +463,12 @@ impl Interceptor {
     }
 }
 
-/// One request of several that may be under way for a machine.
+/// Identifies a request for a machine. Several may be in flight.
 fn place_of(asked: &Asked, places: &Places) -> String {
     format!("{} {}", places.name, asked.event.path)
 }
 
-/// What a request is, without names.
+/// The verb and the resource of a request, without names.
 fn what(asked: &Asked) -> String {
     let event = &asked.event;
     match event.subresource.as_str() {
@@ -476,20 +477,19 @@ fn what(asked: &Asked) -> String {
     }
 }
 
-/// Whether a patch switches a schedule off.
+/// Whether a patch disables a schedule.
 fn switches_off(asked: &Asked) -> bool {
     let body: serde_json::Value = serde_json::from_slice(&asked.body).unwrap_or_default();
     body["spec"]["schedule"]["enabled"] == false
 }
 
-/// Whether a request is about what is made and changed for a machine; events only report it, and
-/// Leases only of who does it.
+/// Whether a request concerns the objects of machines, not Events or Leases.
 fn is_of_machines(asked: &Asked) -> bool {
     !["events", "leases"].contains(&asked.event.resource.as_str())
 }
 
 impl Connection {
-    /// One watch of this operator, however often it begins again.
+    /// Identifies a watch of this operator, also after it is opened again.
     fn key(&self, asked: &Asked) -> String {
         let selects = asked
             .query
@@ -499,7 +499,7 @@ impl Connection {
         format!("{} {path}?{selects}", self.name)
     }
 
-    /// One request of this operator that is under way.
+    /// Identifies a request of this operator that is in flight.
     fn request_key(&self, asked: &Asked) -> String {
         let event = &asked.event;
         format!(

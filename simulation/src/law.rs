@@ -1,4 +1,4 @@
-//! What must never happen, judged at each write that the server has accepted.
+//! The invariants ("laws"), checked at each write that the server has accepted.
 
 use fivespot_api::name;
 use fivespot_capi::key;
@@ -10,60 +10,59 @@ use crate::seen::{Seen, instant};
 use crate::user_action::FOREIGN;
 use crate::wanted::{Inputs, Wanted};
 
-/// A write, and the world right before it and right after it.
+/// A write, with the objects right before and right after it.
 #[derive(Clone)]
 pub(crate) struct Case<'a> {
     pub(crate) now: Timestamp,
     /// What the clock of the operator's host shows.
     pub(crate) shown: Timestamp,
-    /// Whether that clock was ahead a while ago: time may stand still for the operator.
+    /// Whether that clock was ahead before and was corrected. Time may not advance for the
+    /// operator then.
     pub(crate) is_in_doubt: bool,
-    /// The operator that asks for it.
+    /// The operator that sent the write.
     pub(crate) by: &'a str,
-    /// The holder of the Lease, where there are several operators.
+    /// The holder of the Lease, if there are several operators.
     pub(crate) leader: Option<&'a str>,
     pub(crate) asked: &'a Asked,
     pub(crate) body: Value,
     pub(crate) code: u16,
     pub(crate) before: &'a Seen,
     pub(crate) after: &'a Seen,
-    /// Whether its schedule could not be switched off when that was tried.
+    /// Whether an attempt to disable its schedule has failed.
     pub(crate) is_kept_on: bool,
 }
 
-/// A law in words, and whether a write keeps it; none if it is not about such a write.
+/// The text of an invariant, and whether a write keeps it. `None` if it does not apply to the
+/// write.
 pub(crate) type Law = (&'static str, fn(&Case<'_>) -> Option<bool>);
 
-/// The laws.
+/// All invariants.
 pub(crate) const LAWS: &[Law] = &[
     (
-        "S1 nothing is deleted but what is ours, by its uid",
+        "S1 only objects of ours are deleted, with a uid precondition",
         deletes_own,
     ),
     ("S2 one Machine", makes_one),
     (
-        "S4 a Node is touched only if it is our Machine's, after the shutdown record",
+        "S4 only our Machine's Node is changed, and drained after the shutdown record",
         drains_own,
     ),
     (
         "S5 a Node is uncordoned only if we cordoned it",
         uncordons_own,
     ),
+    ("S6 pods are evicted, or deleted for a reclaim", evicts),
+    ("S7 foreign taints are kept", keeps_taints),
     (
-        "S6 pods leave by eviction, or because the owner takes the host",
-        evicts,
-    ),
-    ("S7 the taints of others stay", keeps_taints),
-    (
-        "S8 what a Machine needs outlives it, the finalizer outlives all",
+        "S8 a Machine is deleted before its objects, the finalizer last",
         keeps_order,
     ),
     (
-        "S9 finalizers, labels and annotations of others are left alone",
+        "S9 foreign finalizers, labels and annotations are not changed",
         keeps_foreign,
     ),
     (
-        "S10 no Machine is deleted over its pods before the deadline",
+        "S10 no Machine with pods is deleted before the deadline",
         waits,
     ),
     ("S11 nothing is created that is not wanted", creates_wanted),
@@ -73,14 +72,14 @@ pub(crate) const LAWS: &[Law] = &[
         "S15 nothing is asked for that the roles do not allow",
         is_allowed,
     ),
-    ("S16 the status never goes back", goes_on),
+    ("S16 the status never reverts to an older one", goes_on),
     (
         "every shutdown begins with the shutdown record",
         records_first,
     ),
-    ("what is paused is not touched", respects_pause),
+    ("a paused object is not changed", respects_pause),
     (
-        "a machine that is wanted again is not driven out",
+        "a machine that is wanted again is not removed",
         respects_window,
     ),
     ("a hold creates nothing and ends nothing", respects_hold),
@@ -99,11 +98,11 @@ pub(crate) const LAWS: &[Law] = &[
     ),
 ];
 
-/// Whether a write keeps a law; none if the law is not about such a write. `known` is the world as its
-/// sender was last shown it, if answers that are part of its decision were slow: what came about while
-/// they were on their way the sender could not know.
+/// Whether a write keeps an invariant. `None` if the invariant does not apply to the write. `known`
+/// is the state that the sender last received, if responses that its decision is based on were
+/// slow. The sender could not have changes that were made while they were in flight.
 ///
-/// `earlier` are the overrides and calendars that the caches of the sender may still have shown.
+/// `earlier` are the overrides and calendars that the caches of the sender may still have held.
 pub(crate) fn is_kept(
     law: &Law,
     case: &Case<'_>,
@@ -139,25 +138,26 @@ pub(crate) fn is_kept(
     Some(cases.iter().any(is_kept_by))
 }
 
-/// The laws that a write keeps if it would have kept them when an answer was given that its sender
-/// decided by and that was slow. No server guards them: nothing in a request names what they are about.
+/// The invariants that a write also keeps if it would have kept them when a slow response was
+/// created that its sender acted on. The server cannot enforce them: no request has a precondition
+/// on the facts that they are about.
 const BY_WHAT_WAS_KNOWN: &[&str] = &[
-    "S10 no Machine is deleted over its pods before the deadline",
+    "S10 no Machine with pods is deleted before the deadline",
     "S11 nothing is created that is not wanted",
-    "what is paused is not touched",
-    "a machine that is wanted again is not driven out",
+    "a paused object is not changed",
+    "a machine that is wanted again is not removed",
     "a hold creates nothing and ends nothing",
     "a hold neither begins nor cancels a shutdown",
     "a shutdown by the end of the window has no later deadline",
 ];
 
-/// The world when an answer was given that was slow.
+/// The objects when a slow response was created.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) at: Timestamp,
     /// What the clock of the operator's host showed.
     pub(crate) shown: Timestamp,
-    /// When the answer arrived, or will.
+    /// When the response arrives at the operator.
     pub(crate) arrives: Timestamp,
     pub(crate) seen: Seen,
 }
@@ -174,7 +174,7 @@ impl Case<'_> {
         self.code < 300 && self.asked.event.subresource == subresource
     }
 
-    /// What it is about, right before and right after.
+    /// The object that the write changes, right before and right after it.
     fn target(&self) -> Option<(&Value, &Value)> {
         let (before, after) = (self.before, self.after);
         let pair = match self.asked.event.resource.as_str() {
@@ -272,7 +272,7 @@ fn keeps_taints(case: &Case<'_>) -> Option<bool> {
     )
 }
 
-/// Whether a Machine owns an object.
+/// Whether an object has a Machine as owner.
 fn has_machine(object: &Value) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array();
     owners.is_some_and(|all| all.iter().any(|owner| owner["kind"] == "Machine"))
@@ -282,8 +282,8 @@ fn keeps_order(case: &Case<'_>) -> Option<bool> {
     let resource = case.asked.event.resource.as_str();
     if case.is("delete", resource) && is_provider(resource) {
         let machine = &case.before.machine;
-        // What Cluster API has not claimed in time nobody else deletes, once the Machine goes; the
-        // bootstrap object last, as Cluster API does.
+        // Objects that Cluster API has not claimed in time are deleted only by the operator, once
+        // the Machine is being deleted. The bootstrap object is last, as in Cluster API.
         let is_going = !machine["metadata"]["deletionTimestamp"].is_null();
         let is_left = case
             .target()
@@ -370,8 +370,9 @@ fn leads(case: &Case<'_>) -> Option<bool> {
     case.leader.map(|leader| leader == case.by)
 }
 
-/// The schedule is off before the Machine of a reclaimed host goes, or that it was is on record,
-/// unless switching it off has failed: that holds up nothing.
+/// Before the Machine of a reclaimed host is deleted, the schedule is disabled, or it is recorded
+/// that it was, or an attempt to disable it has failed. A failed attempt does not block the
+/// deletion.
 fn disables_first(case: &Case<'_>) -> Option<bool> {
     let machine = &case.before.machine["metadata"]["annotations"];
     let is_reclaim =
@@ -428,7 +429,7 @@ fn respects_window(case: &Case<'_>) -> Option<bool> {
         return None;
     }
     let is_going = !case.before.machine["metadata"]["deletionTimestamp"].is_null();
-    // What an override holds is not cancelled, nor what ends with the window that is open.
+    // A machine under a hold is not cancelled, nor one that ends with the window that is open.
     let is_needed = |now| {
         case.before.is_needed(now)
             && !case.before.is_held(now)
@@ -441,7 +442,7 @@ fn respects_window(case: &Case<'_>) -> Option<bool> {
     Some(!is_driven_out)
 }
 
-/// Whether the shutdown record is for the window that is open, or for a later one.
+/// Whether the shutdown record is for the open window or a later one.
 fn ends_with_window(case: &Case<'_>, now: Timestamp) -> bool {
     let recorded = case.before.shutdown_record();
     let recorded = recorded.and_then(|of| instant(&of["windowEnd"]));
@@ -449,8 +450,7 @@ fn ends_with_window(case: &Case<'_>, now: Timestamp) -> bool {
     recorded.is_some_and(|recorded| end.is_some_and(|end| end <= recorded))
 }
 
-/// Whether a write makes, ends or empties something that an override holds: no shutdown record is
-/// record for it, nor does its owner take the host.
+/// A hold allows no creation, deletion or eviction, unless there is a shutdown record.
 fn respects_hold(case: &Case<'_>) -> Option<bool> {
     let resource = case.asked.event.resource.as_str();
     let is_made = is_provider(resource) || resource == "machines";
@@ -481,8 +481,8 @@ fn keeps_shutdown_record(case: &Case<'_>) -> Option<bool> {
     Some(!is_held || !is_made && !is_taken_back)
 }
 
-/// A machine that is to be gone by the end of the window that is open, by the operator's clock, is
-/// given no more time than that.
+/// With the end policy `CompleteByWindowEnd`, the deadline of a shutdown is not after the end of
+/// the window that is open by the operator's clock.
 fn ends_in_time(case: &Case<'_>) -> Option<bool> {
     let shutdown = case.after.shutdown_record()?;
     let is_new = case.is_sub("status") && case.before.shutdown_record().is_none();
@@ -512,7 +512,7 @@ mod tests {
 
     use super::*;
 
-    /// The Machine's deletion.
+    /// A request to delete the Machine.
     fn deletion(at: Timestamp) -> Asked {
         let event = AuditEvent {
             at,
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_answer_excuses_what_no_server_guards_and_nothing_else() {
+    fn a_slow_response_excuses_only_laws_that_the_server_cannot_enforce() {
         let at = Timestamp::UNIX_EPOCH;
         let paused = Seen {
             owner: json!({"metadata": {"annotations": {key::PAUSED: "true"}}}),
@@ -563,20 +563,20 @@ mod tests {
             arrives: at,
             seen: Seen::default(),
         };
-        let named = |name: &str| {
+        let law_named = |name: &str| {
             let law = LAWS.iter().find(|(law, _)| *law == name);
             law.unwrap()
         };
-        let pause = named("what is paused is not touched");
+        let pause = law_named("a paused object is not changed");
         assert_eq!(is_kept(pause, &case, (&[], &[])), Some(false));
         assert_eq!(
             is_kept(pause, &case, (std::slice::from_ref(&then), &[])),
             Some(true)
         );
-        let record_first = named("every shutdown begins with the shutdown record");
+        let record_first = law_named("every shutdown begins with the shutdown record");
         assert_eq!(is_kept(record_first, &case, (&[then], &[])), Some(false));
         for name in BY_WHAT_WAS_KNOWN {
-            named(name);
+            law_named(name);
         }
     }
 }

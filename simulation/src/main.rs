@@ -1,13 +1,13 @@
-//! `cargo run --release -p simulation`: simulates days of the whole operator, by seeds.
+//! `cargo run --release -p simulation`: simulates days of the whole operator by seeds.
 //!
-//! A seed is a scenario: zones, days, schedules, what goes wrong on the wire and on the operator's
-//! host, and what people, Cluster API and pods do. The operator is the shipped one; server and
-//! Cluster API are the embedded ones; the clock is virtual. Every write is held against the laws
-//! when it is served, and the end of the scenario against what the user wants. Equal seeds give
-//! equal runs, request by request.
+//! A seed determines a scenario: time zones, days, schedules, the faults of the network and of the
+//! operator's host, and the actions of users, Cluster API and pods. The operator is the shipped
+//! one. The API server and Cluster API are the embedded ones. The clock is virtual. Every write is
+//! checked against the invariants when it is served, and the end of the scenario against what the
+//! user wants. Equal seeds give equal runs, request by request.
 //!
-//! With `--years`, it is the long haul instead: years of many machines with nothing between operator
-//! and server, in which each edge has to be met on its second.
+//! With `--years`, it runs the long haul instead: years with many machines and without faults. Each
+//! edge must be met on its second.
 
 mod account;
 mod end;
@@ -37,7 +37,7 @@ use report::Report;
 use run::{Outcome, run, shrink};
 use scenario::Scenario;
 
-/// The allocator of `5spot`.
+/// The same allocator as in `5spot`.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -71,7 +71,7 @@ struct Arguments {
     machines: usize,
 }
 
-/// Numbers of troubles.
+/// The numbers of troubles of a scenario.
 #[derive(Clone, Debug)]
 struct Numbers(Vec<usize>);
 
@@ -92,7 +92,7 @@ fn range(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Scenarios that have failed are shrunk up to so many.
+/// How many failed scenarios are shrunk.
 const SHRUNK: usize = 3;
 
 fn main() -> ExitCode {
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
         haul.print();
         return keep(&arguments, &haul.to_value(), haul.broken.is_empty());
     }
-    // A panic is a violation, and reported as one.
+    // A panic is reported as a violation.
     std::panic::set_hook(Box::new(|_| {}));
     let started = Instant::now();
     let (report, failed) = all(&arguments);
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     keep(&arguments, &report.to_value(), report.broken == 0)
 }
 
-/// Writes the report where it is asked for.
+/// Writes the report to the file of `--record`, if given. Returns the exit code.
 fn keep(arguments: &Arguments, report: &serde_json::Value, is_kept: bool) -> ExitCode {
     if let Some(path) = &arguments.record {
         let text = format!("{report:#}\n");
@@ -130,7 +130,7 @@ fn keep(arguments: &Arguments, report: &serde_json::Value, is_kept: bool) -> Exi
     ExitCode::from(u8::from(!is_kept))
 }
 
-/// Runs every seed, on as many threads as there are processors.
+/// Runs every seed on as many threads as there are processors.
 fn all(arguments: &Arguments) -> (Report, Vec<(u64, &'static str)>) {
     let next = AtomicU64::new(arguments.seeds.0);
     let sum = Mutex::new((Report::default(), Vec::new()));
@@ -165,7 +165,7 @@ fn scenario(seed: u64, keep: Option<&Numbers>) -> Scenario {
     keep.map(|kept| scenario.only(&kept.0)).unwrap_or(scenario)
 }
 
-/// Runs a scenario on a thread of its own, so that what panics is an outcome.
+/// Runs a scenario on a thread of its own, so that a panic becomes an outcome.
 fn one(seed: u64, keep: Option<&Numbers>) -> Outcome {
     let scenario = scenario(seed, keep);
     let outcome = std::thread::spawn(move || run(&scenario)).join();
@@ -192,7 +192,7 @@ fn print(seed: u64, outcome: &Outcome, traces: bool) {
     }
 }
 
-/// Says how little it takes.
+/// Prints a minimal set of troubles that breaks the invariant, and the command that replays it.
 fn explain(seed: u64, law: &str, keep: Option<&Numbers>) {
     let scenario = scenario(seed, keep);
     let kept = shrink(&scenario, law);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::fault::Kind;
 use crate::run::Outcome;
 
-/// The sum of many scenarios.
+/// The totals of many scenarios.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) seeds: u64,
@@ -39,12 +39,12 @@ impl Report {
         }
     }
 
-    /// The faults of requests, of which every one could meet every write.
+    /// The faults of requests. Each of them can be injected into each write.
     fn request_faults() -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(|kind| kind.is_of_requests())
     }
 
-    /// For each phase and write that was seen, the faults that have not met it.
+    /// For each phase and write that occurred, the faults that were not injected into it.
     fn missed(&self) -> Vec<(String, Vec<&'static str>)> {
         let writes = self
             .cells
@@ -103,7 +103,7 @@ impl Report {
         println!("violations          {}", self.broken);
     }
 
-    /// What is kept of it.
+    /// The report as JSON.
     pub(crate) fn to_value(&self) -> Value {
         let (hit, all) = self.cells();
         let faults = self.injected.iter();

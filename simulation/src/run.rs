@@ -14,26 +14,27 @@ use crate::scenario::{Scenario, Trouble, calendar};
 use crate::seen::{Places, Seen};
 use crate::user_action::{UserAction, undo_user_actions};
 
-/// How long after the last fault, edit and edge everything has to be as it is wanted: longer than
+/// How long after the last fault, edit and edge every object must be as its user wants: longer than
 /// any retry, drain and the pause between two replacements.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(45);
 
-/// How far ahead of a quiet moment an edge is that is met with a wrong clock.
+/// An edge that is checked with a wrong clock or a suspended host is at least this far ahead. It is
+/// also by how much the clock is set forward, and how long the host is suspended.
 const LEAD: SignedDuration = SignedDuration::from_mins(20);
 
-/// How long before an edge a machine is still at rest.
+/// How long before an edge a machine must still be idle.
 const BEFORE: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long tokio's own clock, which moves only when nothing else can, may run.
+/// The timeout on tokio's own clock, which advances only when no task can run.
 const STUCK: Duration = Duration::from_hours(24);
 
 /// The result of a scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Of everything that happened, in order.
+    /// A hash of all events, in order.
     pub(crate) hash: u64,
     pub(crate) trace: Vec<String>,
-    /// The laws that were broken, and how.
+    /// The invariants that were broken, and how.
     pub(crate) broken: Vec<(&'static str, String)>,
     pub(crate) checks: u64,
     pub(crate) seconds: u64,
@@ -110,12 +111,12 @@ async fn carry_out(scenario: &Scenario) -> Outcome {
     run.outcome(scenario)
 }
 
-/// Where the Lease is that several operators agree by.
+/// The path of the Lease for leader election.
 const LEASE: &str =
     "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases/5spot-leader";
 
-/// The same Lease in the settings of an operator. It is valid for longer than usual, so that days do not
-/// consist of renewals.
+/// The settings of the Lease of an operator. Its terms are longer than the defaults, so that not
+/// most requests are renewals.
 fn lease() -> Option<Lease> {
     let minutes = SignedDuration::from_mins;
     let terms = Terms::new(minutes(10), minutes(8), minutes(2)).ok()?;
@@ -126,19 +127,19 @@ fn lease() -> Option<Lease> {
     })
 }
 
-/// Something that happens at its time, faults aside.
+/// A step of a scenario at an instant. Faults are not steps.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     UserAction(usize, UserAction),
-    /// The clock is wrong from now on by so many seconds.
+    /// The host's clock is wrong by this many seconds from now on.
     Clock(i64),
-    /// The operators' host is suspended from now on, or not any more.
+    /// The operators' host is suspended (`true`) or resumed (`false`).
     Suspend(bool),
-    /// The operator of that number is cut off from now on, or not any more.
+    /// The operator with this number is cut off (`true`) or connected again (`false`).
     CutOff(usize, bool),
 }
 
-/// What happens in a scenario, in its order.
+/// The steps of a scenario, in order.
 fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
     let after = |at: Timestamp, minutes: u8| {
         (at + SignedDuration::from_mins(i64::from(minutes))).min(scenario.calm)
@@ -168,11 +169,11 @@ fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
     all
 }
 
-/// A place that is to be held by an operator.
+/// A replica, which an operator runs as unless it is down.
 struct Replica {
     name: String,
     operator: Option<Mortal>,
-    /// Until when it is vacant after a death.
+    /// Until when no operator is started after a crash.
     absent_until: Timestamp,
     gate: Gate,
 }
@@ -183,7 +184,7 @@ impl Replica {
     }
 }
 
-/// Ready once the operator of this replica has died.
+/// Completes when the operator of this replica has ended.
 async fn death(replica: Option<&Replica>) {
     match replica.and_then(Replica::life) {
         Some(life) => life.ended().await,
@@ -200,7 +201,7 @@ struct Run {
 }
 
 impl Run {
-    /// Everything until nothing more goes wrong.
+    /// Runs the scenario until the last fault and user action.
     async fn days(&mut self, scenario: &Scenario) {
         self.cluster.apply(&calendar(scenario.begins)).await;
         self.interceptor.note_inputs(scenario.begins).await;
@@ -253,7 +254,7 @@ impl Run {
         }
         self.pass_until(scenario.calm).await;
         self.interceptor.state().is_calm = true;
-        // Nor does a crash outlast the calm: what restarts operators does so again.
+        // A crash does not extend beyond the last fault: operators are restarted.
         self.interceptor.state().downtime = 0;
         for replica in &mut self.replicas {
             replica.absent_until = scenario.calm;
@@ -280,9 +281,9 @@ impl Run {
         }
     }
 
-    /// Holds the next edge of the first machine against the clock of the operators' host, which is
-    /// set over it, sleeps over it, or does neither: half a minute after that clock shows the edge,
-    /// or the host wakes, the operator has noticed.
+    /// Checks the operator at the next edge of the first machine. The clock of the operators' host
+    /// is set forward past the edge, the host is suspended over the edge, or neither. The operator
+    /// must have acted half a minute after its clock shows the edge or the host is resumed.
     async fn meet_an_edge(&mut self, scenario: &Scenario, places: &[Places]) {
         let now = self.cluster.clock().now();
         let Some(places) = places.first() else {
@@ -313,7 +314,7 @@ impl Run {
                 "the host is suspended over it"
             }
         };
-        // One of several has to get its Lease back first.
+        // With several operators, one must acquire the Lease again first.
         let late = match (scenario.seed % 3, scenario.operators) {
             (0, _) => seconds(1),
             (2, 2..) => seconds(180),
@@ -338,8 +339,8 @@ impl Run {
         *self.user_actions.entry(user_action.to_owned()).or_default() += 1;
     }
 
-    /// Holds every machine against what its user wants, twice: some time after the last of its
-    /// edges, and after the next. In between nothing may be written.
+    /// Checks that every machine is as its user wants, twice: some time after the last of its
+    /// edges, and after the next edge. In between, no write is allowed.
     async fn end(&mut self, scenario: &Scenario, places: &[Places]) {
         let mut looks: Vec<(Timestamp, usize, bool)> = Vec::new();
         let begin = scenario.calm + PATIENCE;
@@ -352,7 +353,8 @@ impl Run {
             let first = rest_after(&seen, begin);
             looks.push((first, at, false));
             if let Some(edge) = seen.next_edge(first) {
-                // Nobody waits for the thirtieth of February.
+                // Edges that are far ahead, such as of a schedule for February 30, are not waited
+                // for.
                 let is_soon = edge < begin + SignedDuration::from_hours(72);
                 if is_soon {
                     let idle = edge - BEFORE;
@@ -390,12 +392,12 @@ impl Run {
         self.meet_an_edge(scenario, places).await;
     }
 
-    /// Lets time pass. An operator that dies on the way is succeeded.
+    /// Advances the clock. An operator that crashes on the way is replaced.
     async fn pass_until(&mut self, to: Timestamp) {
         let clock = self.cluster.clock().clone();
         loop {
             for number in 0..self.replicas.len() {
-                self.look_after(number);
+                self.replace_if_ended(number);
             }
             let vacant = self
                 .replicas
@@ -421,8 +423,8 @@ impl Run {
         }
     }
 
-    /// Buries one that has died, and starts another when it is time.
-    fn look_after(&mut self, number: usize) {
+    /// Removes an operator that has ended, and starts another when its downtime is over.
+    fn replace_if_ended(&mut self, number: usize) {
         let now = self.cluster.clock().now();
         let is_one_of_several = self.replicas.len() > 1;
         let Some(replica) = self.replicas.get_mut(number) else {
@@ -453,7 +455,8 @@ impl Run {
             gate: replica.gate.clone(),
         };
         let lease = lease().filter(|_| is_one_of_several);
-        // The new operator is there first, so that time does not pass in between.
+        // The new operator starts before the old one is dropped, so that time does not pass in
+        // between.
         let operator = self
             .cluster
             .operator_behind(Arc::new(connection), |options| {
@@ -486,7 +489,7 @@ impl Run {
     }
 }
 
-/// The first instant from `now` on before which no edge has been for long enough.
+/// The first instant from `now` on that is at least `PATIENCE` after the last edge.
 fn rest_after(seen: &Seen, now: Timestamp) -> Timestamp {
     let mut rest = now;
     let mut edge = seen.next_edge(now - PATIENCE);
@@ -497,8 +500,8 @@ fn rest_after(seen: &Seen, now: Timestamp) -> Timestamp {
     rest
 }
 
-/// The numbers of the troubles without which a scenario does not break the same law: others are
-/// left out one by one, halves first.
+/// The numbers of a minimal set of troubles with which a scenario breaks the same invariant.
+/// Troubles are left out in chunks, halves first and single ones last.
 pub(crate) fn shrink(scenario: &Scenario, law: &str) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..scenario.troubles.len()).collect();
     let breaks = |kept: &[usize]| {
@@ -527,9 +530,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_seeds_give_equal_runs_whatever_the_keys_of_maps() {
+    fn equal_seeds_give_equal_runs_with_any_hash_keys() {
         for seed in [3, 11] {
-            // Every thread has random keys of its own.
+            // Every thread has its own random hash keys.
             let outcome = || {
                 let one = std::thread::spawn(move || run(&Scenario::of(seed)));
                 one.join().unwrap()
@@ -541,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_without_troubles_breaks_no_law_and_is_judged() {
+    fn a_scenario_without_troubles_is_checked_and_breaks_no_law() {
         let outcome = run(&Scenario::of(1).only(&[]));
         assert_eq!(outcome.broken, []);
         assert!(outcome.checks > 100, "{}", outcome.checks);

@@ -1,4 +1,4 @@
-//! What a seed means: where, when, which machines, and everything that goes wrong.
+//! The scenario of a seed: time zones, days, machines and troubles.
 
 use fivespot_testkit::{instant, scheduled_machine};
 use jiff::tz::TimeZone;
@@ -10,8 +10,8 @@ use crate::random::Random;
 use crate::user_action::UserAction;
 use crate::wanted::{Inputs, Wanted};
 
-/// Zones with all kinds of changes of the clocks: an hour, half an hour, none, at midnight, by
-/// the moon, and in the other hemisphere.
+/// Time zones with all kinds of clock changes: by an hour, by half an hour, none, at midnight, by
+/// the lunar calendar, and in the southern hemisphere.
 const ZONES: [&str; 12] = [
     "UTC",
     "America/New_York",
@@ -27,8 +27,8 @@ const ZONES: [&str; 12] = [
     "Asia/Tehran",
 ];
 
-/// Days from which a scenario begins: the clocks change on them or soon after, the year ends, there
-/// is a leap day, or nothing happens.
+/// The days on which a scenario may begin: the clocks change on them or soon after, the year ends,
+/// there is a leap day, or nothing happens.
 const DAYS: [&str; 9] = [
     "2026-03-06T03:00:00Z",
     "2026-03-27T03:00:00Z",
@@ -44,8 +44,8 @@ const DAYS: [&str; 9] = [
 /// By how many seconds a clock is set back at most.
 const FURTHEST: usize = 540;
 
-/// By how many seconds a clock is set forward: so many that it is trusted when it is put right, and
-/// so few that what was put off meanwhile is over by the end.
+/// By how many seconds a clock is set forward: enough that a correction is accepted, and so few
+/// that delayed actions are done by the end.
 const AHEAD: std::ops::Range<usize> = 601..1_800;
 
 /// One machine of a scenario.
@@ -55,19 +55,20 @@ pub(crate) struct Machine {
     pub(crate) object: Value,
 }
 
-/// Something that goes wrong, or is done by others.
+/// A fault, a user action or a disturbance of the operators' host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// What the network, the server and the operator's own host do.
+    /// A fault of a request or of a watch event.
     Fault(Fault),
-    /// What people, Cluster API and pods do at an instant, to the machine of that number.
+    /// An action of a user, Cluster API or a pod at an instant, on the machine with this number.
     UserAction(Timestamp, usize, UserAction),
-    /// The clock of the operators' host is set at an instant so many seconds ahead (behind, if
-    /// negative), and some minutes later right.
+    /// The clock of the operators' host is set ahead by this many seconds at an instant (behind, if
+    /// negative), and corrected after some minutes.
     Clock(Timestamp, i64, u8),
-    /// The operators' host is suspended at an instant for so many minutes.
+    /// The operators' host is suspended at an instant for some minutes.
     Suspend(Timestamp, u8),
-    /// From an instant on the operator of that number reaches nothing for so many minutes.
+    /// The operator with this number is cut off from the server from an instant on for some
+    /// minutes.
     CutOff(Timestamp, usize, u8),
 }
 
@@ -77,27 +78,27 @@ impl Trouble {
     }
 }
 
-/// What a seed means.
+/// The scenario of a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) begins: Timestamp,
-    /// When no more goes wrong.
+    /// The instant after which no trouble occurs.
     pub(crate) calm: Timestamp,
     pub(crate) machines: Vec<Machine>,
-    /// How many operators there are; more than one agree by a Lease which of them acts.
+    /// The number of operators. Several use leader election with a Lease.
     pub(crate) operators: usize,
-    /// In no order; each can be left out.
+    /// In no order. Each can be left out.
     pub(crate) troubles: Vec<Trouble>,
 }
 
 impl Scenario {
-    /// The scenario of a seed.
+    /// Generates the scenario of a seed.
     pub(crate) fn of(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let begins = instant(random.pick(&DAYS).unwrap_or(DAYS[0]));
         let days = 1 + random.below(4);
-        let calm = begins + SignedDuration::from_hours(24 * hours(days));
+        let calm = begins + SignedDuration::from_hours(24 * signed(days));
         let count = 1 + random.below(3);
         let machines: Vec<Machine> =
             (0..count).map(|at| machine(&mut random, at)).collect();
@@ -109,18 +110,18 @@ impl Scenario {
             operators: if random.chance(25) { 2 } else { 1 },
             troubles: Vec::new(),
         };
-        // Some days are just days.
+        // Some scenarios have no troubles.
         if !random.chance(4) {
             scenario.trouble(&mut random, days);
         }
-        // On some nothing is between the operator and the server: only people act.
+        // In some scenarios there are only user actions.
         if random.chance(15) {
             scenario.troubles.retain(Trouble::is_user_action);
         }
         scenario
     }
 
-    /// Whether nothing is between the operators and the server, and their clock is right.
+    /// Whether no fault is injected and the clock of the operators is right.
     pub(crate) fn is_undisturbed(&self) -> bool {
         self.troubles.iter().all(Trouble::is_user_action)
     }
@@ -158,11 +159,11 @@ impl Scenario {
             let trouble = match random.below(3) {
                 0 => {
                     let ahead = AHEAD.start + random.below(AHEAD.len());
-                    Trouble::Clock(when, hours(ahead), minutes)
+                    Trouble::Clock(when, signed(ahead), minutes)
                 }
                 1 => {
                     let behind = 1 + random.below(FURTHEST);
-                    Trouble::Clock(when, -hours(behind), minutes)
+                    Trouble::Clock(when, -signed(behind), minutes)
                 }
                 _ => Trouble::Suspend(when, minutes),
             };
@@ -180,11 +181,11 @@ impl Scenario {
         }
     }
 
-    /// Soon after a window has opened or closed, or at any time.
+    /// An instant soon after a window has opened or closed, or any instant of the scenario.
     fn when(&self, random: &mut Random, edges: &[Timestamp]) -> Timestamp {
         let edge = random.pick(edges).filter(|_| random.chance(75));
         let after = |from: Timestamp, seconds: usize| {
-            from + SignedDuration::from_secs(hours(seconds))
+            from + SignedDuration::from_secs(signed(seconds))
         };
         match edge {
             Some(edge) if random.chance(50) => after(edge, random.below(30)),
@@ -197,7 +198,7 @@ impl Scenario {
         .min(self.calm)
     }
 
-    /// When the window of a machine opens and closes within the scenario.
+    /// The edges of a machine's windows within the scenario.
     fn edges(&self, object: &Value) -> Vec<Timestamp> {
         let mut edges = Vec::new();
         let mut now = self.begins;
@@ -215,11 +216,11 @@ impl Scenario {
     }
 }
 
-fn hours(count: usize) -> i64 {
+fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(0)
 }
 
-/// The calendar of a scenario: the second day, and by its day of the year the fourth.
+/// The calendar of a scenario: the second day as a date, and the fourth as a day of every year.
 pub(crate) fn calendar(begins: Timestamp) -> Value {
     let day = |hours: i64| {
         let at = begins + SignedDuration::from_hours(hours);
@@ -293,14 +294,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_tells_one_story_and_another_seed_another() {
+    fn equal_seeds_give_equal_scenarios_and_different_seeds_do_not() {
         let text = |seed| format!("{:?}", Scenario::of(seed));
         assert_eq!(text(7), text(7));
         assert_ne!(text(7), text(8));
     }
 
     #[test]
-    fn a_story_can_be_told_without_some_of_its_troubles() {
+    fn a_scenario_can_be_reduced_to_some_of_its_troubles() {
         let scenario = (0..100)
             .map(Scenario::of)
             .find(|scenario| scenario.troubles.len() > 3);

@@ -1,4 +1,4 @@
-//! What the server holds of one machine, and what that means.
+//! The objects of one machine on the server, and what follows from them.
 
 use fivespot_api::name;
 use fivespot_apiserver::{Client, Selector};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::wanted::{Inputs, Wanted};
 
-/// What the server holds of one machine; null where there is nothing.
+/// The objects of one machine on the server. Null for objects that do not exist.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) owner: Value,
@@ -26,7 +26,7 @@ pub(crate) struct Seen {
     pub(crate) inputs: Inputs,
 }
 
-/// Where the objects of one machine are.
+/// The paths of the objects of one machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) name: String,
@@ -36,16 +36,16 @@ pub(crate) struct Places {
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// Where overrides are.
+/// The path of the overrides.
 pub(crate) const OVERRIDES: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides";
 
-/// Where calendars are.
+/// The path of the calendars.
 pub(crate) const CALENDARS: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/schedulecalendars";
 
 impl Inputs {
-    /// What the server holds of them that matters.
+    /// Reads the relevant fields of the overrides and calendars.
     pub(crate) async fn of(client: &Client) -> Self {
         let list = async |path: &str| {
             let found = client.list(path, &Selector::default()).await;
@@ -101,7 +101,7 @@ impl Seen {
         }
     }
 
-    /// The reported phase; `none` where there is no status.
+    /// The reported phase. `none` if there is no status.
     pub(crate) fn phase(&self) -> &str {
         self.owner["status"]["phase"].as_str().unwrap_or("none")
     }
@@ -140,23 +140,23 @@ impl Seen {
             .collect()
     }
 
-    /// When the machine is wanted and needed; none if the schedule is invalid.
+    /// The schedule with overrides and calendars. `None` if it is invalid.
     pub(crate) fn schedule(&self) -> Option<Wanted<'_>> {
         Wanted::of(&self.owner, &self.inputs)
     }
 
-    /// Whether the schedule is in force and open.
+    /// Whether the schedule is enabled and open.
     pub(crate) fn is_in_force(&self, now: Timestamp) -> bool {
         self.is_enabled() && self.schedule().is_some_and(|of| of.is_wanted(now))
     }
 
-    /// When anything changes that the schedule and overrides say of the machine.
+    /// The next instant at which the schedule or an override changes for the machine.
     pub(crate) fn next_edge(&self, now: Timestamp) -> Option<Timestamp> {
         self.schedule().and_then(|of| of.next_edge(now))
     }
 
-    /// Whether nothing has begun that the schedule asks for: nothing exists of a machine that is
-    /// needed, or one that is not needed any more is neither leaving nor held.
+    /// Whether the operator has not yet begun what the schedule requires: no object of a needed
+    /// machine exists, or a machine that is not needed is neither being removed nor held.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         let Some(schedule) = self.schedule() else {
             return false;
@@ -173,7 +173,7 @@ impl Seen {
         }
     }
 
-    /// Whether an override holds the machine, and nothing of more weight decides.
+    /// Whether an override holds the machine, and nothing takes precedence over it.
     pub(crate) fn is_held(&self, now: Timestamp) -> bool {
         self.is_enabled()
             && !self.is_killed()
@@ -193,7 +193,7 @@ impl Seen {
         self.owner["metadata"]["deletionTimestamp"].is_string()
     }
 
-    /// Whether a machine should serve now, or be provisioned.
+    /// Whether a machine should serve now or be provisioned.
     pub(crate) fn is_needed(&self, now: Timestamp) -> bool {
         self.schedule().is_some_and(|of| of.is_needed(now))
             && self.is_enabled()
@@ -218,14 +218,14 @@ impl Seen {
         (shutdown.is_object() && is_for_it).then_some(shutdown)
     }
 
-    /// Whether the Node is the Machine's.
+    /// Whether the Node belongs to the Machine.
     pub(crate) fn has_its_node(&self) -> bool {
         let provider = &self.machine["spec"]["providerID"];
         provider.is_string() && *provider == self.node["spec"]["providerID"]
     }
 }
 
-/// An instant in an object.
+/// Parses the timestamp in a field.
 pub(crate) fn instant(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What people, Cluster API and pods do.
+//! Actions of users, Cluster API and pods.
 
 use fivespot_api::{name, reclaim};
 use fivespot_capi::key;
@@ -11,7 +11,7 @@ use crate::random::Random;
 use crate::scenario::CALENDAR;
 use crate::seen::{CALENDARS, OVERRIDES};
 
-/// What somebody does to a machine.
+/// An action on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UserAction {
     Kill,
@@ -110,12 +110,12 @@ impl UserAction {
         Self::EndPolicy,
     ];
 
-    /// One of them; pods are what a machine is there for.
+    /// Draws an action. Running pods is the most frequent.
     pub(crate) fn draw(random: &mut Random) -> Self {
         if random.chance(25) {
             return Self::RunPods;
         }
-        // What the agent on the Node asks for.
+        // The request that the agent on the Node makes.
         if random.chance(8) {
             return Self::Reclaim;
         }
@@ -126,7 +126,7 @@ impl UserAction {
         random.pick(&Self::ALL).unwrap_or(Self::RunPods)
     }
 
-    /// Does it. What cannot be done at that moment is left undone.
+    /// Performs the action. An action that is not possible at that moment is skipped.
     pub(crate) async fn perform(self, cluster: &Cluster, name: &str, now: Timestamp) {
         let place = Place {
             cluster,
@@ -157,9 +157,9 @@ impl UserAction {
             }
             Self::Pause => place.annotate_own(json!({key::PAUSED: "true"})).await,
             Self::Resume => place.annotate_own(json!({key::PAUSED: null})).await,
-            // What is deleted without the operator's finalizer leaves its objects behind, as is
-            // documented: nobody who wants them to go does that. (While it is paused the operator
-            // does not add its finalizer again.)
+            // An object that is deleted without the operator's finalizer leaves its owned objects
+            // behind, as documented. A user who wants them to be deleted does not do that. (While
+            // it is paused, the operator does not add its finalizer again.)
             Self::Delete if place.has_objects("/metadata/finalizers", false).await => {}
             Self::DropFinalizers
                 if place.has_objects("/metadata/deletionTimestamp", true).await => {}
@@ -172,7 +172,7 @@ impl UserAction {
         }
     }
 
-    /// What changes when the machine is wanted, besides its windows.
+    /// Actions that change when the machine is wanted, except changes of its windows.
     async fn change_schedule(self, place: &Place<'_>, now: Timestamp) {
         match self {
             Self::LeadTime => {
@@ -233,7 +233,7 @@ impl UserAction {
         let _ = place.cluster.create(&object).await;
     }
 
-    /// Ends, shortens or keeps every override that names the machine.
+    /// Deletes, shortens or keeps every override that names the machine.
     async fn change_overrides(self, place: &Place<'_>, now: Timestamp) {
         for of in place.cluster.list(OVERRIDES).await {
             if of["spec"]["targetRef"]["name"] != place.name {
@@ -257,7 +257,7 @@ impl UserAction {
         }
     }
 
-    /// What is done to the objects around the ScheduledMachine.
+    /// Actions on the objects around the ScheduledMachine.
     async fn meddle(self, place: &Place<'_>, now: Timestamp) {
         let name = place.name;
         let [bootstrap, infrastructure, machine] = &place.owned;
@@ -314,8 +314,7 @@ impl UserAction {
     }
 }
 
-/// Everybody takes back what they did, and lets go of what they hold; what the user has asked
-/// for stays.
+/// Reverts what other actors did, and removes their finalizers. What the user has requested stays.
 pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
     let place = Place {
         cluster,
@@ -327,12 +326,13 @@ pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
         .await;
     place.pause_cluster(false).await;
     place.delete(&budget(name)).await;
-    // Its controller looks again, and brings back the kubeconfig that somebody has deleted.
+    // The Cluster's controller reconciles it, and creates a deleted kubeconfig again.
     let note = json!({"metadata": {"annotations": {"example.com/nudge": name}}});
     place.patch(&cluster.cluster_path(), &note).await;
     for path in &place.owned {
         if let Some(mut object) = cluster.get(path).await {
-            // A Machine whose objects have no owner reference any more is not reconciled when they end.
+            // A Machine is not reconciled when objects without an owner reference to it are
+            // deleted.
             if object["kind"] == "Machine" {
                 place.patch(path, &note).await;
             }
@@ -342,7 +342,8 @@ pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
                 let patch = json!({"metadata": {"finalizers": all}});
                 place.patch(path, &patch).await;
             }
-            // A provider finishes only what belongs to a Machine; somebody took that away.
+            // A provider finalizes only objects of a Machine. An action has removed the owner
+            // reference.
             let owners = object["metadata"]["ownerReferences"].as_array();
             let is_owned =
                 owners.is_some_and(|all| all.iter().any(|one| one["kind"] == "Machine"));
@@ -362,7 +363,7 @@ pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
 }
 
 const HELD: &str = "example.com/held";
-/// Marks what was never the operator's.
+/// The label of objects that do not belong to the operator.
 pub(crate) const FOREIGN: &str = "example.com/foreign";
 
 fn calendar_path() -> String {
@@ -380,12 +381,12 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Refusals are answers: what is meddled with may just have gone.
+    /// Ignores errors: the object may just have been deleted.
     async fn patch(&self, path: &str, patch: &Value) {
         let _ = self.cluster.try_patch(path, patch).await;
     }
 
-    /// Whether there are objects of a ScheduledMachine that has this field, or lacks it.
+    /// Whether owned objects exist for a ScheduledMachine that has this field, or lacks it.
     async fn has_objects(&self, field: &str, is_set: bool) -> bool {
         let Some(own) = self.cluster.get(&machine_path(self.name)).await else {
             return false;
@@ -518,8 +519,8 @@ impl Place<'_> {
         self.patch(&self.cluster.cluster_path(), &patch).await;
     }
 
-    /// A Node that was deleted by hand under its Machine comes back as its kubelet registers
-    /// again; until then the Machine has lost its Node.
+    /// A Node that was deleted by hand returns when its kubelet registers again. Until then, the
+    /// Machine has lost its Node. Deletes such a Machine.
     async fn revive_node(&self) {
         let machine = self.cluster.get(&self.owned[2]).await.unwrap_or_default();
         let is_lost = machine["status"]["nodeRef"]["name"] == self.name

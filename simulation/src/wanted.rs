@@ -1,7 +1,7 @@
-//! When a machine is wanted and needed, from the objects on the server.
+//! When a machine is wanted and needed, according to the objects on the server.
 //!
-//! Only the windows themselves are the schedule crate's; overrides, exceptions, lead times and
-//! early ends are evaluated here again, so that an error there is detected.
+//! Only the windows are evaluated by the schedule crate. Overrides, exceptions, lead times and
+//! early ends are implemented independently here, so that an error in the operator is detected.
 
 use std::cmp::Reverse;
 
@@ -13,20 +13,20 @@ use serde_json::Value;
 
 use crate::seen::instant;
 
-/// What schedules depend on besides their specs: overrides and calendars of the namespace.
+/// The inputs of schedules besides their specs: overrides and calendars of the namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Inputs {
     pub(crate) overrides: Vec<Value>,
     pub(crate) calendars: Vec<Value>,
 }
 
-/// How many changes of the schedule are looked at for one answer.
+/// The maximum number of schedule changes that are searched.
 const MOST_CHANGES: usize = 400;
 
-/// How far ahead a change is looked for.
+/// How far ahead a change is searched.
 const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 40);
 
-/// The schedule of one machine with everything that changes it.
+/// The schedule of one machine with its overrides and calendars.
 pub(crate) struct Wanted<'a> {
     owner: &'a Value,
     inputs: &'a Inputs,
@@ -35,7 +35,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// None if the schedule is invalid.
+    /// `None` if the schedule is invalid.
     pub(crate) fn of(owner: &'a Value, inputs: &'a Inputs) -> Option<Self> {
         let mut object: ScheduledMachine = serde_json::from_value(owner.clone()).ok()?;
         object.spec.schedule.exceptions = None;
@@ -49,8 +49,8 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// The override that counts: Stop before Hold before Run, then the latest end, then the first
-    /// name.
+    /// The override in force with the highest precedence: Stop before Hold before Run, then the
+    /// latest end, then the first name.
     pub(crate) fn in_force(&self, now: Timestamp) -> Option<&'a Value> {
         let overrides = self.inputs.overrides.iter();
         let in_force = overrides.filter(|of| self.is_about(of) && covers(of, now));
@@ -71,7 +71,7 @@ impl<'a> Wanted<'a> {
             .is_some_and(|of| of["spec"]["mode"] == "Hold")
     }
 
-    /// Whether the machine is wanted: by an override, an exception or the windows.
+    /// Whether the machine is wanted by an override, an exception or the windows.
     pub(crate) fn is_wanted(&self, now: Timestamp) -> bool {
         let mode = self
             .in_force(now)
@@ -85,8 +85,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether a machine is needed for that: from the lead time before a window on, to its end or,
-    /// where it is to be gone by then, earlier.
+    /// Whether a machine is needed: from the lead time before a window on, to the window's end or,
+    /// with `CompleteByWindowEnd`, the grace period before it.
     pub(crate) fn is_needed(&self, now: Timestamp) -> bool {
         let is_long_enough = |closes: Option<Timestamp>| {
             closes.is_none_or(|closes| closes > now + self.early_end())
@@ -106,7 +106,7 @@ impl<'a> Wanted<'a> {
         false
     }
 
-    /// When the machine is wanted no longer, or again.
+    /// The next instant at which it changes whether the machine is wanted.
     pub(crate) fn flip(&self, now: Timestamp) -> Option<Timestamp> {
         let is_wanted = self.is_wanted(now);
         let changes = self.changes(now).take(MOST_CHANGES);
@@ -114,7 +114,7 @@ impl<'a> Wanted<'a> {
         flips.find(|at| self.is_wanted(*at) != is_wanted)
     }
 
-    /// When the machine is needed no longer, or again.
+    /// The next instant at which it changes whether the machine is needed.
     pub(crate) fn flip_of_need(&self, now: Timestamp) -> Option<Timestamp> {
         let is_needed = self.is_needed(now);
         let (lead, early) = (self.lead_time(), self.early_end());
@@ -124,7 +124,7 @@ impl<'a> Wanted<'a> {
             let Some(flip) = self.flip(at) else {
                 break;
             };
-            // A later change matters no earlier than that.
+            // A later change has no effect before that.
             if found.is_some_and(|found| found <= flip - lead.max(early)) {
                 break;
             }
@@ -138,8 +138,8 @@ impl<'a> Wanted<'a> {
         found
     }
 
-    /// When anything changes that matters to the machine: whether it is wanted or needed, the
-    /// exception that applies, or an override that is about it.
+    /// The next instant at which anything changes for the machine: whether it is wanted or needed,
+    /// the exception that applies, or the start or end of one of its overrides.
     pub(crate) fn next_edge(&self, now: Timestamp) -> Option<Timestamp> {
         let overrides = self.override_edges(now);
         let exceptions = self.next_exception(now);
@@ -152,7 +152,7 @@ impl<'a> Wanted<'a> {
         all.into_iter().flatten().min()
     }
 
-    /// When another exception applies, or none any more.
+    /// The next instant at which a different exception applies, or none.
     fn next_exception(&self, now: Timestamp) -> Option<Timestamp> {
         let name = |at| self.first_exception(at).map(|of| &of["name"]);
         let changes = self.changes(now).take(MOST_CHANGES);
@@ -161,14 +161,14 @@ impl<'a> Wanted<'a> {
         changes.find(|at| name(*at) != today)
     }
 
-    /// Whether so little is left of the time in which a machine is needed that none is created.
+    /// Whether the remaining time in which a machine is needed is too short to create one.
     pub(crate) fn is_too_short(&self, now: Timestamp) -> bool {
         let minimum = length(&self.owner["spec"]["provisioning"]["minimumRun"]);
         self.flip_of_need(now)
             .is_some_and(|end| end < now + minimum)
     }
 
-    /// Whether the machine is to be gone by the end of its window.
+    /// Whether the machine must be removed by the end of its window.
     pub(crate) fn completes_by_window_end(&self) -> bool {
         self.owner["spec"]["shutdown"]["endPolicy"] == "CompleteByWindowEnd"
     }
@@ -186,12 +186,12 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// What the exception says that applies.
+    /// Whether the exception that applies runs the machine. `None` if no exception applies.
     fn exception(&self, now: Timestamp) -> Option<bool> {
         self.first_exception(now).map(|of| of["action"] == "Run")
     }
 
-    /// The first exception of whose dates the local date is one.
+    /// The first exception that includes the local date.
     fn first_exception(&self, now: Timestamp) -> Option<&'a Value> {
         let today = self.zone.to_datetime(now).date();
         let exceptions = self.owner["spec"]["schedule"]["exceptions"].as_array()?;
@@ -219,7 +219,7 @@ impl<'a> Wanted<'a> {
         target.is_string() && *target == meta["name"] || is_selected
     }
 
-    /// The instants after `now` at which something else may decide, in order.
+    /// The instants after `now` at which the result may change, in order.
     fn changes(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
         std::iter::successors(self.change(now), |at| self.change(*at))
     }
@@ -256,7 +256,7 @@ fn covers(of: &Value, now: Timestamp) -> bool {
         && instant(&spec["endTime"]).is_some_and(|end| now < end)
 }
 
-/// Whether an entry of a calendar, or an exception, has this date.
+/// Whether an exception or an entry of a calendar includes this date.
 fn is_of(entry: &Value, today: Date) -> bool {
     let date = |field: &str| entry[field].as_str()?.parse::<Date>().ok();
     if let (Some(first), Some(last)) = (date("startDate"), date("endDate")) {
@@ -267,7 +267,7 @@ fn is_of(entry: &Value, today: Date) -> bool {
     date("date") == Some(today) || text == every_year
 }
 
-/// A duration of a spec; zero where it is absent.
+/// Parses a duration of a spec. Zero if it is absent.
 fn length(text: &Value) -> SignedDuration {
     let text = text.as_str().unwrap_or_default();
     let (count, unit) = text.split_at(text.len().saturating_sub(1));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strongest_override_counts_and_then_the_exception() {
+    fn the_override_of_highest_precedence_applies_and_then_the_exception() {
         let object = machine(&json!({"exceptions": [
             {"name": "fair", "action": "Stop", "startDate": "2026-03-06", "endDate": "2026-03-06"},
         ]}));

@@ -1,10 +1,10 @@
-//! Makes code of the list of kinds that `cargo xtask gen` has asked the API server for.
+//! Generates code from the list of kinds that `cargo xtask gen` has read from the API server.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// The variable that says where the list is: apiVersion and kind, a line each.
+/// The variable with the path of the list: an apiVersion and a kind per line.
 const LIST: &str = "BUILTIN_KINDS";
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What Go writes of a struct that nothing was said of, and what it leaves out when empty.
+// The JSON that Go writes for an empty struct, and the fields that it omits when they are empty.
 type empty struct {
 	Written map[string]any `json:"written,omitempty"`
 	Omitted []string       `json:"omitted,omitempty"`
@@ -35,7 +35,7 @@ func printEmpty() {
 	fmt.Println("{\n" + strings.Join(lines, ",\n") + "\n}")
 }
 
-// As OpenAPI calls it.
+// The name of the type in OpenAPI.
 func definition(t reflect.Type) string {
 	host, rest, _ := strings.Cut(t.PkgPath(), "/")
 	labels := strings.Split(host, ".")
@@ -79,7 +79,7 @@ func zero(t reflect.Type) map[string]any {
 	return written
 }
 
-// The fields that are left out when empty, those of embedded structs among them.
+// The fields that are omitted when they are empty, including those of embedded structs.
 func omitted(t reflect.Type, found map[string]empty) []string {
 	var names []string
 	for i := range t.NumField() {

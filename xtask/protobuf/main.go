@@ -1,6 +1,6 @@
-// Prints how the built-in kinds that standard input names are written in
-// protobuf: one line a message, with the number, the name in JSON and the type of each
-// field, read by reflection from the tags of Kubernetes' own types.
+// Prints the protobuf encoding of the built-in kinds that standard input lists: a line per message
+// with the number, the JSON name and the type of each field, read by reflection from the tags of
+// Kubernetes' own types.
 package main
 
 import (
@@ -47,12 +47,12 @@ var groups = []func(*runtime.Scheme) error{
 	scheduling.AddToScheme, storage.AddToScheme,
 }
 
-// What is read whatever kinds are built in, by apiVersion; a star stands for any.
+// The kinds that are always read, by apiVersion; a star means any.
 var kinds = map[string][]any{
 	"*": {meta.DeleteOptions{}},
 }
 
-// Adds the kinds that are served: apiVersion and kind, a line each, on standard input.
+// Adds the kinds that are served; standard input has an apiVersion and a kind per line.
 func readKinds() {
 	scheme := runtime.NewScheme()
 	for _, add := range groups {
@@ -72,7 +72,7 @@ func readKinds() {
 	}
 }
 
-// Types whose JSON is not that of their fields.
+// Types whose JSON differs from that of their fields.
 var special = map[reflect.Type]string{
 	reflect.TypeFor[meta.Time]():                                "time",
 	reflect.TypeFor[meta.MicroTime]():                           "microtime",
@@ -112,7 +112,7 @@ func main() {
 	}
 }
 
-// Group, version and type: two versions of one group have types of the same name.
+// Group, version and type: two versions of a group have types of the same name.
 func name(t reflect.Type) string {
 	path := strings.Split(t.PkgPath(), "/")
 	return strings.Join(path[len(path)-2:], ".") + "." + t.Name()
@@ -136,7 +136,8 @@ func (all table) add(t reflect.Type) {
 		}
 		number := strings.Split(tag, ",")[1]
 		text := all.shape(field.Type)
-		// A zero that was not left out in protobuf is left out in JSON, unless it was meant.
+		// JSON omits a zero value that protobuf contains, unless the field is a pointer or has no
+		// omitempty.
 		meant := field.Type.Kind() == reflect.Pointer || !strings.Contains(options, "omitempty")
 		if meant {
 			text += "!"
@@ -175,7 +176,7 @@ func (all table) shape(t reflect.Type) string {
 	panic("no shape: " + t.String())
 }
 
-// In a map, a list with a name of its own is a message of items.
+// In a map, a list type is a message with items.
 func (all table) element(t reflect.Type) string {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
 		return "items:" + all.shape(t.Elem())

@@ -1,12 +1,12 @@
-//! The list of built-in kinds, asked of the embedded API server, which the generators of their
-//! schemas and of the protobuf table read.
+//! The list of built-in kinds of the embedded API server. The generators of their schemas and of
+//! the protobuf table read it.
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Writes the list into `target/`: apiVersion and kind, a line each. Returns where it is.
+/// Writes the list into `target/`: an apiVersion and a kind per line. Returns its path.
 ///
 /// # Errors
 /// The API server's crate cannot be built.
@@ -23,7 +23,7 @@ pub(crate) fn list(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
         return Err(format!("the list of built-in kinds failed: {status}").into());
     }
     let path = root.join("target").join("builtin-kinds.txt");
-    // What is made of the list is built again only where it has changed.
+    // The file is written only if the list has changed, so that nothing is rebuilt otherwise.
     if fs::read(&path).ok().as_ref() != Some(&output.stdout) {
         fs::write(&path, &output.stdout)?;
     }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 /// Where the schemas are kept, below the root.
 pub(crate) const PATH: &str = "crates/apiserver/schema/builtin.json";
 
-/// The schemas of the kinds in a list, as they should be.
+/// Returns the current schemas of the kinds in a list.
 ///
 /// # Errors
 /// The generator cannot be built, or fails.

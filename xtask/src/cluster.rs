@@ -1,8 +1,8 @@
 //! `cargo xtask cluster`: a real Kubernetes and a real Cluster API on this machine.
 //!
-//! The programs are built from Go modules that are pinned under `e2e/cluster`, and kept
-//! under the target directory. `up` leaves them running in the background. Several clusters
-//! run beside each other under names of their own: each has its own state folder and ports.
+//! The programs are built from Go modules that are pinned under `e2e/cluster`, and kept under the
+//! target directory. `up` leaves them running in the background. Clusters with different names run
+//! concurrently: each has its own state folder and ports.
 
 mod programs;
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::go;
 use programs::{Pinned, Programs};
 
-/// The minor versions of what runs.
+/// The minor versions of Kubernetes and Cluster API, and the providers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
     kubernetes: String,
@@ -28,10 +28,10 @@ pub(crate) struct Versions {
     providers: Providers,
 }
 
-/// Who makes machines out of objects.
+/// The providers of Machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Providers {
-    /// Stand-ins of the launcher, for the kinds of k0smotron.
+    /// Stand-ins in the launcher, for the kinds of k0smotron.
     #[default]
     StandIn,
     /// Cluster API's kubeadm providers, and its in-memory infrastructure provider.
@@ -48,17 +48,17 @@ impl Default for Versions {
     }
 }
 
-/// Which cluster is meant, and what it is to run.
+/// The selected cluster, and the versions that it should run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// None is the one without a name.
+    /// `None` for the cluster without a name.
     name: Option<String>,
     versions: Versions,
 }
 
 impl Choice {
-    /// Reads `--name`, `--kubernetes 1.30`, `--cluster-api 1.8` and `--providers real`, each of
-    /// which may be left out. None where there is something else.
+    /// Reads `--name`, `--kubernetes 1.30`, `--cluster-api 1.8` and `--providers real`, all of them
+    /// optional. `None` for any other argument.
     pub(crate) fn with_versions(words: &[&str]) -> Option<Self> {
         let mut choice = Self::default();
         for pair in words.chunks(2) {
@@ -82,7 +82,7 @@ impl Choice {
         Some(choice)
     }
 
-    /// Reads `--name` alone, which may be left out.
+    /// Reads the optional `--name` only.
     pub(crate) fn by_name(words: &[&str]) -> Option<Self> {
         match words {
             [] | ["--name", _] => Self::with_versions(words),
@@ -91,7 +91,7 @@ impl Choice {
     }
 }
 
-/// Whether a folder may be called so: short, because the path of a socket is.
+/// Whether a name is valid for a folder: short, because the path of a socket is limited.
 fn is_name(name: &str) -> bool {
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'-';
     (1..=20).contains(&name.len()) && name.bytes().all(is_plain)
@@ -100,13 +100,13 @@ fn is_name(name: &str) -> bool {
 /// The paths of one cluster.
 struct Cluster {
     programs: Programs,
-    /// What the running cluster writes.
+    /// The folder of the files that the running cluster writes.
     state: PathBuf,
-    /// The Cluster that is there from the start where providers are real.
+    /// The manifest of the Cluster that exists from the start with real providers.
     example: PathBuf,
 }
 
-/// Does what the words after `cluster` say; none where they say something else.
+/// Runs the task of the arguments after `cluster`; `None` if they are invalid.
 pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Error>>> {
     Some(match words {
         ["up", words @ ..] => up(root, &Choice::with_versions(words)?),
@@ -119,11 +119,10 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Err
     })
 }
 
-/// Builds what is missing, starts the cluster unless one runs, and prints how to reach it.
+/// Builds the missing programs, starts the cluster unless it runs, and prints how to reach it.
 ///
 /// # Errors
-/// A version is not pinned, there is no Go, something cannot be built, or the cluster does
-/// not come up.
+/// A version is not pinned, Go is not installed, a build fails, or the cluster does not start.
 pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster::new(root, choice);
     if cluster.call().is_some() {
@@ -142,11 +141,11 @@ pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Builds a kubectl where there is none on the PATH, and prints the PATH by which it is found;
-/// prints nothing where there is one.
+/// Builds kubectl if it is not on the PATH, and prints a PATH that contains it. Prints nothing if
+/// kubectl is on the PATH.
 ///
 /// # Errors
-/// There is no Go, or it cannot be built.
+/// Go is not installed, or the build fails.
 pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
     if let Some(kubectl) = Cluster::new(root, &Choice::default()).own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
@@ -154,19 +153,20 @@ pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Stops the cluster and waits until it has ended. A cluster that does not run is no error.
+/// Stops the cluster and waits until it has ended. It is not an error if no cluster runs.
 ///
 /// # Errors
-/// The state of the cluster is unknown.
+/// The connection to the cluster fails.
 pub(crate) fn down(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     Cluster::new(root, choice).stop()
 }
 
-/// Has the running cluster of a name run other versions of Kubernetes and Cluster API, and waits until
-/// it does. What it runs already stays.
+/// Upgrades the running cluster of a name to other versions of Kubernetes and Cluster API, and
+/// waits until they are ready. A component that has the version already is not restarted.
 ///
 /// # Errors
-/// No such cluster runs, a version is not pinned or cannot be built, or what is new does not start.
+/// No such cluster runs, a version is not pinned or cannot be built, or a new program does not
+/// start.
 pub(crate) fn upgrade(
     root: &Path,
     name: &str,
@@ -198,10 +198,11 @@ pub(crate) fn upgrade(
         .map_err(|why| format!("the upgrade failed: {why}").into())
 }
 
-/// What restarts the providers of a running cluster, on the command line and on its socket.
+/// The command that restarts the providers of a running cluster, on the command line and on its
+/// socket.
 const RESTART_PROVIDERS: &str = "restart-providers";
 
-/// Has the running cluster restart its providers, and waits until they are ready again.
+/// Restarts the providers of the running cluster, and waits until they are ready.
 ///
 /// # Errors
 /// No cluster runs, or a provider does not start.
@@ -212,10 +213,10 @@ fn restart_providers(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>>
         .map_err(|why| format!("the restart failed: {why}").into())
 }
 
-/// A command for a shell that restarts the providers of a running cluster.
+/// A shell command that restarts the providers of a running cluster.
 ///
 /// # Errors
-/// It is not known where this program is.
+/// The path of this program is unknown.
 pub(crate) fn restart_command(choice: &Choice) -> Result<String, Box<dyn Error>> {
     let program = env::current_exe()?;
     let program = program
@@ -227,11 +228,11 @@ pub(crate) fn restart_command(choice: &Choice) -> Result<String, Box<dyn Error>>
     Ok(format!("'{program}' cluster {RESTART_PROVIDERS}{name}"))
 }
 
-/// Runs a Kubernetes of its own, without Cluster API and stand-ins, as long as `work` takes,
-/// which is given its kubeconfig. `plugins` are switched on beside the default admission plugins.
+/// Runs a separate Kubernetes without Cluster API and stand-ins while `work` runs. `work` gets its
+/// kubeconfig. `plugins` are enabled in addition to the default admission plugins.
 ///
 /// # Errors
-/// As for [`up`], or what `work` ends with.
+/// As for [`up`], and the error of `work`.
 pub(crate) fn with_kubernetes(
     root: &Path,
     minor: &str,
@@ -247,18 +248,18 @@ pub(crate) fn with_kubernetes(
     done
 }
 
-/// A cluster that runs.
+/// A running cluster.
 pub(crate) struct Running {
     /// The path of its administrator's kubeconfig.
     pub(crate) kubeconfig: PathBuf,
-    /// What runs: `kubernetes`, `clusterAPI` and `providers`.
+    /// The versions of `kubernetes`, `clusterAPI` and `providers`.
     pub(crate) versions: Value,
 }
 
-/// The running cluster.
+/// Returns the running cluster.
 ///
 /// # Errors
-/// No cluster runs, or it does not say what runs.
+/// No cluster runs, or its versions cannot be read.
 pub(crate) fn running(root: &Path, choice: &Choice) -> Result<Running, Box<dyn Error>> {
     let cluster = Cluster::new(root, choice);
     if cluster.call().is_none() {
@@ -273,10 +274,10 @@ pub(crate) fn running(root: &Path, choice: &Choice) -> Result<Running, Box<dyn E
     })
 }
 
-/// The path of a kubectl: one that was built, where there is none on the PATH.
+/// The path of kubectl: `kubectl` if it is on the PATH, else the one that is built here.
 ///
 /// # Errors
-/// There is no Go, or it cannot be built.
+/// Go is not installed, or the build fails.
 pub(crate) fn kubectl_of(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let own = Cluster::new(root, &Choice::default()).own_kubectl()?;
     Ok(own.unwrap_or_default().join("kubectl"))
@@ -294,7 +295,7 @@ fn kubeconfig(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
 impl Cluster {
     fn new(root: &Path, choice: &Choice) -> Self {
         let own = target(root).join("cluster");
-        // The end-to-end tests look for the same folder.
+        // The end-to-end tests use the same folder.
         let run = match &choice.name {
             Some(name) => format!("run-{name}"),
             None => "run".to_owned(),
@@ -306,11 +307,11 @@ impl Cluster {
         }
     }
 
-    /// Tells the cluster to stop, if it runs, and waits until it has.
+    /// Stops the cluster if it runs, and waits until it has ended.
     fn stop(&self) -> Result<(), Box<dyn Error>> {
         if let Some(mut control) = self.call() {
             control.write_all(b"stop\n")?;
-            // The other side closes when it has ended.
+            // The cluster closes the connection when it has ended.
             control.read_to_end(&mut Vec::new())?;
         }
         Ok(())
@@ -325,7 +326,7 @@ impl Cluster {
         UnixStream::connect(self.state.join("control")).ok()
     }
 
-    /// Asks the running cluster to do something, and waits until it has.
+    /// Sends a command to the running cluster, and waits until it is done.
     fn ask(&self, what: &str) -> Result<(), Box<dyn Error>> {
         let mut control = self.call().ok_or("the cluster has ended")?;
         writeln!(control, "{what}")?;
@@ -337,8 +338,8 @@ impl Cluster {
         }
     }
 
-    /// The folder of a kubectl that was built here, because the machine has none; built now
-    /// unless it was before.
+    /// The folder of the kubectl that is built here; `None` if kubectl is on the PATH. Builds it if
+    /// it is missing.
     fn own_kubectl(&self) -> Result<Option<PathBuf>, Box<dyn Error>> {
         if go::is_on_path("kubectl") {
             return Ok(None);
@@ -375,7 +376,7 @@ impl Cluster {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(fs::File::create(&log)?)
-            // Out of reach of a Ctrl-C at the terminal.
+            // A process group of its own, so that Ctrl-C at the terminal does not stop it.
             .process_group(0)
             .spawn()?;
         let mut line = String::new();
@@ -391,7 +392,7 @@ impl Cluster {
     }
 }
 
-/// Where everything is built.
+/// The target directory.
 pub(crate) fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |directory| root.join(directory))

@@ -1,5 +1,5 @@
-//! `cargo xtask creation`: how long the creation of a Pod takes on the embedded server, and beside it
-//! on a real one.
+//! `cargo xtask creation`: how long it takes to create a Pod on the embedded server, compared with
+//! a real one.
 
 use std::env;
 use std::error::Error;
@@ -15,7 +15,7 @@ use crate::record::MINOR;
 /// Where the times are kept, below the root.
 pub(crate) const RESULT: &str = "xtask/results/creation.json";
 
-/// The functions of the benchmark, each with the way that a request takes in it.
+/// The functions of the benchmark, each with the path of its request.
 pub(crate) const WAYS: [(&str, &str); 4] = [
     ("value", "in process, a value"),
     ("json", "in process, JSON"),
@@ -23,11 +23,11 @@ pub(crate) const WAYS: [(&str, &str); 4] = [
     ("kubernetes", "kube-apiserver, through TLS"),
 ];
 
-/// Runs `crates/apiserver/benches/create.rs` beside a Kubernetes that is started for it, and keeps
+/// Runs `crates/apiserver/benches/create.rs` with a Kubernetes that is started for it, and keeps
 /// the medians, in nanoseconds.
 ///
 /// # Errors
-/// The cluster does not come up, or the benchmark fails.
+/// The cluster does not start, or the benchmark fails.
 pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
     cluster::with_kubernetes(root, MINOR, &[], |kubeconfig| {
         let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

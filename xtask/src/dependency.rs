@@ -1,4 +1,4 @@
-//! `cargo xtask deps`: who may depend on whom.
+//! `cargo xtask deps`: which package may depend on which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -9,83 +9,84 @@ use serde_json::Value;
 
 use crate::Faults;
 
-/// A package of this workspace and what it may be built from.
-struct Room {
+/// A package of this workspace and the packages that it may depend on.
+struct Package {
     name: &'static str,
     /// The packages of this workspace that it may depend on.
     may_use: &'static [&'static str],
-    /// Whether it is free of I/O, so that [`IMPURE`] must not be in its tree at all.
+    /// Whether it is free of I/O: none of [`IMPURE`] may be in its dependency tree.
     is_pure: bool,
 }
 
-/// Arrows go one way: schedule, api, plan, controller, cli; cel, admission, then whoever asks it.
-const ROOMS: &[Room] = &[
-    Room {
+/// Dependencies have one direction: schedule, api, plan, controller, cli; cel, admission, and the
+/// users of admission.
+const PACKAGES: &[Package] = &[
+    Package {
         name: "schedule",
         may_use: &[],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "api",
         may_use: &["schedule", "capi"],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "install",
         may_use: &["api"],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "gostd",
         may_use: &[],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "cel",
         may_use: &["gostd"],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "admission",
         may_use: &["cel", "gostd"],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "capi",
         may_use: &[],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "plan",
         may_use: &["api", "schedule", "capi"],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "drawing",
         may_use: &["schedule"],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "usage",
         may_use: &["api", "schedule", "plan", "drawing"],
         is_pure: true,
     },
-    Room {
+    Package {
         name: "clock",
         may_use: &[],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "https",
         may_use: &[],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "runtime",
         may_use: &["clock"],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "controller",
         may_use: &[
             "api",
@@ -99,32 +100,32 @@ const ROOMS: &[Room] = &[
         ],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "dashboard",
         may_use: &["api", "schedule", "plan", "drawing", "controller", "usage"],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "webhook",
         may_use: &["api", "admission", "clock", "https"],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "agent",
         may_use: &["api"],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "apiserver",
         may_use: &["admission", "clock", "gostd", "https"],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "sim",
         may_use: &["apiserver", "capi", "clock"],
         is_pure: false,
     },
-    Room {
+    Package {
         name: "cli",
         may_use: &[
             "schedule",
@@ -147,7 +148,8 @@ const ROOMS: &[Room] = &[
     },
 ];
 
-/// Packages that serve the others' tests and upkeep: nothing may depend on them, they on anything.
+/// Packages for tests and maintenance. They may depend on any package, and no package may depend on
+/// them.
 const SERVICE: [&str; 7] = [
     "benches",
     "testkit",
@@ -158,7 +160,7 @@ const SERVICE: [&str; 7] = [
     "simulation",
 ];
 
-/// What brings threads, sockets or another clock along.
+/// Packages that bring threads, sockets or another clock.
 const IMPURE: [&str; 3] = ["tokio", "hyper", "chrono"];
 
 /// Compares the workspace with the table.
@@ -168,8 +170,8 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
         &["metadata", "--no-deps", "--format-version", "1"],
     )?)?;
     let mut faults = edges(&packages(&metadata));
-    for room in ROOMS.iter().filter(|room| room.is_pure) {
-        let package = format!("fivespot-{}", room.name);
+    for entry in PACKAGES.iter().filter(|entry| entry.is_pure) {
+        let package = format!("fivespot-{}", entry.name);
         let tree = cargo(
             root,
             &[
@@ -182,7 +184,7 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
                 &package,
             ],
         )?;
-        faults.extend(impurities(room.name, &tree));
+        faults.extend(impurities(entry.name, &tree));
     }
     Ok(faults)
 }
@@ -200,12 +202,13 @@ fn cargo(root: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Each package of the workspace with those of its normal dependencies that are packages too.
+/// Each package of the workspace with those of its normal dependencies that are in the workspace
+/// too.
 fn packages(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
     let list = |value: Option<&Value>| {
         value.and_then(Value::as_array).cloned().unwrap_or_default()
     };
-    let room = |value: &Value| {
+    let name = |value: &Value| {
         let name = value
             .get("name")
             .and_then(Value::as_str)
@@ -220,7 +223,7 @@ fn packages(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
                 dependency.get("path").is_some_and(Value::is_string)
                     && dependency.get("kind").is_none_or(Value::is_null)
             });
-            (room(package), ours.map(room).collect())
+            (name(package), ours.map(name).collect())
         })
         .collect()
 }
@@ -231,7 +234,7 @@ fn edges(packages: &BTreeMap<String, BTreeSet<String>>) -> Faults {
         if SERVICE.contains(&name.as_str()) {
             continue;
         }
-        let Some(room) = ROOMS.iter().find(|room| room.name == name) else {
+        let Some(entry) = PACKAGES.iter().find(|entry| entry.name == name) else {
             faults.push(format!(
                 "{name}: not in the table of xtask/src/dependency.rs; add it"
             ));
@@ -239,7 +242,7 @@ fn edges(packages: &BTreeMap<String, BTreeSet<String>>) -> Faults {
         };
         for used in uses
             .iter()
-            .filter(|used| !room.may_use.contains(&used.as_str()))
+            .filter(|used| !entry.may_use.contains(&used.as_str()))
         {
             faults.push(format!("{name}: must not depend on {used}"));
         }
@@ -247,8 +250,8 @@ fn edges(packages: &BTreeMap<String, BTreeSet<String>>) -> Faults {
     faults
 }
 
-/// The impure packages in the output of `cargo tree --prefix none`: one `name vX.Y.Z` a line.
-fn impurities(room: &str, tree: &str) -> Faults {
+/// The impure packages in the output of `cargo tree --prefix none`: one `name vX.Y.Z` per line.
+fn impurities(name: &str, tree: &str) -> Faults {
     let all: BTreeSet<_> = tree
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -258,7 +261,7 @@ fn impurities(room: &str, tree: &str) -> Faults {
         .filter(|impure| all.contains(*impure))
         .map(|impure| {
             format!(
-                "{room}: {impure} is in its tree; `cargo tree -p fivespot-{room} -i {impure}` \
+                "{name}: {impure} is in its tree; `cargo tree -p fivespot-{name} -i {impure}` \
                  says by whom"
             )
         })
@@ -272,7 +275,7 @@ mod tests {
     use super::{edges, impurities, packages};
 
     #[test]
-    fn an_arrow_against_the_table_is_a_fault_and_one_for_tests_is_not() {
+    fn a_dependency_not_in_the_table_is_a_fault_but_a_dev_dependency_is_not() {
         let metadata = json!({"packages": [
             {"name": "fivespot-schedule", "dependencies": [
                 {"name": "fivespot-api", "path": "/x", "kind": null},

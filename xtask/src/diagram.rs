@@ -6,7 +6,7 @@ use fivespot_drawing::diagram::{Arrow, Diagram, Shape, svg};
 use fivespot_install::pod::METRICS_PORT;
 use fivespot_install::webhook::PORT as WEBHOOK_PORT;
 
-/// Where they are, below the root.
+/// The folder of the diagrams, below the root.
 pub(crate) const DIRECTORY: &str = "docs/diagrams";
 
 /// Every diagram.
@@ -23,7 +23,7 @@ pub(crate) fn files() -> Vec<GeneratedFile> {
     .to_vec()
 }
 
-/// The planner's list, from the top.
+/// The planner's list, from the highest precedence.
 fn precedence() -> Diagram {
     let entries: Vec<_> = fivespot_plan::explain::precedence().collect();
     let name = |place: usize, name: &str| format!("{}. {name}", place + 1);
@@ -57,7 +57,7 @@ fn precedence() -> Diagram {
     }
 }
 
-/// Where a phase stands in the drawing.
+/// The position of a phase in the diagram.
 fn place(phase: Phase) -> (u32, u32) {
     match phase {
         Phase::Inactive => (0, 0),
@@ -137,7 +137,7 @@ fn lifecycle() -> Diagram {
     }
 }
 
-/// Who opens connections to whom, on which port.
+/// The connections between the programs, with their ports.
 fn connections() -> Diagram {
     let shape = |name: &str, lines: &[&str], column, row| Shape {
         name: name.to_owned(),
@@ -172,7 +172,7 @@ fn connections() -> Diagram {
         )
     };
     Diagram {
-        title: "Who connects to whom, on which TCP port".to_owned(),
+        title: "Connections and their TCP ports".to_owned(),
         description: arrows.iter().map(sentence).collect::<Vec<_>>().join(" "),
         shapes: vec![
             shape(

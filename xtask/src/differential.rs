@@ -1,8 +1,8 @@
-//! `cargo xtask differential`: our admission engine beside Kubernetes' own libraries.
+//! `cargo xtask differential`: compares our admission engine with Kubernetes' own libraries.
 //!
-//! Cases are made from a seed: definitions with rules and objects, unusual definitions,
-//! policies with requests. Both answer, and what they say is compared. A case can be made
-//! again from the seed and its number.
+//! Cases are generated from a seed: definitions with rules and objects, unusual definitions,
+//! policies with requests. Both sides evaluate them, and the answers are compared. A case can be
+//! generated again from the seed and its number.
 
 mod compare;
 mod definition;
@@ -48,24 +48,24 @@ use oracle::Oracle;
 use plan::Plan;
 use tally::Tally;
 
-/// How often the oracle is asked again: some of its answers depend on the order in which
-/// Go walks a map, which is another each time.
+/// Most attempts per case: some answers of the oracle depend on the order in which Go iterates over
+/// a map, which varies.
 const ATTEMPTS: usize = 12;
 
-/// What all cases came to.
+/// The result of all cases.
 #[derive(Default)]
 struct Total {
     cases: u64,
     tally: Tally,
-    /// Cases with differences, by their number.
+    /// The cases with differences, by number.
     found: BTreeMap<u64, Vec<Difference>>,
 }
 
-/// Runs what the words behind `differential` ask for: `--server` compares whole servers, all else
-/// the engine.
+/// Runs the comparison that the arguments after `differential` select: `--server` compares whole
+/// servers, any other argument the engine.
 ///
 /// # Errors
-/// As for [`run`] and [`server::run`], or a flag is not known.
+/// As for [`run`] and [`server::run`], or a flag is unknown.
 pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     match words {
         ["--server", words @ ..] => server::run(root, words),
@@ -73,10 +73,10 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>
     }
 }
 
-/// Runs the cases and prints how far the two agree. Verdicts that differ are faults.
+/// Runs the cases and prints how many answers agree. Verdicts that differ are faults.
 ///
 /// # Errors
-/// There is no Go, the oracle cannot be built, or it ends early.
+/// Go is not installed, the oracle cannot be built, or it ends early.
 fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     if let Some(file) = &plan.questions {
         return questions::run(root, file);
@@ -135,7 +135,7 @@ fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     Ok(total.tally.faults())
 }
 
-/// The numbers of the cases that a run has printed, each once.
+/// The numbers of the cases that a run has printed, without duplicates.
 fn named(printed: &str) -> Vec<u64> {
     let lines = printed
         .lines()
@@ -145,7 +145,7 @@ fn named(printed: &str) -> Vec<u64> {
     numbers.into_iter().collect()
 }
 
-/// Takes cases until none is left.
+/// Judges cases until none is left.
 fn work(
     program: &Path,
     (seed, cases): (u64, &[u64]),
@@ -166,7 +166,7 @@ fn work(
     }
 }
 
-/// Asks both, the oracle again where it may have been chance.
+/// Compares both answers to a question. The oracle is queried again while its answer differs.
 fn judge(oracle: &mut Oracle, question: &Value) -> Result<Comparison, Box<dyn Error>> {
     let ours = ours::answer_in_time(question)?;
     let first = compare(&oracle.ask(question)?, &ours);
@@ -176,7 +176,7 @@ fn judge(oracle: &mut Oracle, question: &Value) -> Result<Comparison, Box<dyn Er
             break;
         }
         let again = compare(&oracle.ask(question)?, &ours);
-        // What they said once as we do is no difference.
+        // A difference counts only if every attempt has it.
         left.differences.retain(|known| {
             again
                 .differences
@@ -195,7 +195,7 @@ impl Total {
             eprintln!("case {case}: not answered by Kubernetes' libraries");
         }
         for difference in &comparison.differences {
-            // A long run shows what it finds before it has ended.
+            // Printed at once, so that a long run shows its differences before it ends.
             let aspect = difference.aspect.name();
             eprintln!("case {case}: {aspect} of {}", difference.place);
         }
@@ -214,7 +214,7 @@ impl Total {
             "explained": explain::explained(self.found.iter())})
     }
 
-    /// The first cases that differ, those of differing verdicts before others.
+    /// The first cases with differences; those of verdicts come first.
     fn worst(&self, most: usize) -> Vec<(&u64, &Vec<Difference>)> {
         let mut found: Vec<_> = self.found.iter().collect();
         let worst =
@@ -225,7 +225,7 @@ impl Total {
     }
 }
 
-/// A case that differs, as small as it can be made.
+/// A case with a difference, reduced as far as possible.
 fn shown(
     case: u64,
     differences: &[Difference],
@@ -257,7 +257,7 @@ fn shown(
     ))
 }
 
-/// Prints one case whole.
+/// Prints a case in full.
 fn replay(program: &Path, question: &Value) -> Result<Faults, Box<dyn Error>> {
     let mut oracle = Oracle::start(program)?;
     let theirs = oracle.ask(question)?;
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cases_are_named_by_what_a_run_has_printed() {
+    fn the_numbers_of_cases_are_read_from_the_output_of_a_run() {
         let printed = "case 7: text of definition\nnoise\ncase 7: run-time cost of writes[1]\n\
                     case 3: verdict of policies[0]\ncase x: y\n";
         assert_eq!(named(printed), [3, 7]);

@@ -1,5 +1,5 @@
-//! `cargo xtask documents DIR`: whether the examples of two documents of Kubernetes are among
-//! those that tests use, or are excepted with a reason.
+//! `cargo xtask documents DIR`: checks that the examples of two Kubernetes documents are used by
+//! tests, or are excepted with a reason.
 
 mod exception;
 mod played;
@@ -14,13 +14,13 @@ use crate::Faults;
 use exception::EXCEPTIONS;
 use read::{Example, Form};
 
-/// The documents that are compared: their numbers, and their files in the folder.
+/// The documents: their numbers, and their files in the folder.
 const DOCUMENTS: [(&str, &str); 2] = [
     ("002", "kubernetes-validating-admission-policy.txt"),
     ("004", "kubernetes-admission-controllers.txt"),
 ];
 
-/// Compares, and prints how many examples there are.
+/// Compares the examples with the tests, and prints their number.
 ///
 /// # Errors
 /// There is no such folder, or a document or a test cannot be read.
@@ -69,7 +69,7 @@ pub(crate) fn check(root: &Path, folder: &Path) -> Result<Faults, Box<dyn Error>
     Ok(faults)
 }
 
-/// Why an example is used by no test.
+/// The reason why no test uses an example.
 fn reason(document: &str, example: &Example) -> Option<&'static str> {
     let found = EXCEPTIONS.iter().find(|it| {
         it.document == document

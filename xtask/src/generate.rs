@@ -1,4 +1,4 @@
-//! `cargo xtask gen`: everything that is generated, in one place.
+//! `cargo xtask gen`: writes all generated files.
 
 use std::error::Error;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::{
 /// The page that ends with the table of condition reasons.
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 
-/// Writes every generated file that is not as it should be.
+/// Writes every generated file that is out of date.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
     for (directory, file) in files(root)? {
         let path = root.join(directory).join(&file.path);
@@ -37,7 +37,7 @@ pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
     Ok(Faults::new())
 }
 
-/// Says what [`write`] would change.
+/// Returns the differences that [`write`] would remove.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut faults = Faults::new();
     for (directory, mut file) in files(root)? {
@@ -102,7 +102,7 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// The text of a file; none if there is no such file.
+/// The text of a file; `None` if there is no such file.
 fn found(path: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

@@ -1,4 +1,4 @@
-//! Go, which builds what of the judges is not ours.
+//! Runs Go, which builds Kubernetes and the other programs that tests compare with.
 
 use std::env;
 use std::error::Error;
@@ -6,17 +6,17 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where Go's own installation guide puts it, for those who did not extend their PATH.
+/// The path of Go's own installation guide, if Go is not on the PATH.
 const USUAL_GO: &str = "/usr/local/go/bin/go";
 
-/// How everything is compiled. The flags are alike for all programs, so that what several
-/// are made of is compiled once. What a debugger would read is left out: nothing reads it.
+/// The flags of all builds. They are equal for all programs, so that shared packages are compiled
+/// once. Debug information is left out, because no tool reads it.
 const BUILD: [&str; 3] = ["build", "-trimpath", "-gcflags=all=-dwarf=false"];
 
 /// Runs Go in a folder and returns what it printed, trimmed.
 ///
 /// # Errors
-/// There is no Go, or it fails.
+/// Go is not installed, or it fails.
 pub(crate) fn run(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
     let program = if is_on_path("go") { "go" } else { USUAL_GO };
     let done = Command::new(program)
@@ -40,8 +40,8 @@ pub(crate) fn run(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Er
     Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
 
-/// Builds packages of the module in a folder into `out`: a program, or a folder that ends with
-/// a slash.
+/// Builds packages of the module in a folder into `out`: a program, or a folder that ends with a
+/// slash.
 ///
 /// # Errors
 /// As for [`run`], or the path is not UTF-8.
@@ -61,12 +61,12 @@ pub(crate) fn build(
     Ok(())
 }
 
-/// The flags that change what is built, for whoever keeps it.
+/// The flags that change the result of a build, for the stamp of a cached build.
 pub(crate) fn flags() -> String {
     BUILD.join(" ")
 }
 
-/// Whether a program is found by its name.
+/// Whether a program is on the PATH.
 pub(crate) fn is_on_path(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| {
         env::split_paths(&path).any(|directory| directory.join(program).is_file())

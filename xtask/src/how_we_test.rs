@@ -1,7 +1,7 @@
-//! `docs/how-we-test.md`: what each layer of tests proves, how it is run, and the results
-//! of its last run.
+//! `docs/how-we-test.md`: what each layer of tests proves, how to run it, and the results of its
+//! last run.
 //!
-//! The numbers are those that the commands have kept in the source tree; nothing is run here.
+//! The commands keep their numbers in the source tree; this module runs nothing.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::kept;
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/how-we-test.md";
 
-/// Where the commands keep their numbers.
+/// The folder of the results.
 const RESULTS: &str = "proof/results";
 
 /// Where `cargo xtask promises` stores the results of the scenarios with every fault, a file per
@@ -31,12 +31,12 @@ Each layer finds faults that the one before it cannot find. The commands below s
 | layer | what it shows | how to run it |
 |---|---|---|
 | tables and properties | the planner decides each case as specified, whatever strings an object contains | `cargo test -p fivespot-plan` |
-| model | the shipped planner violates no invariant in any order of faults, handovers, edits and changes by others in a small world | `cargo run --release -p proof -- model` |
+| model | the shipped planner violates no invariant in any order of faults, handovers, edits and changes by others, for a small set of objects | `cargo run --release -p proof -- model` |
 | mutants | the model can fail: it detects deliberate faults in the planner | `cargo run --release -p proof -- mutants` |
 | simulation | the shipped operator, including its caches, retries and Leases, violates no invariant in simulated days | `cargo run --release -p simulation` |
 | long haul | in years of many machines each edge is met on its second, the account of usage and the metrics are those of the schedule, and memory does not grow | `cargo run --release -p simulation -- --years 10 --machines 200` |
-| compressed day | on a real Kubernetes, with faults, memory and requests of an hour of comings and goings stay the same, and nothing is left behind | `cargo run --release -p benches --bin day` |
-| promises | what users rely on holds through the Kubernetes API alone, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
+| compressed day | on a real Kubernetes, with faults, memory and requests per hour of openings and closings stay constant, and no object is left behind | `cargo run --release -p benches --bin day` |
+| promises | what users rely on is true as seen through the Kubernetes API, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
 | faults between operator and server | an opening, a shutdown, a cancelled shutdown, a kill switch, a reclaim and a deletion end in the same state with a fault: before or after each write a crash, a conflict, an error or a lost response, and each watch dropped, delayed or started from an old version | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
 | fuzzing | what parses untrusted bytes (expressions, patterns, CRDs, policies, reviews) returns, without a panic, the same answer each time | `cargo run --release -p fuzz -- all --seconds 600` |
 | benchmarks | nothing; they measure | `cargo bench -p fivespot-schedule`, `cargo bench -p fivespot-plan` |
@@ -129,7 +129,7 @@ counted as missed.
 
 fn model(result: &Value) -> String {
     let mut text = format!(
-        "{} unique states, each checked against {} invariants; {} violations. The world\n\
+        "{} unique states, each checked against {} invariants; {} violations. The model\n\
          contains one ScheduledMachine, its objects, and its Node with a pod. A part is a part of a day, and the\n\
          numbers before the states say how many faults of each kind may occur in it.\n\n",
         result["unique"], result["laws"], result["violations"]
@@ -149,7 +149,7 @@ fn deep(result: &Value) -> String {
     text
 }
 
-/// The parts of a search, as a table.
+/// The parts of a model search, as a table.
 fn parts(result: &Value) -> String {
     let mut text = "\
         | part | failed requests | crashes | edits | changes by others | states | generated | depth |\n\
@@ -242,8 +242,8 @@ fn simulation(result: &Value) -> String {
         let _ = writeln!(text, "| {fault} | {count} |");
     }
     text.push_str(
-        "\nEqual seeds give equal runs, request by request, whatever the random keys of maps; a hundred\n\
-         thousand are `cargo run --release -p simulation -- --seeds 0..100000`. In a quarter of the\n\
+        "\nEqual seeds give equal runs, request by request, whatever the random keys of hash maps. A run\n\
+         of a hundred thousand seeds is `cargo run --release -p simulation -- --seeds 0..100000`. In a quarter of the\n\
          runs two operators use leader election, and each may be disconnected from the server for up\n\
          to 40 minutes. In most runs the clock of their host is set back by up to nine minutes or\n\
          forward by up to half an hour and corrected later, or the host is suspended. A slow response\n\

@@ -1,4 +1,4 @@
-//! Results that commands have kept, a JSON file each.
+//! Results that commands have kept, as JSON files.
 
 use std::error::Error;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// What is in a folder, in the order of the names.
+/// The files of a folder, sorted by name.
 ///
 /// # Errors
 /// There is no such folder, or it cannot be read.
@@ -20,10 +20,10 @@ pub(crate) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The results in a folder, in the order of their files' names.
+/// The results in a folder, sorted by file name.
 ///
 /// # Errors
-/// There is no such folder, or a file in it cannot be read or holds no JSON.
+/// There is no such folder, or a file in it cannot be read or is not JSON.
 pub(crate) fn results(folder: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
     let read = |file| Ok(serde_json::from_str(&fs::read_to_string(file)?)?);
     files(folder)?.into_iter().map(read).collect()

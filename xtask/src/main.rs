@@ -113,7 +113,7 @@ usage: cargo xtask <task>
 const NO_DATA: &str =
     "no conformance data; give its folder: cargo xtask conformance --data DIR";
 
-/// What a task found wrong, one line each; empty if nothing.
+/// The faults that a task found, one per line; empty if there are none.
 type Faults = Vec<String>;
 
 fn main() -> ExitCode {
@@ -175,7 +175,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// A task that checks nothing finds no fault.
+/// The result of a task that checks nothing.
 fn none((): ()) -> Faults {
     Faults::new()
 }

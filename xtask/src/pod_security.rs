@@ -1,7 +1,8 @@
-//! `cargo xtask pod-security`: the fixtures of Kubernetes' Pod Security Standards, as data of ours.
+//! `cargo xtask pod-security`: records the fixtures of Kubernetes' Pod Security Standards as test
+//! data.
 //!
 //! `k8s.io/pod-security-admission/test/testdata` has a file for each fixture, level and release.
-//! Most are alike; here each pod is kept once, with the releases in which it passes a level and in
+//! Most are equal; here each pod is kept once, with the releases in which it passes a level and in
 //! which it fails.
 
 use std::collections::BTreeMap;
@@ -15,19 +16,19 @@ use serde_json::{Value, json};
 use crate::go;
 
 const MODULE: &str = "k8s.io/pod-security-admission";
-/// What is asked of the module. Kubernetes requires no version of it and replaces it with one.
+/// The fields to list of the module. Kubernetes requires no version of it and replaces it with one.
 const VERSION_AND_FOLDER: &str =
     "{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}} {{.Dir}}";
-/// Where the data is kept: a pod a line.
+/// The file of the data: a pod per line.
 const DATA: &str = "crates/apiserver/src/plugin/pod_security/fixtures.jsonl";
 
-/// What is said of one pod: by level and verdict, the minors of the releases.
+/// The verdicts about a pod: the minor versions of the releases, by level and verdict.
 type Verdicts = BTreeMap<String, Vec<u32>>;
 
 /// Writes the data from the module that Kubernetes is built with.
 ///
 /// # Errors
-/// There is no Go, or a fixture cannot be read.
+/// Go is not installed, or a fixture cannot be read.
 pub(crate) fn write(root: &Path) -> Result<(), Box<dyn Error>> {
     let module = root.join("e2e/cluster/kubernetes-1.36");
     go::run(&module, &["mod", "download", MODULE])?;
@@ -62,7 +63,7 @@ pub(crate) fn write(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads what passes a level in a release, and what fails.
+/// Reads the pods that pass a level in a release, and those that fail.
 fn read(
     release: &Path,
     level: &str,

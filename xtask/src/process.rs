@@ -1,11 +1,11 @@
-//! Programs that a task runs to their end, and copies of a commit.
+//! Runs programs to their end, and checks out commits.
 
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a program to its end; what it prints is seen.
+/// Runs a program to its end, with its output on the terminal.
 ///
 /// # Errors
 /// It is not installed, or it fails.
@@ -20,10 +20,10 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
     Err(format!("{name} failed").into())
 }
 
-/// What a program prints.
+/// Returns the output of a program.
 ///
 /// # Errors
-/// It is not installed, or it fails: with what it wrote to its standard error.
+/// It is not installed, or it fails; the error contains its standard error.
 pub(crate) fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
     let name = command.get_program().to_string_lossy().into_owned();
     let done = command
@@ -36,8 +36,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
     Ok(String::from_utf8(done.stdout)?)
 }
 
-/// Checks a commit of this repository out into a folder of its own; what was built there before
-/// stays.
+/// Checks out a commit of this repository into a separate folder. Earlier build output in it stays.
 ///
 /// # Errors
 /// git is not installed, or the commit is not in this repository.

@@ -1,5 +1,5 @@
-//! `cargo xtask promises`: keeps the results of the end-to-end suite's last whole runs, and of
-//! the last runs of its scenarios with every fault.
+//! `cargo xtask promises`: keeps the results of the last complete runs of the end-to-end suite, and
+//! of the last runs of its scenarios with every fault.
 
 use std::env;
 use std::error::Error;
@@ -11,11 +11,11 @@ use crate::conformance::RESULTS;
 use crate::how_we_test::FAULTS;
 use crate::kept;
 
-/// Copies the results of the last whole run on each backend into the source tree, and those of
+/// Copies the results of the last complete run on each backend into the source tree, and those of
 /// the last runs with every fault, if there are any.
 ///
 /// # Errors
-/// There are none, or they cannot be copied.
+/// There are no results, or they cannot be copied.
 pub(crate) fn keep(root: &Path) -> Result<(), Box<dyn Error>> {
     let faults = left_in(root, FAULTS_LEFT);
     let runs = left_in(root, RUNS_LEFT);
@@ -32,10 +32,10 @@ pub(crate) fn keep(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Compares the results of the last whole runs with those that are kept.
+/// Compares the results of the last complete runs with those that are kept.
 ///
 /// # Errors
-/// There are none, or they cannot be read.
+/// There are no results, or they cannot be read.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut faults = Faults::new();
     let missing = |_| "no whole run yet; `cargo test -p e2e` is one".to_owned();
@@ -55,12 +55,12 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     Ok(faults)
 }
 
-/// Where the suite leaves the results of whole runs, below the target folder.
+/// The suite's folder for the results of complete runs, below the target folder.
 const RUNS_LEFT: &str = "tmp/promises";
-/// Where it leaves those of runs with every fault.
+/// The suite's folder for the results of runs with every fault.
 const FAULTS_LEFT: &str = "tmp/faults";
 
-/// The results that the suite has left in a folder of the target folder, by backend.
+/// The results in a folder below the target folder, by backend.
 fn left_in(root: &Path, folder: &str) -> std::io::Result<Vec<PathBuf>> {
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |directory| root.join(directory));

@@ -1,4 +1,4 @@
-//! How built-in kinds are written in protobuf, and what Go writes of their empty parts,
+//! The protobuf encoding of built-in kinds and the JSON that Go writes for their empty parts,
 //! printed by a Go program from Kubernetes' own types.
 //!
 //! Why: docs/decisions/0034-protobuf-by-table.md.
@@ -8,13 +8,13 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where the tables are kept, below the root, and what the program is called with for each.
+/// The paths of the tables, below the root, and the arguments of the program for each.
 const TABLES: [(&str, &[&str]); 2] = [
     ("crates/apiserver/schema/protobuf.txt", &[]),
     ("crates/apiserver/schema/empty.json", &["empty"]),
 ];
 
-/// The tables of the kinds in a list as they should be, by path; none where there is no Go to ask.
+/// Returns the current tables of the kinds in a list, by path; none if Go is not installed.
 ///
 /// # Errors
 /// The generator fails.
@@ -36,7 +36,7 @@ pub(crate) fn generate(
     tables.into_iter().collect()
 }
 
-/// What the program prints of the kinds it reads; none where it fails.
+/// The output of the program for the kinds on its standard input; `None` if it fails.
 fn print(
     root: &Path,
     words: &[&str],

@@ -1,5 +1,5 @@
-//! `cargo xtask providers`: `5spot conformance` against the providers of the running cluster, and
-//! the part of `docs/conformance.md` about it.
+//! `cargo xtask providers`: runs `5spot conformance` against the providers of the running cluster,
+//! and writes their section of `docs/conformance.md`.
 
 use std::env;
 use std::error::Error;
@@ -17,15 +17,15 @@ use crate::{kept, process};
 /// Where the results are kept, a file per run.
 const RESULTS: &str = "e2e/providers";
 
-/// One run of the suite: what is given to it.
+/// The arguments of a run of the suite.
 struct Case {
-    /// The name of the file that keeps the result.
+    /// The name of the file for the result.
     name: &'static str,
-    /// Who provides what, for a reader.
+    /// The heading on the page.
     title: &'static str,
-    /// Flags of the command line and the example that each names.
+    /// Flags of the command line, each with an example manifest.
     files: &'static [(&'static str, &'static str)],
-    /// Other words of the command line.
+    /// Other arguments.
     words: &'static [&'static str],
 }
 
@@ -70,21 +70,21 @@ const OF_REAL: &[Case] = &[
     },
 ];
 
-/// An operator that runs as long as this is there.
+/// A running operator. Dropping it stops it.
 struct Operator(Child);
 
 impl Drop for Operator {
     fn drop(&mut self) {
-        // One that has ended by itself has left its reason in its log.
+        // Fails if the operator has ended; its log has the reason.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Runs the suite against the providers of the cluster that the words name, and keeps the results.
+/// Runs the suite against the providers of the cluster of the arguments, and keeps the results.
 ///
 /// # Errors
-/// The words are no `--name`, or as for [`run`].
+/// An argument is not `--name`, or as for [`run`].
 pub(crate) fn task(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let choice = Choice::by_name(words).ok_or("only --name NAME may be given")?;
     run(root, &choice)
@@ -93,7 +93,7 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
 /// Runs the suite against the providers of the running cluster, and keeps the results.
 ///
 /// # Errors
-/// No cluster runs, something cannot be built or started, or the suite could not be run.
+/// No cluster runs, something cannot be built or started, or the suite cannot be run.
 fn run(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     let running = cluster::running(root, choice)?;
     let program = build(root)?;
@@ -116,7 +116,7 @@ fn run(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Builds the program.
+/// Builds `5spot` and returns its path.
 fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = ["build", "--quiet", "--bin", "5spot"];
@@ -124,7 +124,7 @@ fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     Ok(cluster::target(root).join("debug/5spot"))
 }
 
-/// Defines 5-Spot's kinds in the cluster, and waits until they are served.
+/// Creates 5-Spot's CustomResourceDefinitions in the cluster, and waits until they are served.
 fn define(root: &Path, program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn Error>> {
     let definitions = process::output(Command::new(program).args(["generate", "crd"]))?;
     let kubectl = cluster::kubectl_of(root)?;
@@ -148,7 +148,7 @@ fn define(root: &Path, program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// Starts an operator for every namespace. What it writes is beside the kubeconfig.
+/// Starts an operator for all namespaces. Its log is next to the kubeconfig.
 fn start(program: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> {
     let log = fs::File::create(kubeconfig.with_file_name("5spot.log"))?;
     let words = [
@@ -169,7 +169,7 @@ fn start(program: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> 
     Ok(Operator(child))
 }
 
-/// Runs one case. A promise that is broken is a result.
+/// Runs a case. A broken promise is a result, not an error.
 fn run_case(
     root: &Path,
     case: &Case,

@@ -1,8 +1,8 @@
-//! The public items of the crates that are meant for other projects, from their sources: what is
-//! added, changed or removed shows in a diff of `docs/reference/public/`.
+//! Lists the public items of the crates that other projects may use, from their sources. An item
+//! that is added, changed or removed shows in a diff of `docs/reference/public/`.
 //!
 //! Items are read with `syn`, not by the compiler: rustdoc's JSON needs a nightly toolchain and a
-//! build of every dependency. Derived and other traits of foreign crates are not listed.
+//! build of every dependency. Derived traits and other traits of foreign crates are not listed.
 
 mod item;
 mod tree;
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tree::Tree;
 
-/// The crates, by their folders below `crates/`.
+/// The crates, by folder below `crates/`.
 const CRATES: [&str; 6] = [
     "admission",
     "apiserver",
@@ -23,10 +23,10 @@ const CRATES: [&str; 6] = [
     "schedule",
 ];
 
-/// Where the lists are kept, from the root of the workspace.
+/// The folder of the lists, below the root of the workspace.
 const DIRECTORY: &str = "docs/reference/public";
 
-/// The lists, each with its path from the root of the workspace.
+/// The lists, each with its path below the root of the workspace.
 pub(crate) fn lists(root: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let lists = CRATES.iter().map(|name| {
         let source = root.join("crates").join(name).join("src");
@@ -39,7 +39,7 @@ pub(crate) fn lists(root: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>
     lists.collect()
 }
 
-/// The public items of the crate whose sources are in a folder.
+/// The public items of the crate with its sources in a folder.
 fn list(source: &Path) -> Result<String, Box<dyn Error>> {
     let found = walk::public(&Tree::read(source)?);
     Ok(found
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_crates_can_name_is_listed_and_nothing_else() {
+    fn only_items_that_other_crates_can_name_are_listed() {
         let lines = lines_of(&[
             (
                 "lib.rs",

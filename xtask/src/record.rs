@@ -1,6 +1,6 @@
-//! `cargo xtask record`: a real API server's answers to the corpus of `e2e/record`.
+//! `cargo xtask record`: records the responses of a real API server to the corpus of `e2e/record`.
 //!
-//! The recorder itself is a program of the end-to-end tests, so that this one stays small.
+//! The recorder is a program of the end-to-end tests, so that this one stays small.
 
 use std::env;
 use std::error::Error;
@@ -10,14 +10,14 @@ use std::process::Command;
 
 use crate::cluster;
 
-/// The minor that is recorded unless another is asked for: the one whose answers the embedded
-/// server gives by default.
+/// The minor version that is recorded by default: the one whose responses the embedded server gives
+/// by default.
 pub(crate) const MINOR: &str = "1.36";
 
-/// Records the answers of a Kubernetes that is started for it, then measures.
+/// Records the responses of a Kubernetes that is started for it, then measures the agreement.
 ///
 /// # Errors
-/// The cluster does not come up, or a case cannot be put to it.
+/// The cluster does not start, or a request of the corpus fails.
 pub(crate) fn record(root: &Path, minor: &str) -> Result<(), Box<dyn Error>> {
     cluster::with_kubernetes(root, minor, &[], |kubeconfig| {
         recorder(root, &[minor.as_ref(), kubeconfig.as_ref()])
@@ -25,11 +25,11 @@ pub(crate) fn record(root: &Path, minor: &str) -> Result<(), Box<dyn Error>> {
     measure(root)
 }
 
-/// Measures how far the embedded server agrees with what is recorded, and keeps the numbers
+/// Measures how far the embedded server agrees with the recorded responses, and keeps the numbers
 /// for the documentation.
 ///
 /// # Errors
-/// What is recorded cannot be read.
+/// The recorded responses cannot be read.
 pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
     recorder(root, &["--agreement".as_ref()])?;
     println!("`cargo xtask gen` puts the numbers into the documentation");

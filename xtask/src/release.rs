@@ -1,7 +1,7 @@
-//! `cargo xtask release`: everything that a release consists of, in `target/release-files`.
+//! `cargo xtask release`: builds all files of a release, in `target/release-files`.
 //!
-//! What is made here is what the release workflow uploads. Nothing is uploaded from here, and
-//! nothing is signed: that is done by the workflow, with its own identity.
+//! The release workflow uploads these files. This task uploads and signs nothing: the workflow does
+//! that with its own identity.
 
 mod archive;
 mod build;
@@ -26,29 +26,29 @@ use crate::cluster::target;
 use crate::process;
 use build::Build;
 
-/// What is built for the nodes of a cluster: the names of the architecture, as containers have it
-/// and as Rust has it.
+/// The architectures of nodes that are supported: the name for container images and the Rust
+/// target.
 pub(super) const ARCHITECTURES: [(&str, &str); 2] = [
     ("amd64", "x86_64-unknown-linux-musl"),
     ("arm64", "aarch64-unknown-linux-musl"),
 ];
 
-/// What is built.
+/// The programs of a release.
 const PROGRAMS: [&str; 2] = ["5spot", "5spot-reclaim-agent"];
 
-/// How a release is made.
+/// The arguments of `--dry-run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The registry and the path before the names of the images.
     registry: String,
-    /// A folder with binaries that are built already, one folder for each architecture. None
-    /// builds them for the architecture of this machine.
+    /// A folder with existing binaries, with a folder for each architecture. `None` builds them for
+    /// the architecture of this machine.
     binaries: Option<PathBuf>,
 }
 
 impl Plan {
-    /// Reads `--dry-run`, `--registry PREFIX` and `--binaries DIR`. None where there is something
-    /// else, or `--dry-run` is missing: a release is made by the workflow.
+    /// Reads `--dry-run`, `--registry PREFIX` and `--binaries DIR`. `None` for any other argument,
+    /// or without `--dry-run`: only the workflow publishes a release.
     pub(crate) fn read(words: &[&str]) -> Option<Self> {
         let mut plan = Self {
             registry: "ghcr.io/finos".to_owned(),
@@ -72,10 +72,10 @@ impl Plan {
     }
 }
 
-/// What the words after `release` ask for; what differs between two builds is returned.
+/// Runs the task of the arguments after `release`; returns the differences between two builds.
 ///
 /// # Errors
-/// The words are not understood, a program is missing or fails, or a file cannot be written.
+/// An argument is invalid, a program is missing or fails, or a file cannot be written.
 pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     match words {
         ["--check-reproducible", words @ ..] => reproduce::check(root, words),
@@ -84,10 +84,10 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>
     }
 }
 
-/// Makes every file of a release, and prints its size.
+/// Builds every file of a release, and prints the sizes.
 ///
 /// # Errors
-/// The words are not understood, a program is missing or fails, or a file cannot be written.
+/// An argument is invalid, a program is missing or fails, or a file cannot be written.
 fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let plan = &Plan::read(words)
         .ok_or("say: release --dry-run [--registry PREFIX] [--binaries DIR]")?;
@@ -152,7 +152,7 @@ pub(crate) fn krew(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(fs::write(folder.join(path), text)?)
 }
 
-/// The manifests with the images of this release.
+/// Writes the manifests with the images of this release.
 fn manifests(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
     let operator = plan.image("5spot");
     let install = file::install(&Settings {
@@ -174,7 +174,7 @@ fn manifests(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The chart, whose images are those of this release.
+/// Writes the chart with the images of this release.
 fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn Error>> {
     let source = target(root).join("release-chart/5spot");
     if source.exists() {
@@ -184,7 +184,7 @@ fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn
         if file.path == "values.yaml" {
             for name in ["5spot", "5spot-reclaim-agent"] {
                 let named = format!("repository: \"{}/{name}\"", plan.registry);
-                // The operator's image comes first.
+                // The operator's image is the first one.
                 file.text = file.text.replacen("repository: \"\"", &named, 1);
             }
         }
@@ -209,7 +209,7 @@ fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn
     archive::repack(&packed, "5spot", time, &out.join("chart"))
 }
 
-/// The sums by which a download is verified: `sha256sum -c SHA256SUMS`.
+/// Writes the checksums of the files, for `sha256sum -c SHA256SUMS`.
 fn sums(out: &Path) -> Result<(), Box<dyn Error>> {
     let mut names = file_names(out)?;
     names.retain(|name| name != "SHA256SUMS");
@@ -245,7 +245,7 @@ fn sum(path: &Path) -> Result<String, Box<dyn Error>> {
     Ok(printed.split(' ').next().unwrap_or_default().to_owned())
 }
 
-/// The time of the commit, in seconds since 1970: that of every file in what is made.
+/// The time of the commit in seconds since 1970, which all files of a release have.
 fn commit_time(root: &Path) -> Result<String, Box<dyn Error>> {
     let done = Command::new("git")
         .args(["log", "-1", "--format=%ct"])

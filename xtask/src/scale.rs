@@ -1,4 +1,4 @@
-//! `docs/scale.md`: what many machines cost, from the numbers that `benches/scale` and
+//! `docs/scale.md`: the costs of many machines, from the numbers that `benches/scale` and
 //! `e2e/browser/figures.mjs` have kept.
 
 mod bursts;
@@ -17,7 +17,7 @@ use crate::kept;
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/scale.md";
 
-/// Where the measurements keep their numbers.
+/// The folder of the results.
 const RESULTS: &str = "benches/results";
 
 const HEAD: &str = "\
@@ -64,7 +64,7 @@ $ KUBECONFIG=dev.yaml cargo run --release -p benches --bin scale -- --machines 5
 ```
 ";
 
-/// What an operator takes however few machines there are.
+/// The memory of an operator without machines.
 const BASE_MIB: f64 = 25.0;
 
 /// The whole page.
@@ -109,7 +109,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     Ok(page)
 }
 
-/// What the process takes until all objects are made.
+/// The memory and CPU time of the process until all objects exist.
 fn process(results: &[Value]) -> String {
     let mut page = String::from(
         "\n### The process\n\n\
@@ -147,8 +147,8 @@ fn process(results: &[Value]) -> String {
     page
 }
 
-/// For how many machines the limit is enough that the operator is shipped with, by the rows that
-/// take the most for each.
+/// The number of machines for which the default memory limit is enough, by the row with the most
+/// memory per machine.
 fn limit(results: &[Value]) -> String {
     let enough = [
         ("opened", "for an opening of"),
@@ -177,17 +177,17 @@ fn limit(results: &[Value]) -> String {
     )
 }
 
-/// What is taken beside what an operator takes without machines, in KiB.
+/// The memory beyond that of an operator without machines, in KiB.
 fn beyond_base(kib: &Value) -> f64 {
     number(kib) - BASE_MIB * 1_024.0
 }
 
-/// A number of machines, rounded down to thousands, for people.
+/// A number of machines as text, rounded down to thousands.
 fn thousands(machines: f64) -> String {
     format!("{:.0},000", (machines / 1_000.0).floor())
 }
 
-/// What whole cycles come to.
+/// The results of whole cycles.
 fn whole(cycles: &[&Value]) -> String {
     let mut text = "\n### A whole cycle\n\n\
          Writes per machine are counted from the opening of the window to the end of the shutdown, without\n\
@@ -226,25 +226,25 @@ fn whole(cycles: &[&Value]) -> String {
     text
 }
 
-/// A number of KiB, for people; nothing where it was not measured.
+/// A number of KiB as text in MiB; empty if it was not measured.
 fn mebibytes(kib: &Value) -> String {
     kib.as_f64()
         .map_or_else(String::new, |kib| format!("{:.1} MiB", kib / 1_024.0))
 }
 
-/// A number of seconds, for people; nothing where it was not measured.
+/// A number of seconds as text; empty if it was not measured.
 fn seconds(of: &Value) -> String {
     of.as_f64()
         .filter(|seconds| *seconds > 0.0)
         .map_or_else(String::new, |seconds| format!("{seconds:.2} s"))
 }
 
-/// How many, for people; nothing where it was not measured.
+/// A count as text; empty if it was not measured.
 fn count(of: &Value) -> String {
     of.as_u64().map_or_else(String::new, |of| of.to_string())
 }
 
-/// Every result, by server and number of machines.
+/// All results, sorted by server and number of machines.
 fn results(folder: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
     let mut all = kept::results(folder)?;
     all.sort_by_key(|of| (name(of).to_owned(), of["machines"].as_u64()));
@@ -266,7 +266,7 @@ mod tests {
     use super::limit;
 
     #[test]
-    fn the_limit_is_enough_for_what_is_beside_the_base_by_the_dearest_row() {
+    fn the_limit_is_computed_from_the_row_with_the_most_memory_per_machine() {
         let results = [
             json!({"machines": 1000, "opened": {"peakKib": 25_600 + 2_000}, "closed": null}),
             json!({"machines": 1000, "opened": {"peakKib": 25_600 + 5_600},

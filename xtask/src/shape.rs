@@ -1,4 +1,4 @@
-//! What `cargo xtask size` prints: how much there is to read of the operator around the planner.
+//! The measures that `cargo xtask size` prints of the operator's code around the planner.
 
 use std::error::Error;
 use std::fs;
@@ -9,8 +9,8 @@ use crate::source::{self, Function};
 /// The crates between the API server and the planner.
 const OPERATOR: [&str; 2] = ["crates/controller/src", "crates/runtime/src"];
 
-/// The files that one event of a watch passes on its way to a write of the status, the planner's
-/// included. A file that is not there any more is an error: its successor is to be named.
+/// The files through which an event of a watch passes until the status is written, including the
+/// planner's. A missing file is an error: its successor must be listed.
 const WAY_OF_AN_EVENT: &[&str] = &[
     "crates/runtime/src/watch.rs",
     "crates/runtime/src/http/client/watch.rs",
@@ -35,10 +35,10 @@ const WAY_OF_AN_EVENT: &[&str] = &[
     "crates/controller/src/report.rs",
 ];
 
-/// Prints the measures of it.
+/// Prints the measures.
 ///
 /// # Errors
-/// A file cannot be read, or one of [`WAY_OF_AN_EVENT`] is not there.
+/// A file cannot be read, or a file of [`WAY_OF_AN_EVENT`] is missing.
 pub(crate) fn print(
     root: &Path,
     files: &[(String, String)],
@@ -75,7 +75,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// The length that so many percent do not exceed; 0 where there are none.
+/// The length that so many percent of the functions do not exceed; 0 if there are none.
 fn at(sorted: &[usize], percent: usize) -> usize {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)

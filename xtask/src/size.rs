@@ -1,4 +1,4 @@
-//! `cargo xtask size`: files and functions small enough to be read at one sitting.
+//! `cargo xtask size`: limits the sizes of files and functions.
 
 use std::error::Error;
 use std::fs;
@@ -13,8 +13,8 @@ const MOST_LINES_OF_A_FILE: usize = 400;
 const MOST_LINES_OF_A_FUNCTION: usize = 60;
 const MOST_PARAMETERS: usize = 4;
 
-/// Names that say nothing about what is in a file, so that anything may end up there.
-const DRAWERS: [&str; 7] = [
+/// Names that do not describe the contents of a file.
+const VAGUE_NAMES: [&str; 7] = [
     "utils",
     "helpers",
     "common",
@@ -24,7 +24,7 @@ const DRAWERS: [&str; 7] = [
     "manager",
 ];
 
-/// Files that may be longer, and why.
+/// Files that may be longer, with the reasons.
 const LONG_FILES: &[(&str, &str)] = &[(
     "crates/api/src/rules/table.rs",
     "one row per rule, and a table is read by looking up",
@@ -53,7 +53,7 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     Ok(faults)
 }
 
-/// Every Rust file below a directory, build output excepted.
+/// Every Rust file below a directory, except build output.
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -72,7 +72,7 @@ fn faults_of(name: &str, source: &str) -> Faults {
         .file_stem()
         .and_then(|stem| stem.to_str())
         .unwrap_or_default();
-    if DRAWERS.contains(&stem) {
+    if VAGUE_NAMES.contains(&stem) {
         faults.push(format!(
             "{name}: `{stem}` says nothing; name the file after what is in it"
         ));
@@ -102,7 +102,7 @@ fn faults_of(name: &str, source: &str) -> Faults {
     faults
 }
 
-/// A test of many steps may be long.
+/// Whether a file is a test: tests with many steps may be long.
 fn is_test(name: &str) -> bool {
     let mut parts = Path::new(name)
         .components()
@@ -146,7 +146,7 @@ mod tests {
     use super::faults_of;
 
     #[test]
-    fn a_long_function_a_drawer_and_a_bare_flag_are_faults() {
+    fn a_long_function_a_vague_name_and_a_public_bool_are_faults() {
         let source = format!(
             "pub fn long(on: bool) {{\n{}}}\n",
             "    step();\n".repeat(59)

@@ -1,6 +1,6 @@
-//! Rust source, read as far as its measures need: where code is, where functions begin and end.
+//! Parses Rust source as far as its measures need: which lines are code, and where functions are.
 
-/// A function as it stands in a file.
+/// A function of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Function {
     pub(crate) name: String,
@@ -10,14 +10,14 @@ pub(crate) struct Function {
     pub(crate) lines: usize,
     /// Parameters, `self` not counted.
     pub(crate) parameters: usize,
-    /// Parameters that are tuples with a name for each part, which stand in for several.
+    /// Parameters that are tuple patterns, each of which replaces several parameters.
     pub(crate) tuples: usize,
-    /// Whether other crates may call it with a bare `true` or `false`.
+    /// Whether other crates may call it with a literal `true` or `false`.
     pub(crate) is_public_with_bool: bool,
 }
 
-/// The source with comments blanked out and the contents of strings replaced, line by line as
-/// before: what is left of a line is code.
+/// The source without comments and without the contents of strings, with the same lines: what
+/// remains of a line is code.
 pub(crate) fn code(source: &str) -> String {
     let letters: Vec<char> = source.chars().collect();
     let mut code = String::with_capacity(source.len());
@@ -85,7 +85,7 @@ fn char_end(rest: &[char]) -> usize {
     end.map_or(rest.len(), |end| end + 4)
 }
 
-/// The length of a raw string; none if this is a raw identifier or a word.
+/// The length of a raw string; `None` if the text is a raw identifier or a word.
 fn raw_string_end(rest: &[char]) -> Option<usize> {
     let hashes = rest
         .iter()
@@ -103,7 +103,7 @@ fn raw_string_end(rest: &[char]) -> Option<usize> {
     Some(end.map_or(rest.len(), |end| end + 2 * hashes + 3))
 }
 
-/// How many lines hold code, up to the file's tests.
+/// The number of lines with code before the file's tests.
 pub(crate) fn lines_of_code(code: &str) -> usize {
     before_tests(code)
         .lines()
@@ -111,14 +111,14 @@ pub(crate) fn lines_of_code(code: &str) -> usize {
         .count()
 }
 
-/// The part of a file before its own tests.
+/// The part of a file before its tests.
 pub(crate) fn before_tests(code: &str) -> &str {
     code.split("#[cfg(test)]\nmod tests {")
         .next()
         .unwrap_or(code)
 }
 
-/// Every function with a body, in the order of the file.
+/// Every function with a body, in order.
 pub(crate) fn functions(code: &str) -> Vec<Function> {
     code.match_indices("fn ")
         .filter(|(at, _)| !code.get(..*at).is_some_and(ends_in_word))
@@ -162,7 +162,7 @@ fn function(code: &str, at: usize) -> Option<Function> {
     })
 }
 
-/// Where the parameters begin: at the first `(` outside of the generics.
+/// The position of the parameters: the first `(` outside the generics.
 fn parameters_start(rest: &str) -> Option<usize> {
     let mut depth = 0_i32;
     let mut before = ' ';
@@ -179,7 +179,7 @@ fn parameters_start(rest: &str) -> Option<usize> {
     None
 }
 
-/// The length of what the bracket at the beginning encloses, brackets included.
+/// The length of the text enclosed by the bracket at its beginning, including the brackets.
 fn enclosed(text: &str) -> Option<usize> {
     let mut depth = 0_i32;
     for (at, letter) in text.char_indices() {
@@ -195,7 +195,7 @@ fn enclosed(text: &str) -> Option<usize> {
     None
 }
 
-/// The parameters of a list in brackets, without `self`.
+/// The parameters of a list in brackets, except `self`.
 fn split_parameters(list: &str) -> Vec<String> {
     let mut depth = 0_i32;
     let mut before = ' ';
@@ -233,7 +233,7 @@ mod tests {
     use super::{code, functions, lines_of_code};
 
     #[test]
-    fn comments_and_blank_lines_are_no_code_and_strings_are() {
+    fn strings_are_code_and_comments_and_blank_lines_are_not() {
         let source = "//! Doc.\n\nfn a() {} // x\n/* b\n/* c */\n*/\nconst T: &str = \"\n// in\n\";\n";
         assert_eq!(lines_of_code(&code(source)), 4);
     }

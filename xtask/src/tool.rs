@@ -1,5 +1,5 @@
-//! `cargo xtask tools`: the programs beside kubectl that tests run, built from Go modules that are
-//! pinned under `e2e/tools`.
+//! `cargo xtask tools`: builds the programs that tests run in addition to kubectl, from Go modules
+//! that are pinned under `e2e/tools`.
 
 use std::error::Error;
 use std::fs;
@@ -8,18 +8,18 @@ use std::path::Path;
 use crate::cluster::target;
 use crate::go;
 
-/// What a linker leaves out of every program.
+/// Linker flags that leave out the symbol table and debug information.
 const STRIPPED: &str = "-s -w";
 
-/// The folders of the modules. Each has one `tool`, of the same name; that of kstatus is in its
-/// folder, because kstatus is a library.
+/// The folders of the modules. Each has one `tool` with the same name; the program of kstatus is in
+/// its folder, because kstatus is a library.
 const TOOLS: [&str; 4] = ["actionlint", "clusterctl", "helm", "kstatus"];
 
-/// Builds what is missing or was built from other versions, and prints the PATH by which all are
-/// found.
+/// Builds the programs that are missing or were built from other versions, and prints a PATH that
+/// contains all of them.
 ///
 /// # Errors
-/// There is no Go, or something cannot be built.
+/// Go is not installed, or a build fails.
 pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
     let built = target(root).join("tools");
     fs::create_dir_all(&built)?;
@@ -49,8 +49,8 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What Helm's own build writes into it: its version, and that of the Kubernetes that it renders
-/// for without a cluster, which is that of its client library.
+/// The linker flags of Helm's own build: its version, and the Kubernetes version for which it
+/// renders without a cluster, which is that of its client library.
 fn helm_flags(source: &Path) -> Result<String, Box<dyn Error>> {
     let version =
         |module: &str| go::run(source, &["list", "-m", "-f", "{{.Version}}", module]);

@@ -1,13 +1,13 @@
-//! `cargo xtask upgrade`: what is kept while versions change.
+//! `cargo xtask upgrade`: checks that machines are kept during upgrades.
 //!
-//! Of 5-Spot: an operator of the first version and this one, under the definitions,
-//! policies and roles of either, with machines in every phase.
+//! For 5-Spot, it runs an operator of the first version and one of this version under the
+//! definitions, policies and roles of either, with machines in every phase.
 //!
-//! One sequence of upgrades and downgrades changes one of the two at a time, in both directions, with
-//! the same machines: after each step no machine may have changed, and a new one has to be opened and removed. Time is that of
-//! this machine, because the operators are programs.
+//! A sequence of upgrades and downgrades changes one of the two at a time, in both directions, with
+//! the same machines. After each step all machines must be unchanged, and a new one must open and
+//! be removed. The clock is that of this machine, because the operators are separate processes.
 //!
-//! Of Kubernetes and Cluster API: one operator, with machines in every phase too.
+//! For Kubernetes and Cluster API, it runs one operator, also with machines in every phase.
 
 mod machine;
 mod operator;
@@ -29,13 +29,14 @@ use program::Programs;
 use sequence::Results;
 use server::Server;
 
-/// Where results are kept, below the root; a file for each server.
+/// The folder of the results, below the root; a file for each server.
 const KEPT: &str = "e2e/upgrades";
 
-/// Builds the programs, runs the sequence that the words name, and prints what happened to each machine. With `--record`, that is kept for the page.
+/// Builds the programs, runs the sequence of the arguments, and prints the result for each machine.
+/// With `--record`, the result is kept for the page.
 ///
 /// # Errors
-/// The words are not understood, something cannot be built, or a machine was not kept.
+/// An argument is invalid, something cannot be built, or a machine was not kept.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let (words, is_recorded) = match words {
         [words @ .., "--record"] => (words, true),
@@ -75,11 +76,11 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     Err(format!("not kept:\n{}", faults.join("\n")).into())
 }
 
-/// Where it is run, and what is upgraded.
+/// The component that is upgraded, and the server.
 enum Place<'w> {
     /// 5-Spot, on the embedded server.
     Embedded,
-    /// 5-Spot, on the running cluster of that name.
+    /// 5-Spot, on the running cluster with this name.
     Cluster(&'w str),
     /// Kubernetes and Cluster API.
     Platform(First),
@@ -88,8 +89,8 @@ enum Place<'w> {
 const USAGE: &str =
     "say: upgrade [--cluster NAME | --platform kubernetes|cluster-api] [--record]";
 
-/// Runs the sequence of upgrades and downgrades of 5-Spot: its results, what is kept of them, and the
-/// name of the file for that.
+/// Runs the sequence of upgrades and downgrades of 5-Spot. Returns its results, the JSON to keep,
+/// and the name of the file for it.
 fn versions(
     programs: &Programs,
     server: &Server,
@@ -104,7 +105,7 @@ fn versions(
     Ok((results, kept, server.label().to_owned()))
 }
 
-/// What a JSON pointer finds as text; empty where there is none.
+/// The text at a JSON pointer; empty if there is none.
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
         .pointer(pointer)

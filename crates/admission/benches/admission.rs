@@ -1,6 +1,6 @@
-//! How long admission takes: one object through everything, and compiling it all.
+//! Admission time: one object through all checks, and compilation of all manifests.
 
-#![allow(missing_docs, reason = "criterion's macros write public functions")]
+#![allow(missing_docs, reason = "criterion's macros generate public functions")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use fivespot_admission::policy::{
 };
 use serde_json::{Value, json};
 
-/// A definition with rules of every usual kind.
+/// A definition with rules of all usual kinds.
 fn definition() -> Value {
     let text = json!({"type": "string", "maxLength": 64, "x-kubernetes-validations": [
         {"rule": "self.matches('^[0-9]+[smh]$')", "message": "must be a duration"}]});
@@ -63,7 +63,7 @@ fn definition() -> Value {
     })
 }
 
-/// The same once more as a policy.
+/// The same rules as a policy.
 fn policy() -> Value {
     json!({
         "metadata": {"name": "widgets"},

@@ -1,10 +1,10 @@
-//! The engine on a policy, a definition and an object that are really shipped, beside the
-//! `cel` crate on the rules of that policy that it understands.
+//! The engine on a policy, a definition and an object that are shipped, compared with the `cel`
+//! crate on those rules of the policy that it supports.
 //!
-//! Prints allocations first, then times. The `cel` crate is given patterns that are
-//! compiled once, as the engine's are: without, it spends nine tenths of its time on them.
+//! Prints allocations first, then times. The `cel` crate gets patterns that are compiled once,
+//! like the engine's: without them it spends nine tenths of its time compiling patterns.
 
-#![allow(missing_docs, reason = "criterion's macros write public functions")]
+#![allow(missing_docs, reason = "criterion's macros generate public functions")]
 
 use std::alloc::System;
 use std::cell::RefCell;
@@ -34,14 +34,14 @@ fn shipped(path: &str) -> Value {
     serde_saphyr::from_str(&text).expect("it is YAML")
 }
 
-/// What is compiled from.
+/// The manifests to compile.
 struct Manifests {
     definition: Value,
     policy: Value,
     binding: Value,
 }
 
-/// What objects are put to.
+/// The compiled definition and policies that objects are checked with.
 struct Engine {
     crd: Crd,
     policies: Policies,
@@ -90,12 +90,12 @@ fn object() -> Value {
 }
 
 impl Engine {
-    /// The version that is served.
+    /// The served version.
     fn resource(&self) -> &CustomResource {
         self.crd.served("v1alpha1").expect("it is served")
     }
 
-    /// Everything a write goes through; whether it was accepted.
+    /// All steps of a write; returns whether it was accepted.
     fn admit(&self, resource: &CustomResource, object: &mut Value) -> bool {
         let unknown = resource.decode(object);
         let verdict = resource.create(object);
@@ -119,9 +119,9 @@ fn matches_cached(text: &str, pattern: &str) -> bool {
     })
 }
 
-/// The expressions of the policy that the `cel` crate compiles and runs, alone.
+/// Only the expressions of the policy that the `cel` crate compiles and runs.
 struct Peer {
-    /// With optional values, which the rules need.
+    /// With optional values, which the rules require.
     env: Arc<cel::Env>,
     programs: Vec<cel::Program>,
     expressions: Vec<String>,
@@ -176,7 +176,7 @@ impl Peer {
     }
 }
 
-/// The same rules as a policy of their own, for our engine.
+/// The same rules as a separate policy, for this engine.
 fn same_rules(policy: &Value, expressions: &[String]) -> Value {
     let mut policy = policy.clone();
     let rules: Vec<Value> = expressions
@@ -195,7 +195,7 @@ fn engine(bench: &mut Criterion) {
     let (resource, object) = (engine.resource(), object());
     let mut decoded = object.clone();
     assert!(engine.admit(resource, &mut decoded), "the object is valid");
-    // Tables of patterns are made when those have been used some times.
+    // Lazily built tables of patterns exist after some uses.
     for _ in 0..100 {
         engine.admit(resource, &mut object.clone());
     }
@@ -239,14 +239,14 @@ fn engine(bench: &mut Criterion) {
     bench.bench_function("engine/the same rules in the cel crate", |bench| {
         bench.iter(|| peer.run(black_box(&object)));
     });
-    // What is compiled finds the patterns of what is in use, and is to find none.
+    // Compilation reuses patterns that are in use; it must find none.
     drop((engine, same, peer));
     bench.bench_function("engine/compile definition and policy", |bench| {
         bench.iter(|| manifests.compile());
     });
 }
 
-/// The policy alone.
+/// Evaluates only the policy.
 fn decide(engine: &Engine, object: &Value) -> bool {
     let kind = GroupVersionKind {
         group: GROUP,

@@ -1,13 +1,13 @@
-//! Measures the engine with Kubernetes' own table of validation rules.
+//! Measures the engine with Kubernetes' table of tests of validation rules.
 //!
 //! ```text
 //! cargo run -p fivespot-admission --example conformance -- DIR
 //! ```
 //!
-//! `DIR/kubernetes-crd-rules.jsonl` has one case a line: a structural schema with one rule,
-//! an object, perhaps its previous state, whether Kubernetes accepts it, a part of the error
-//! if not, and what the rule costs at run time (0 where that was not recorded). Prints what
-//! agrees and each case that does not; ends with 1 if any verdict differs.
+//! `DIR/kubernetes-crd-rules.jsonl` has one case per line: a structural schema with one rule,
+//! an object, optionally its previous state, whether Kubernetes accepts it, a part of the error
+//! if not, and the cost of the rule at run time (0 if it was not recorded). Prints the number
+//! of cases that agree and each case that does not; exits with 1 if any verdict differs.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -21,14 +21,14 @@ const FILE: &str = "kubernetes-crd-rules.jsonl";
 
 fn main() -> ExitCode {
     let Some(directory) = env::args().nth(1) else {
-        eprintln!("error: no directory: give the one that holds {FILE}");
+        eprintln!("error: no directory; specify the one that contains {FILE}");
         return ExitCode::from(2);
     };
     let path = format!("{directory}/{FILE}");
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) => {
-            eprintln!("error: reading {path}: {error}; give the directory that holds it");
+            eprintln!("error: reading {path}: {error}; specify its directory");
             return ExitCode::from(2);
         }
     };
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     for line in text.lines() {
         match serde_json::from_str(line) {
             Ok(case) => tally.add(&case),
-            Err(error) => eprintln!("error: a line is no JSON: {error}"),
+            Err(error) => eprintln!("error: a line is not JSON: {error}"),
         }
     }
     if env::args().any(|arg| arg == "--json") {
@@ -55,7 +55,7 @@ struct Tally {
     texts: usize,
     recorded: usize,
     costs: usize,
-    /// Verdicts that differ, by group.
+    /// The number of verdicts that differ, by group.
     differing: BTreeMap<String, usize>,
 }
 
@@ -95,7 +95,7 @@ impl Tally {
         }
     }
 
-    /// One line of JSON for each of what is compared.
+    /// Prints one line of JSON for each compared property.
     fn print_json(&self) {
         let rows = [
             ("verdicts", self.verdicts, self.cases),
@@ -119,9 +119,9 @@ impl Tally {
     }
 }
 
-/// The value with numbers of `format: float` as they are in Kubernetes' own table: 32-bit
-/// floats, of which JSON has only the digits that distinguish one from the others. (A server that
-/// reads those digits from a client takes them for a 64-bit float, and so does the engine.)
+/// The value with numbers of `format: float` as in Kubernetes' own table: 32-bit floats, for
+/// which JSON has only the digits that distinguish one from the others. (A server that reads
+/// those digits from a client parses a 64-bit float, and so does the engine.)
 fn widened(value: &Value, schema: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -142,7 +142,7 @@ fn widened(value: &Value, schema: &Value) -> Value {
     }
 }
 
-/// The errors of a case, and what its rules cost.
+/// The errors of a case, and the cost of its rules.
 fn run(case: &Value) -> (Vec<String>, u64) {
     let null = Value::Null;
     let get = |name: &str| case.get(name).unwrap_or(&null);

@@ -1,14 +1,14 @@
-//! Which part of the previous object a part of the new one continues.
+//! Correlates the parts of a new object with those of the old object.
 //!
-//! Fields of objects and entries of maps continue the field or entry of the same name;
-//! items of a `list-type: map` the item with the same keys. Items of other lists continue
-//! nothing.
+//! Fields of objects and entries of maps correlate with the field or entry of the same name;
+//! items of a `list-type: map` with the item with the same keys. Items of other lists do not
+//! correlate.
 
 use serde_json::Value;
 
 use crate::schema::node::Node;
 
-/// A value's previous state, with the schema by which its parts are found.
+/// A value's previous state, with the schema for correlating its parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Old<'a> {
     pub(crate) node: &'a Node,
@@ -16,7 +16,7 @@ pub(crate) struct Old<'a> {
 }
 
 impl Old<'_> {
-    /// The previous state of the field or entry `name`, if it was there and has a schema.
+    /// The previous state of the field or entry `name`, if it existed and has a schema.
     pub(crate) fn key(&self, name: &str) -> Option<Self> {
         let value = self.value.as_object()?.get(name)?;
         let node = self
@@ -34,8 +34,8 @@ impl Old<'_> {
         Some(Self { node, value })
     }
 
-    /// Whether nothing changed. Fields that have no schema count as changed, and so does
-    /// everything that contains them; the order of a `list-type: map` does not matter.
+    /// Whether the value is unchanged. Fields without a schema count as changed, and so do all
+    /// values that contain them; the order of a `list-type: map` does not matter.
     pub(crate) fn is_equal(&self, new: &Value) -> bool {
         match (self.value, new) {
             (Value::Array(old), Value::Array(items)) => {

@@ -1,5 +1,5 @@
-//! A `CustomResourceDefinition`: what keeps one from being registered, and what a
-//! registered one says to objects of its kind.
+//! A `CustomResourceDefinition`: its validation at registration, and the validation of its
+//! objects.
 
 mod budget;
 mod called;
@@ -69,21 +69,22 @@ pub struct Crd {
 }
 
 impl Crd {
-    /// Compiles a `CustomResourceDefinition` as the API server of `version` does when it is
-    /// created: names, versions, schemas, defaults and the validation rules in them.
+    /// Compiles a `CustomResourceDefinition` as the API server of `version` does at its
+    /// creation: names, versions, schemas, defaults and the validation rules in them.
     ///
     /// # Errors
-    /// What the server would refuse it for, with paths that start at `spec` or `metadata`.
-    /// Like the server, it says `spec.validation` of schemas that all versions share.
+    /// The API server's errors for the definition, with paths that start at `spec` or
+    /// `metadata`. Like the API server, it uses the path `spec.validation` for a schema that
+    /// all versions share.
     pub fn compile(crd: &Value, version: KubeVersion) -> Result<Self, Vec<FieldError>> {
         definition::compile(crd, None, version)
     }
 
-    /// Compiles a `CustomResourceDefinition` that replaces `old`, which is registered. Its
+    /// Compiles a `CustomResourceDefinition` that replaces the registered `old`. Its
     /// `status.storedVersions` and the condition `Established` are taken from `old`.
     ///
     /// # Errors
-    /// What the server would refuse the update for.
+    /// The API server's errors for the update.
     pub fn replace(
         crd: &Value,
         old: &Value,
@@ -97,7 +98,7 @@ impl Crd {
         &self.group
     }
 
-    /// The kind of its objects.
+    /// The kind of the resource's objects.
     pub fn kind(&self) -> &str {
         &self.kind
     }
@@ -107,7 +108,7 @@ impl Crd {
         &self.plural
     }
 
-    /// Whether its objects live in namespaces.
+    /// Whether the objects are namespaced.
     pub const fn scope(&self) -> Scope {
         self.scope
     }
@@ -117,12 +118,12 @@ impl Crd {
         &self.versions
     }
 
-    /// The version called `name`, whether or not it is served.
+    /// The version with this `name`, served or not.
     pub fn version(&self, name: &str) -> Option<&CustomResource> {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// The version called `name`, if it is served.
+    /// The version with this `name`, if it is served.
     pub fn served(&self, name: &str) -> Option<&CustomResource> {
         self.versions
             .iter()
@@ -132,9 +133,9 @@ impl Crd {
 
 /// One version of a custom resource.
 ///
-/// A write passes [`decode`](Self::decode), then the caller's mutating admission, then
+/// The steps of a write are [`decode`](Self::decode), the caller's mutating admission,
 /// [`create`](Self::create), [`update`](Self::update) or
-/// [`update_status`](Self::update_status), then validating admission.
+/// [`update_status`](Self::update_status), and the caller's validating admission.
 #[derive(Debug)]
 pub struct CustomResource {
     name: String,
@@ -151,7 +152,7 @@ pub struct CustomResource {
 }
 
 impl CustomResource {
-    /// The version's name, as `v1alpha1`.
+    /// The version's name, such as `v1alpha1`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -166,7 +167,7 @@ impl CustomResource {
         self.storage
     }
 
-    /// Whether the status is a resource of its own.
+    /// Whether the status is a subresource.
     pub const fn has_status(&self) -> bool {
         self.has_status
     }
@@ -176,26 +177,26 @@ impl CustomResource {
         &self.schema
     }
 
-    /// What a rule at the root of the schema sees as `self`: its type, and how large a value
-    /// can get, for [`Program::estimate`](fivespot_cel::Program::estimate). None where the
-    /// schema shows rules nothing.
+    /// The type of `self` for a rule at the root of the schema, and the bounds of its size, for
+    /// [`Program::estimate`](fivespot_cel::Program::estimate). `None` if rules cannot see the
+    /// schema's values.
     pub fn declared(&self) -> Option<(fivespot_cel::Type, fivespot_cel::Bounds)> {
         crate::crd_rules::seen_at_root(self.schema.root())
     }
 
-    /// What each of its rules and message expressions may cost at most, with paths that
-    /// start at `openAPIV3Schema`. A definition is refused if one costs more than
-    /// [`RuleCost::LIMIT`], or all together more than ten times as much.
+    /// The maximum costs of the rules and message expressions, with paths that start at
+    /// `openAPIV3Schema`. A definition is rejected if one exceeds [`RuleCost::LIMIT`], or their
+    /// sum exceeds ten times the limit.
     pub fn rule_costs(&self) -> Vec<RuleCost> {
         costs(self.rules.as_ref())
     }
 
-    /// Turns what a client sent into what the server works on: unknown fields are removed,
-    /// nulls that stand for absence too, defaults are filled in.
+    /// Converts a client's object to the form the API server uses: unknown fields are removed,
+    /// nulls that represent absence too, and defaults are filled in.
     ///
-    /// Returns the paths of the unknown fields, sorted: the server refuses them when asked
-    /// for `fieldValidation=Strict` (`strict decoding error: unknown field "spec.x"`) and
-    /// warns about them for `Warn`.
+    /// Returns the paths of the unknown fields, sorted: the API server rejects them with
+    /// `fieldValidation=Strict` (`strict decoding error: unknown field "spec.x"`) and warns
+    /// about them with `Warn`.
     pub fn decode(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = self.schema.prune(object);
         unknown.extend(object_meta::prune(object));
@@ -204,16 +205,16 @@ impl CustomResource {
         unknown
     }
 
-    /// Turns what was made of an applied configuration into what the server works on: defaults are
-    /// filled in. A null that is not allowed stays, to be refused, where [`decode`](Self::decode)
-    /// removes it.
+    /// Converts the result of an applied configuration to the form the API server uses:
+    /// defaults are filled in. A null that is not allowed is kept and rejected later, whereas
+    /// [`decode`](Self::decode) removes it.
     pub fn complete(&self, object: &mut Value) {
         self.schema.prune(object);
         object_meta::prune(object);
         self.schema.fill(object);
     }
 
-    /// Checks an object about to be created.
+    /// Validates an object for its creation.
     pub fn create(&self, object: &Value) -> Verdict {
         let mut errors = self.wrong_kind(object);
         if errors.is_empty() {
@@ -226,8 +227,8 @@ impl CustomResource {
         self.finish(object, None, errors)
     }
 
-    /// Checks an object about to replace `old`. What did not change is not refused again,
-    /// except by rules that look at `oldSelf`.
+    /// Validates an object that replaces `old`. Errors of unchanged values are ignored, except
+    /// those of rules that use `oldSelf`.
     pub fn update(&self, object: &Value, old: &Value) -> Verdict {
         let mut errors = self.wrong_kind(object);
         if errors.is_empty() {
@@ -239,8 +240,8 @@ impl CustomResource {
         self.finish_update(object, old, errors)
     }
 
-    /// Checks an object whose status is about to replace that of `old`: only the status
-    /// part of the schema applies, but rules run as in an update.
+    /// Validates an object whose status replaces that of `old`: only the status part of the
+    /// schema applies, but rules run as in an update.
     pub fn update_status(&self, object: &Value, old: &Value) -> Verdict {
         let mut errors = self.wrong_kind(object);
         if errors.is_empty() {
@@ -285,8 +286,8 @@ impl CustomResource {
         errors
     }
 
-    /// As [`Self::finish`], with what is wrong of every update. Rules run all the same: whoever
-    /// asks for that asks it apart from them.
+    /// [`Self::finish`], with the errors of every update. The rules run even if there are such
+    /// errors, because the API server validates names separately from them.
     fn finish_update(
         &self,
         object: &Value,
@@ -300,7 +301,7 @@ impl CustomResource {
         verdict
     }
 
-    /// Runs the rules, unless errors block them, and warns about finalizers.
+    /// Runs the rules, unless errors prevent it, and warns about finalizers.
     fn finish(
         &self,
         object: &Value,
@@ -332,7 +333,7 @@ impl CustomResource {
     fn unchecked(&self) -> FieldError {
         let detail = "some validation rules were not checked because the object was \
                       invalid; correct the existing errors to complete validation";
-        // Until 1.33 an absent value was printed as the word in quotes.
+        // Until 1.33 an absent value was printed as the quoted word `null`.
         let absent = if self.version.is_at_least(34) {
             Value::Null
         } else {
@@ -342,7 +343,7 @@ impl CustomResource {
     }
 }
 
-/// The field of an object.
+/// A field of an object.
 fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     fivespot_cel::json_field(object.as_object()?, name)
 }
@@ -355,17 +356,17 @@ fn costs(rules: Option<&Rules>) -> Vec<RuleCost> {
     costs
 }
 
-/// What the root of a schema describes.
+/// The kind of value that the root of a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaRoot {
-    /// A whole resource, whose `apiVersion`, `kind` and names every rule can see.
+    /// A whole resource, whose `apiVersion`, `kind` and names are visible to every rule.
     Resource,
     /// Any other value.
     Value,
 }
 
-/// The rules of a schema alone, for measuring and trying them: neither the object's shape
-/// nor its `metadata` is checked, and the schema need not be one that can be registered.
+/// The rules of a schema alone, for measuring and testing them: neither the object's shape nor
+/// its `metadata` is validated, and the schema need not be valid for registration.
 #[derive(Debug)]
 pub struct ResourceRules {
     schema: Structural,
@@ -377,8 +378,8 @@ impl ResourceRules {
     /// Compiles the rules of a schema.
     ///
     /// # Errors
-    /// What is malformed in the schema. A rule that does not compile is no error here; it
-    /// refuses every object, as it does in a server.
+    /// Syntax errors of the schema. A rule that does not compile is not an error here; it
+    /// rejects every object, as in the API server.
     pub fn compile(
         schema: &Value,
         root: SchemaRoot,
@@ -395,13 +396,13 @@ impl ResourceRules {
         })
     }
 
-    /// What each rule and message expression may cost at most, whether or not a definition
-    /// with it could be registered.
+    /// The maximum cost of each rule and message expression, whether or not a definition with
+    /// it could be registered.
     pub fn rule_costs(&self) -> Vec<RuleCost> {
         costs(self.rules.as_ref())
     }
 
-    /// Runs the rules, and says what they cost in the units of Kubernetes' tracker.
+    /// Runs the rules and returns their cost in the units of Kubernetes' cost tracker.
     pub fn run(&self, object: &Value, old: Option<&Value>) -> Verdict {
         let mut run = Run::new(self.version);
         if let Some(rules) = &self.rules {

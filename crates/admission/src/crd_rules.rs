@@ -1,4 +1,5 @@
-//! `x-kubernetes-validations`: rules in a schema, compiled once and run for each object.
+//! `x-kubernetes-validations`: the validation rules of a schema, compiled once and run for each
+//! object.
 
 mod bounds;
 mod declared;
@@ -18,18 +19,18 @@ pub(crate) use estimate::Estimate;
 pub use estimate::RuleCost;
 pub(crate) use run::{Run, has_lines, usable_message};
 
-/// The compiled rules of one schema node and of everything below it.
+/// The compiled rules of one schema node and of its descendants.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// Which of the properties around it the node is; 0 if it is none.
+    /// The index of the node among its parent's properties; 0 if it is not a property.
     at: usize,
     pub(crate) own: Vec<Rule>,
-    /// Whether any of them compares with the previous state.
+    /// Whether any of them is a transition rule.
     use_old: bool,
-    /// Whether there are rules about a value that no rule can see.
+    /// Whether there are rules on a value that rules cannot see.
     pub(crate) unseen: bool,
-    /// Whether rules cannot see such a value because of a part that has rules: those about
-    /// a field are then left out.
+    /// Whether rules cannot see such a value because of a part that has rules: rules on a field
+    /// are then omitted.
     pub(crate) untyped: bool,
     pub(crate) items: Option<Box<Rules>>,
     pub(crate) additional: Option<Box<Rules>>,
@@ -40,19 +41,19 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) source: Arc<RuleSource>,
-    /// Absent if the rule is empty.
+    /// `None` if the rule is empty.
     program: Option<Result<Program, String>>,
     message: Option<Result<Program, String>>,
     uses_old: bool,
-    /// What it may cost at most.
+    /// The cost estimate.
     pub(crate) estimate: Estimate,
-    /// `fieldPath` as errors print it; empty if there is none.
+    /// `fieldPath` as errors print it; empty if not set.
     path: String,
 }
 
 impl Rules {
-    /// Compiles the rules of a schema, `resource` if it is that of a whole one. Nothing if
-    /// there are none.
+    /// Compiles the rules of a schema; `resource` if it is the schema of a whole resource.
+    /// `None` if there are no rules.
     pub(crate) fn of(root: &Node, resource: bool, dialect: Dialect) -> Option<Self> {
         if !has_rules(root) {
             return None;
@@ -65,7 +66,7 @@ impl Rules {
         Self::compile(root, place, dialect)
     }
 
-    /// Nothing if neither the node nor anything below it has rules, or rules cannot see it.
+    /// `None` if neither the node nor a descendant has rules, or if rules cannot see the value.
     fn compile(node: &Node, place: Place, dialect: Dialect) -> Option<Self> {
         let within = estimate::times_within(node);
         let times = place.times.zip(within);
@@ -114,8 +115,8 @@ impl Rules {
     }
 }
 
-/// What a rule at the root of a resource's schema sees as `self`: its type, and how large it
-/// can get.
+/// The type of `self` for a rule at the root of a resource's schema, and the bounds of its
+/// size.
 pub(crate) fn seen_at_root(root: &Node) -> Option<(Type, Bounds)> {
     let declared = declared::of(root, true)?.with_names("selfType");
     Some((declared, bounds::of(root, true)?.bounds))
@@ -128,13 +129,13 @@ fn has_rules(node: &Node) -> bool {
         || node.properties.values().any(has_rules)
 }
 
-/// What is known of a node from where it is.
+/// The context of a node.
 #[derive(Clone, Copy)]
 struct Place {
     resource: bool,
-    /// Whether it is the `metadata` of a resource, of which rules see the names alone.
+    /// Whether it is the `metadata` of a resource, of which rules only see the names.
     is_meta: bool,
-    /// How often its values may be there; nothing if only the size of a request bounds it.
+    /// The maximum number of its values; `None` if only the size of a request limits it.
     times: Option<u64>,
 }
 
@@ -217,22 +218,22 @@ impl Rule {
         }))
     }
 
-    /// Why the rule does not compile.
+    /// The compile error of the rule.
     pub(crate) fn error(&self) -> Option<&str> {
         self.program.as_ref()?.as_ref().err().map(String::as_str)
     }
 
-    /// Why its message expression does not compile.
+    /// The compile error of the message expression.
     pub(crate) fn message_error(&self) -> Option<&str> {
         self.message.as_ref()?.as_ref().err().map(String::as_str)
     }
 
-    /// Whether it compares with the previous state.
+    /// Whether it is a transition rule.
     pub(crate) const fn uses_old(&self) -> bool {
         self.uses_old
     }
 
-    /// What an error that is not about the rule's outcome calls the rule.
+    /// The name of the rule in errors that are not its outcome.
     fn name(&self) -> &str {
         if self.source.message.is_empty() {
             self.source.rule.trim()
@@ -241,7 +242,7 @@ impl Rule {
         }
     }
 
-    /// What is said where the rule does not hold and no expression says it.
+    /// The message if the rule evaluates to false and has no usable message expression.
     fn plain_message(&self) -> String {
         if self.source.message.is_empty() {
             format!("failed rule: {}", self.name())
@@ -251,7 +252,8 @@ impl Rule {
     }
 }
 
-/// Errors of a constant that cannot be prepared, such as a pattern, name the step themselves.
+/// The text of compile errors. Errors in the creation of a program, such as an invalid constant
+/// pattern, have their own prefix.
 pub(crate) fn compilation_failed(of: &str, errors: &CompileErrors) -> String {
     let text = errors.to_string();
     match text.strip_prefix("program instantiation failed") {
@@ -268,7 +270,8 @@ enum Refusal {
 
 fn compile_to(source: &str, env: &Env, wanted: &Type) -> Result<Program, Refusal> {
     let program = Program::compile(source, env).map_err(|errors| {
-        // The type of the result counts before whether a program can be made.
+        // An error of the result type takes precedence over an error in the creation of a
+        // program.
         match errors.output_type() {
             Some(found) if found != wanted => Refusal::Output,
             _ => Refusal::Syntax(errors),

@@ -1,4 +1,4 @@
-//! One error of one field, in the words of Kubernetes.
+//! Field errors, with Kubernetes' error texts.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,20 +8,20 @@ use serde_json::Value;
 
 use crate::quote::{Json, Quoted, Shown};
 
-/// What is wrong with a value.
+/// The kind of a field error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// Something that is referred to does not exist.
+    /// A referenced object does not exist.
     NotFound,
     /// A value is missing.
     Required,
-    /// A value that has to be unique is not.
+    /// A value that must be unique is not.
     Duplicate,
-    /// A value is malformed or out of bounds.
+    /// A value is malformed or out of range.
     Invalid,
-    /// A value is none of an enumeration.
+    /// A value is not one of an enumeration.
     NotSupported,
-    /// A value that would be fine elsewhere is not allowed here.
+    /// A value that is valid elsewhere is not allowed here.
     Forbidden,
     /// A value is too long; the value itself is not repeated.
     TooLong,
@@ -31,12 +31,12 @@ pub enum ErrorKind {
     TooFew,
     /// The check itself failed.
     Internal,
-    /// A value is not of the type that the schema declares.
+    /// A value is not of the type declared in the schema.
     TypeInvalid,
 }
 
 impl ErrorKind {
-    /// The machine-readable reason that a Status cause carries.
+    /// The machine-readable reason of a Status cause.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::NotFound => "FieldValueNotFound",
@@ -68,8 +68,8 @@ impl ErrorKind {
         }
     }
 
-    /// Whether validation rules are not run because of such an error: they may only look
-    /// at values whose type, size and presence the schema vouches for.
+    /// Whether validation rules do not run after such an error: they may only read values whose
+    /// type, size and presence have been validated.
     pub(crate) const fn blocks_rules(self) -> bool {
         matches!(
             self,
@@ -98,17 +98,18 @@ impl ErrorKind {
 #[error("{path}: {}", self.body())]
 #[non_exhaustive]
 pub struct FieldError {
-    /// Where, as `spec.items[0].name` or `spec.labels[a.b]`; `<nil>` is the object itself.
+    /// The path, such as `spec.items[0].name` or `spec.labels[a.b]`; `<nil>` for the object
+    /// itself.
     pub path: String,
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: ErrorKind,
-    /// The value at fault, if the message shows it. Ignored by kinds that never show one.
+    /// The invalid value, if the message contains it. Ignored by kinds that never print one.
     pub value: Option<Value>,
-    /// What would be right; may be empty.
+    /// The expected value; may be empty.
     pub detail: String,
 }
 
-/// The path that Kubernetes prints for an error of the object itself.
+/// The path that Kubernetes prints for errors of the object itself.
 pub const ROOT: &str = "<nil>";
 
 impl FieldError {
@@ -126,7 +127,7 @@ impl FieldError {
         }
     }
 
-    /// The value is malformed or out of bounds.
+    /// The value is malformed or out of range.
     pub fn invalid(
         path: impl Into<String>,
         value: Value,
@@ -135,7 +136,7 @@ impl FieldError {
         Self::with(path, ErrorKind::Invalid, Some(value), detail.into())
     }
 
-    /// The value is malformed, and Kubernetes prints it in a form of its own, `shown`.
+    /// The value is malformed, and Kubernetes prints its internal form, `shown`.
     pub(crate) fn invalid_shown(
         path: impl Into<String>,
         shown: &str,
@@ -159,12 +160,12 @@ impl FieldError {
         Self::with(path, ErrorKind::Required, None, detail.into())
     }
 
-    /// The value occurs twice where it has to be unique.
+    /// The value occurs twice but must be unique.
     pub fn duplicate(path: impl Into<String>, value: Value) -> Self {
         Self::with(path, ErrorKind::Duplicate, Some(value), String::new())
     }
 
-    /// What the value names does not exist.
+    /// The object that the value refers to does not exist.
     pub fn not_found(path: impl Into<String>, value: Value) -> Self {
         Self::with(path, ErrorKind::NotFound, Some(value), String::new())
     }
@@ -174,7 +175,7 @@ impl FieldError {
         Self::with(path, ErrorKind::Forbidden, None, detail.into())
     }
 
-    /// The value is none of `supported`.
+    /// The value is not one of `supported`.
     pub fn not_supported<'a>(
         path: impl Into<String>,
         value: Value,
@@ -192,7 +193,7 @@ impl FieldError {
         Self::with(path, ErrorKind::NotSupported, Some(value), detail)
     }
 
-    /// The value is longer than `most`; Kubernetes says bytes even where it counts
+    /// The value is longer than `most`; Kubernetes' message says bytes even if the limit is in
     /// characters.
     pub fn too_long(path: impl Into<String>, most: u64) -> Self {
         let unit = if most == 1 { "byte" } else { "bytes" };
@@ -212,22 +213,22 @@ impl FieldError {
         Self::with(path, ErrorKind::Internal, None, detail.into())
     }
 
-    /// The same error with a reason behind it.
+    /// The same error with this detail.
     #[must_use]
     pub fn because(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }
 
-    /// The same error without the value.
+    /// The same error without its value.
     #[must_use]
     pub fn without_value(mut self) -> Self {
         self.value = None;
         self
     }
 
-    /// The same error of a value whose type has a name of its own in Kubernetes, as words of
-    /// an enumeration have: such a one is printed as JSON, with other escapes than plain text.
+    /// The same error for a value whose Go type is a named type in Kubernetes, such as an
+    /// enumeration value: it is printed as JSON, with other escapes than plain text.
     #[must_use]
     pub(crate) fn of_named_type(mut self) -> Self {
         if let Some(value) = self.value.take() {
@@ -241,7 +242,7 @@ impl FieldError {
         self
     }
 
-    /// The message without the path, as a Status cause carries it.
+    /// The message without the path, as in a Status cause.
     pub fn body(&self) -> String {
         let mut body = self.kind.words().to_owned();
         if let Some(value) = &self.value {
@@ -255,7 +256,7 @@ impl FieldError {
         body
     }
 
-    /// The entry of `details.causes` of a Status for this error.
+    /// The entry of a Status' `details.causes` for this error.
     pub fn cause(&self) -> Cause {
         Cause {
             reason: Some(self.kind.reason().to_owned()),
@@ -269,18 +270,18 @@ impl FieldError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Cause {
-    /// A machine-readable reason; absent in the causes of a policy.
+    /// The machine-readable reason; absent in the causes of a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// Where; absent in the causes of a policy.
+    /// The field path; absent in the causes of a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
-/// Several errors as one text: a single one as it is, more as `[first, second]`, each
-/// different text once.
+/// Several errors as one text: a single error as it is, more as `[first, second]`, with
+/// duplicate texts removed.
 ///
 /// ```
 /// use fivespot_admission::{FieldError, field};
@@ -304,8 +305,7 @@ pub fn aggregate(errors: &[FieldError]) -> String {
     }
 }
 
-/// A place inside an object while it is walked; the text is made only where an error needs
-/// it.
+/// A place inside an object during its validation; the text is only built for errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'a> {
     /// The object itself.
@@ -381,7 +381,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_kind_of_error_reads_as_kubernetes_prints_it() {
+    fn each_kind_of_error_is_printed_as_in_kubernetes() {
         let rows = [
             (
                 FieldError::invalid("a", json!({"b": 1}), "no"),
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_is_said_once() {
+    fn duplicate_texts_are_removed() {
         let error = FieldError::required("a", "");
         assert_eq!(aggregate(&[error.clone(), error]), "a: Required value");
     }

@@ -1,4 +1,4 @@
-//! The `format` keyword of schemas: which formats are checked, and how.
+//! The `format` keyword of schemas: the supported formats and their validation.
 
 mod email;
 mod net;
@@ -11,8 +11,7 @@ use regex::Regex;
 
 use crate::{KubeVersion, name};
 
-/// Formats of strings that every version checks, without hyphens as Kubernetes compares
-/// them.
+/// String formats that every version validates, without hyphens, as Kubernetes compares them.
 const ALWAYS: &[&str] = &[
     "bsonobjectid",
     "uri",
@@ -40,14 +39,14 @@ const ALWAYS: &[&str] = &[
     "datetime",
 ];
 
-/// Formats of strings that are checked from 1.34 on.
+/// String formats that are validated from 1.34 on.
 const SINCE_34: &[&str] = &["k8sshortname", "k8slongname"];
 
 fn normal(format: &str) -> String {
     format.replace('-', "")
 }
 
-/// Whether a schema of type `kind` keeps its format in this version; others are ignored.
+/// Whether this version validates the format in a schema of type `kind`; others are ignored.
 pub(crate) fn is_checked(
     kind: &str,
     int_or_string: bool,
@@ -69,7 +68,7 @@ fn is_string_format(format: &str, version: KubeVersion) -> bool {
     ALWAYS.contains(&normal) || version.is_at_least(34) && SINCE_34.contains(&normal)
 }
 
-/// Whether `format` says something about strings.
+/// Whether `format` is a format of strings.
 pub(crate) fn is_known(format: &str) -> bool {
     !format.is_empty() && is_string_format(format, KubeVersion::NEWEST)
 }
@@ -78,7 +77,7 @@ static UUID: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?([0-9a-f])[0-9a-f]{3}-?([0-9a-f])[0-9a-f]{3}-?[0-9a-f]{12}$").ok()
 });
 
-/// Whether `text` is of a known format; text of an unknown one always is.
+/// Whether `text` conforms to a known format; every text conforms to an unknown one.
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match normal(format).as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_format_accepts_good_and_rejects_bad_texts() {
+    fn each_format_accepts_valid_and_rejects_invalid_texts() {
         let rows = [
             ("uri", "https://example.com/a?b", "example.com"),
             ("email", "Jane <jane@example.com>", "jane@"),
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_checked_from_1_34_and_number_formats_from_1_36() {
+    fn names_are_validated_from_1_34_and_number_formats_from_1_36() {
         let (old, new) = (KubeVersion::OLDEST, KubeVersion::NEWEST);
         assert!(!is_checked("string", false, "k8s-short-name", old));
         assert!(is_checked("string", false, "k8s-short-name", new));

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! Where the server leaves an order to chance (it walks Go maps), this crate follows the
-//! order of the document.
+//! Where the API server's order is random (iteration of Go maps), this crate uses the order of
+//! the document.
 
 mod correlate;
 pub mod crd;

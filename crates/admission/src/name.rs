@@ -1,8 +1,8 @@
-//! How names, labels and keys are written, and what Kubernetes says about other spellings.
+//! Validation of names, labels and keys, with Kubernetes' messages.
 
 pub(crate) use fivespot_gostd::unicode::to_lower;
 
-/// The words of a rule that is a pattern: what, examples, the pattern.
+/// The message of a pattern rule: its description, examples, the pattern.
 fn breaks(rule: &str, examples: &[&str], pattern: &str) -> String {
     let examples: Vec<_> = examples.iter().map(|one| format!("'{one}', ")).collect();
     format!(
@@ -11,8 +11,8 @@ fn breaks(rule: &str, examples: &[&str], pattern: &str) -> String {
     )
 }
 
-/// The words differ by what the rule was written for: names speak of characters, label keys
-/// and values of bytes; all of them count bytes.
+/// The message depends on the rule: that of names has the unit characters, those of label keys
+/// and values have bytes; all of them count bytes.
 fn longer_than(most: usize, unit: &str) -> String {
     format!("must be no more than {most} {unit}")
 }
@@ -48,7 +48,7 @@ fn is_key_part(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-/// What is wrong with `text` as a label of a DNS name (RFC 1123).
+/// The errors of `text` as a label of a DNS name (RFC 1123).
 pub fn dns_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
@@ -69,7 +69,7 @@ pub fn dns_label(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with `text` as a DNS name (RFC 1123).
+/// The errors of `text` as a DNS name (RFC 1123).
 pub fn dns_subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
@@ -86,7 +86,7 @@ pub fn dns_subdomain(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with `text` as a label that starts with a letter (RFC 1035).
+/// The errors of `text` as a label that starts with a letter (RFC 1035).
 pub fn dns_1035_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
@@ -103,7 +103,7 @@ pub fn dns_1035_label(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with `text` as a segment of a URL path.
+/// The errors of `text` as a segment of a URL path.
 pub fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
@@ -111,7 +111,7 @@ pub fn path_segment(text: &str) -> Vec<String> {
     path_segment_prefix(text)
 }
 
-/// The same of text that something follows.
+/// The same for a prefix of a name.
 pub(crate) fn path_segment_prefix(text: &str) -> Vec<String> {
     ["/", "%"]
         .into_iter()
@@ -120,7 +120,7 @@ pub(crate) fn path_segment_prefix(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with `text` as the key of a label or an annotation.
+/// The errors of `text` as the key of a label or an annotation.
 pub fn label_key(text: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must \
                         start and end with an alphanumeric character";
@@ -156,7 +156,7 @@ pub fn label_key(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with `text` as the value of a label.
+/// The errors of `text` as the value of a label.
 pub fn label_value(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
@@ -173,7 +173,7 @@ pub fn label_value(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with `text` as a name in a CEL expression.
+/// The errors of `text` as a name in a CEL expression.
 pub(crate) fn c_identifier(text: &str) -> Vec<String> {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if starts && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_a_name_is_accepted_without_a_word() {
+    fn a_valid_name_has_no_errors() {
         assert!(dns_label("a-1").is_empty());
         assert!(dns_subdomain("a-1.b").is_empty());
         assert!(dns_1035_label("v1alpha1").is_empty());
@@ -202,12 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn a_dotted_name_where_one_label_is_wanted_is_rejected_for_its_dots() {
+    fn a_label_with_dots_is_rejected_with_a_message_about_dots() {
         assert_eq!(dns_label("a.b"), ["must not contain dots"]);
     }
 
     #[test]
-    fn a_bad_name_is_rejected_with_the_rule_an_example_and_the_pattern() {
+    fn an_invalid_name_is_rejected_with_the_rule_an_example_and_the_pattern() {
         insta::assert_snapshot!(
             dns_subdomain("Bad_Name").join("\n"),
             @r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn both_parts_of_a_key_are_judged() {
+    fn both_parts_of_a_key_are_validated() {
         let wrong = label_key("Bad_/");
         assert_eq!(wrong.len(), 3);
         assert!(wrong[0].starts_with("prefix part a lowercase RFC 1123 subdomain"));

@@ -1,4 +1,4 @@
-//! What every object's `metadata` has to keep.
+//! Validation of every object's `metadata`.
 
 use fivespot_cel::json_field;
 use fivespot_gostd::unicode::to_lower;
@@ -8,7 +8,7 @@ use crate::field::Path;
 use crate::quote::Quoted;
 use crate::{FieldError, name};
 
-/// How the name of a kind of object is written.
+/// The rule for the names of a kind's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// Lower-case letters, digits, `-` and `.`, at most 253 characters: most kinds and all
@@ -16,7 +16,7 @@ pub enum NameRule {
     DnsSubdomain,
     /// A single label of at most 63 characters: namespaces.
     DnsLabel,
-    /// Anything that can be a segment of a URL path: RBAC objects.
+    /// Any segment of a URL path: RBAC objects.
     PathSegment,
 }
 
@@ -29,7 +29,7 @@ impl NameRule {
         }
     }
 
-    /// Something follows a prefix: it may end with a hyphen, and dots alone are as good as any.
+    /// The errors of a name prefix: it may end with a hyphen, and `.` and `..` are allowed.
     fn wrong_prefix(self, prefix: &str) -> Vec<String> {
         match prefix.strip_suffix('-') {
             _ if self == Self::PathSegment => name::path_segment_prefix(prefix),
@@ -39,21 +39,21 @@ impl NameRule {
     }
 }
 
-/// Whether objects of a kind live in namespaces.
+/// Whether the objects of a kind are namespaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// They do: `metadata.namespace` has to be set.
+    /// `metadata.namespace` must be set.
     Namespaced,
-    /// They do not: `metadata.namespace` must not be set.
+    /// `metadata.namespace` must not be set.
     Cluster,
 }
 
-/// Most bytes of keys and values of all annotations together.
+/// The maximum total size of all annotations' keys and values, in bytes.
 const MOST_ANNOTATION_BYTES: usize = 256 * 1024;
 
-/// Checks `metadata` of an object about to be created; paths start at `metadata`.
+/// Validates the `metadata` of an object for its creation; paths start at `metadata`.
 ///
-/// `metadata` may be absent or null, which is as good as empty.
+/// Absent or null `metadata` is treated as empty.
 pub fn create(metadata: Option<&Value>, rule: NameRule, scope: Scope) -> Vec<FieldError> {
     let mut check = match Check::new(metadata) {
         Ok(check) => check,
@@ -66,9 +66,9 @@ pub fn create(metadata: Option<&Value>, rule: NameRule, scope: Scope) -> Vec<Fie
     check.errors
 }
 
-/// Checks names and namespace in the `metadata` of an object about to replace another: an API
-/// server asks that of every update before it asks the strategy of the kind, which looks at
-/// what [`update`] looks at (`BeforeUpdate` of k8s.io/apiserver/pkg/registry/rest).
+/// Validates names and namespace in the `metadata` of an object that replaces another. An API
+/// server does this for every update before the validation of the kind's strategy, which
+/// [`update`] does (`BeforeUpdate` of k8s.io/apiserver/pkg/registry/rest).
 pub fn update_names(metadata: Option<&Value>, scope: Scope) -> Vec<FieldError> {
     let mut check = match Check::new(metadata) {
         Ok(check) => check,
@@ -79,7 +79,7 @@ pub fn update_names(metadata: Option<&Value>, scope: Scope) -> Vec<FieldError> {
     check.errors
 }
 
-/// Checks the rest of the `metadata` of an object about to replace one that has `old`.
+/// Validates the rest of the `metadata` of an object that replaces one that has `old`.
 pub fn update(
     metadata: Option<&Value>,
     old: Option<&Value>,
@@ -219,7 +219,7 @@ impl<'a> Check<'a> {
     fn owners(&mut self) {
         let path = METADATA.field("ownerReferences");
         let mut controller: Option<String> = None;
-        // The server does not say which one it is.
+        // The API server's paths contain no index.
         for owner in self.list("ownerReferences") {
             let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
             let parts = [
@@ -289,8 +289,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// What an update cannot change. A deletion timestamp may not appear or go either, and
-    /// no finalizer may be added once there is one.
+    /// Immutable fields. A deletion timestamp must not be added or removed either, and no
+    /// finalizer may be added once it is set.
     fn immutable(&mut self, old: Option<&Value>, scope: Scope) {
         let before =
             |name: &str| old.and_then(|old| old.get(name)).filter(|it| !it.is_null());
@@ -349,7 +349,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Every field of `metadata`.
+/// All fields of `metadata`.
 const FIELDS: [&str; 15] = [
     "name",
     "generateName",
@@ -368,9 +368,8 @@ const FIELDS: [&str; 15] = [
     "managedFields",
 ];
 
-/// Removes from the `metadata` of an object the fields that no object has, and returns
-/// their paths, sorted. What is empty goes too, as the server's own form has no place for
-/// it.
+/// Removes unknown fields from an object's `metadata` and returns their paths, sorted. Empty
+/// fields are removed too, as the API server does not store them.
 pub fn prune(object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     if let Some(Value::Object(fields)) = object.get_mut("metadata") {
@@ -390,7 +389,7 @@ pub fn prune(object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// What the server's own form of `metadata` does not keep.
+/// Whether the API server omits the value from `metadata`.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -401,7 +400,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// An owner is always written with all four parts of its identity.
+/// An owner reference always has the four fields of its identity.
 fn complete_owners(metadata: &mut Map<String, Value>) {
     let owners = metadata.get_mut("ownerReferences");
     let owners = owners.and_then(Value::as_array_mut).into_iter().flatten();
@@ -412,8 +411,8 @@ fn complete_owners(metadata: &mut Map<String, Value>) {
     }
 }
 
-/// Finalizers of `metadata` that `old` does not have and that are named so that they may
-/// collide with others; each text goes to the client as a warning.
+/// Warnings for the finalizers of `metadata` that `old` does not have and whose names may
+/// conflict with others; each text is sent to the client.
 pub fn finalizer_warnings(metadata: Option<&Value>, old: Option<&Value>) -> Vec<String> {
     let list = |metadata: Option<&Value>| -> Vec<String> {
         let list = metadata.and_then(|it| it.get("finalizers"));
@@ -457,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_object_is_accepted() {
+    fn a_minimal_object_is_accepted() {
         let metadata = json!({"name": "a", "namespace": "b", "labels": {"c/d": "e"},
             "annotations": {"C": "f"}, "finalizers": ["g.h/i"]});
         let errors = create(Some(&metadata), NameRule::DnsSubdomain, Scope::Namespaced);
@@ -469,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bad_part_is_named_with_its_path() {
+    fn each_invalid_field_is_reported_with_its_path() {
         let metadata = json!({"name": "Bad", "labels": {"a b": "-"}, "namespace": "x",
         "ownerReferences": [
             {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1", "controller": true},
@@ -501,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn what_identifies_an_object_cannot_change() {
+    fn the_identity_of_an_object_is_immutable() {
         let old = json!({"name": "a", "uid": "1", "deletionTimestamp": "2026-01-01T00:00:00Z",
             "finalizers": ["a/b"]});
         let new = json!({"name": "a", "uid": "2", "finalizers": ["a/b", "a/c"]});
@@ -516,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_needs_names_that_can_be_in_a_path() {
+    fn an_update_requires_names_that_are_valid_path_segments() {
         let metadata = json!({"name": "a/b", "generateName": "c%", "namespace": "D"});
         let errors = update_names(Some(&metadata), Scope::Namespaced);
         let paths: Vec<_> = errors.iter().map(|it| it.path.as_str()).collect();
@@ -536,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_alone_are_a_prefix_of_a_path_segment_and_not_a_whole_one() {
+    fn dots_alone_are_a_valid_prefix_but_not_a_valid_path_segment() {
         let prefix = json!({"generateName": "..", "name": "..a"});
         let errors = create(Some(&prefix), NameRule::PathSegment, Scope::Cluster);
         assert_eq!(errors, []);
@@ -549,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_are_limited_together() {
+    fn annotations_have_a_total_size_limit() {
         let metadata = json!({"name": "a", "annotations": {"k": "v".repeat(256 * 1024)}});
         assert_eq!(
             texts(&create(
@@ -562,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finalizer_without_a_domain_is_warned_about_when_it_is_added() {
+    fn a_finalizer_without_a_domain_gets_a_warning_when_it_is_added() {
         let metadata = json!({"finalizers": ["mine", "a/b", "orphan"]});
         assert_eq!(
             finalizer_warnings(Some(&metadata), None),

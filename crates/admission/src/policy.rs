@@ -1,5 +1,5 @@
-//! `ValidatingAdmissionPolicy` and `ValidatingAdmissionPolicyBinding`: which requests they
-//! look at, and what they say.
+//! `ValidatingAdmissionPolicy` and `ValidatingAdmissionPolicyBinding`: the requests they match,
+//! and their decisions.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -53,10 +53,10 @@ mod mutating_policy;
 mod patch;
 mod registration;
 mod request;
+mod resolver;
 mod scope;
 mod type_check;
 mod webhook;
-mod world;
 
 pub use authorize::{Access, Authorizer, Permission, Target};
 pub use binding::Binding;
@@ -66,6 +66,6 @@ pub use known_kind::KnownKind;
 pub use mutate::{MutatingPolicies, PatchError, Patcher, Reinvocation};
 pub use mutating_policy::MutatingPolicy;
 pub use request::{GroupVersionKind, GroupVersionResource, Operation, Request, User};
+pub use resolver::{ParamKind, Resolver};
 pub use type_check::ExpressionWarning;
 pub use webhook::{Invocation, Webhook};
-pub use world::{ParamKind, World};

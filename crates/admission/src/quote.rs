@@ -1,7 +1,7 @@
-//! Values printed as Go prints them.
+//! Prints values as Go does.
 //!
-//! Kubernetes' messages are made with Go's `%q`, `%v` and `encoding/json`; these differ
-//! from Rust's printing in escapes, in floats and in the order of keys.
+//! Kubernetes builds messages with Go's `%q`, `%v` and `encoding/json`; these differ from
+//! Rust's printing in escapes, in floats and in the order of keys.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -124,7 +124,8 @@ impl fmt::Display for Json<'_> {
     }
 }
 
-/// JSON turns to exponent form only below 1e-6 and from 1e21 on, and writes `1e-7`, not `1e-07`.
+/// JSON uses the exponent form only below 1e-6 and from 1e21 on, and writes `1e-7`, not
+/// `1e-07`.
 fn float_json(float: f64) -> String {
     let text = exponent_outside(float, 1e-6..1e21);
     match text.split_once("e-0") {
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_sorted_keys_and_no_markup() {
+    fn json_has_sorted_keys_and_escaped_markup() {
         let value = json!({"b": [1, null, true], "a": "<&>\n"});
         assert_eq!(
             Shown(&value).to_string(),

@@ -1,5 +1,5 @@
-//! Structural schemas: which fields an object may have, what they default to, and what
-//! their values must be.
+//! Structural schemas: the fields that an object may have, their defaults, and the validation
+//! of their values.
 
 mod check;
 mod embedded;
@@ -54,25 +54,26 @@ pub struct Structural {
     version: KubeVersion,
 }
 
-/// What validation found.
+/// The result of a validation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// Why the object is refused; empty if it is accepted.
+    /// Why the object is rejected; empty if it is accepted.
     pub errors: Vec<FieldError>,
-    /// What would be refused, had it not been there before the update; sent to the client
-    /// as `Warning` headers.
+    /// Errors that are ignored because they existed before the update; sent to the client as
+    /// `Warning` headers.
     pub warnings: Vec<String>,
-    /// What validation rules spent, in the units of Kubernetes' tracker; 0 if none ran.
+    /// The cost of the validation rules, in the units of Kubernetes' cost tracker; 0 if none
+    /// ran.
     pub cost: u64,
 }
 
 impl Structural {
-    /// Compiles a schema as the API server of `version` understands it.
+    /// Compiles a schema as the API server of `version` does.
     ///
     /// # Errors
-    /// Everything that keeps the schema from being structural, with paths that start at
-    /// `openAPIV3Schema`, sorted by text as Kubernetes sorts them.
+    /// All errors of a schema that is not structural, with paths that start at
+    /// `openAPIV3Schema`, sorted by text as in Kubernetes.
     pub fn compile(
         schema: &Value,
         version: KubeVersion,
@@ -88,8 +89,8 @@ impl Structural {
         }
     }
 
-    /// Reads a schema that may not be structural yet, with every format: a default is held
-    /// against those too that are ignored later.
+    /// Reads a schema that may not be structural yet, with every format: a default is also
+    /// validated with the formats that are ignored later.
     pub(crate) fn read(
         schema: &Value,
         path: &Path<'_>,
@@ -103,13 +104,13 @@ impl Structural {
         Ok(Self { root, version })
     }
 
-    /// The same without the formats that the version does not check in objects.
+    /// The same schema without the formats that the version does not validate in objects.
     pub(crate) fn with_checked_formats(mut self) -> Self {
         strip_formats(&mut self.root, self.version);
         self
     }
 
-    /// A schema that knows no fields.
+    /// A schema without fields.
     pub(crate) fn empty(version: KubeVersion) -> Self {
         Self {
             root: Node::default(),
@@ -125,11 +126,11 @@ impl Structural {
         &self.root
     }
 
-    /// Removes the fields that the schema does not know and returns their paths, sorted:
-    /// `spec.x`, `spec.list[0].y`. `apiVersion`, `kind` and `metadata` of the root stay.
+    /// Removes the fields that are not in the schema and returns their paths, sorted: `spec.x`,
+    /// `spec.list[0].y`. `apiVersion`, `kind` and `metadata` of the root are kept.
     ///
-    /// The metadata of embedded resources is left as the API server writes it: without unknown
-    /// and without empty fields. Pruning twice removes nothing more.
+    /// The metadata of embedded resources is rewritten as the API server writes it: without
+    /// unknown fields and without empty fields. Pruning is idempotent.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = prune::resource(&self.root, object);
         metadata::rewrite(&self.root, object, &Path::Root, &mut unknown);
@@ -137,22 +138,22 @@ impl Structural {
         unknown
     }
 
-    /// Removes nulls where null is not allowed and the field may be absent, then fills in
-    /// defaults, also in place of nulls that are not allowed.
+    /// Removes nulls that are not allowed if the field may be absent, then fills in defaults,
+    /// also in place of nulls that are not allowed.
     pub fn default(&self, object: &mut Value) {
         fill::drop_nulls(&self.root, object);
         fill::fill(&self.root, object);
     }
 
-    /// Fills in defaults, also in place of nulls that are not allowed. Other nulls stay.
+    /// Fills in defaults, also in place of nulls that are not allowed. Other nulls are kept.
     pub(crate) fn fill(&self, object: &mut Value) {
         fill::fill(&self.root, object);
     }
 
-    /// Checks an object: types and bounds, embedded resources, uniqueness in lists. Looks
-    /// neither at the object's own `metadata` nor at validation rules.
+    /// Validates an object: types and bounds, embedded resources, uniqueness in lists. Neither
+    /// the object's own `metadata` nor validation rules are checked.
     ///
-    /// With `old`, the object's previous state, what did not change is not refused again
+    /// With `old`, the object's previous state, errors of unchanged values are ignored
     /// (ratcheting, from 1.30 on).
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Verdict {
         let mut errors = self.check_values(object, old);
@@ -163,7 +164,7 @@ impl Structural {
         }
     }
 
-    /// Types, bounds, patterns and formats.
+    /// Validates types, bounds, patterns and formats.
     pub(crate) fn check_values(
         &self,
         object: &Value,
@@ -172,7 +173,7 @@ impl Structural {
         Checker::new(self.version).errors(&self.root, object, old, "")
     }
 
-    /// Types, bounds, patterns and formats of the status alone.
+    /// Validates types, bounds, patterns and formats of the status alone.
     pub(crate) fn check_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         match (self.root.properties.get("status"), object.get("status")) {
             (Some(node), Some(status)) => Checker::new(self.version).errors(
@@ -185,10 +186,9 @@ impl Structural {
         }
     }
 
-    /// What is wrong with a default: unknown fields, and everything that is wrong with any
-    /// value. The default of a whole resource (`is_root`) has to say what it is.
-    /// The second of the two is whether the rules may be asked: what is unknown does not
-    /// keep them from it.
+    /// The errors of a default: unknown fields, and the errors of any value. The default of a
+    /// whole resource (`is_root`) must have `apiVersion` and `kind`. Also returns whether the
+    /// rules may run; unknown fields do not prevent them.
     pub(crate) fn check_default(
         node: &Node,
         value: &Value,
@@ -220,9 +220,9 @@ impl Structural {
         (errors, usable)
     }
 
-    /// What is wrong with the default of a part of an embedded resource's `apiVersion`, `kind` or
-    /// `metadata`. `resource` is that resource with nothing in it but the default, and `root`
-    /// its schema. Whether fields are known is not asked.
+    /// The errors of a default inside an embedded resource's `apiVersion`, `kind` or
+    /// `metadata`. `resource` is that resource with only the default in it, and `root` is its
+    /// schema. Unknown fields are not checked.
     pub(crate) fn check_metadata_default(
         node: &Node,
         value: &Value,
@@ -258,7 +258,7 @@ impl Structural {
         Checker::of_default(version).errors(node, value, None, &prefix)
     }
 
-    /// Embedded resources, and uniqueness in lists unless the previous state broke it.
+    /// Validates embedded resources, and uniqueness in lists unless the old object violates it.
     pub(crate) fn check_lists(
         &self,
         object: &Value,
@@ -270,7 +270,7 @@ impl Structural {
         errors
     }
 
-    /// Uniqueness in lists, unless the previous state broke it.
+    /// Validates uniqueness in lists, unless the old object violates it.
     pub(crate) fn check_unique(
         &self,
         object: &Value,
@@ -290,12 +290,12 @@ impl Structural {
     }
 }
 
-/// Whether errors of unchanged values are forgiven by default.
+/// Whether the version ignores errors of unchanged values by default (ratcheting).
 pub(crate) const fn ratchets(version: KubeVersion) -> bool {
     version.is_at_least(30)
 }
 
-/// Formats that the version does not check are ignored.
+/// Removes the formats that the version does not validate.
 fn strip_formats(node: &mut Node, version: KubeVersion) {
     let checks = &mut node.checks;
     if !format::is_checked(&node.kind, node.int_or_string, &checks.format, version) {

@@ -1,4 +1,4 @@
-//! Label selectors of the form that API objects use.
+//! Label selectors, in the form of API objects.
 
 use std::collections::BTreeSet;
 
@@ -83,8 +83,8 @@ impl Selector {
         }
     }
 
-    /// Whether `labels`, a JSON object of strings, are selected. Absent labels are as good
-    /// as none.
+    /// Whether `labels`, a JSON object of strings, are selected. Absent labels are treated as
+    /// empty.
     pub fn matches(&self, labels: Option<&Value>) -> bool {
         self.requirements
             .iter()
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_requirement_has_to_hold() {
+    fn every_requirement_must_match() {
         let selector = json!({"matchLabels": {"a": "1"}, "matchExpressions": [
             {"key": "b", "operator": "In", "values": ["x", "y"]},
             {"key": "c", "operator": "DoesNotExist"},
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_selector_is_refused_with_the_place_of_each_fault() {
+    fn a_malformed_selector_is_rejected_with_the_path_of_each_error() {
         let selector = json!({"matchExpressions": [
             {"key": "a", "operator": "In"},
             {"key": "a", "operator": "Exists", "values": ["x"]},

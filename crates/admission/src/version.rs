@@ -1,14 +1,14 @@
-//! Which Kubernetes is asked.
+//! The Kubernetes version.
 
 use std::fmt;
 use std::str::FromStr;
 
 use fivespot_cel::Dialect;
 
-/// The minor version of the API server whose answer is wanted; the major version is 1.
+/// The minor version of the API server to emulate; the major version is 1.
 ///
-/// It chooses the CEL library (what a rule may call; one that is about to be stored only what
-/// the version before knows too) and, where they changed, the words.
+/// It selects the CEL library (the functions that a rule may call; for an expression that is
+/// not stored yet, only those of the previous version) and, if they changed, the messages.
 ///
 /// ```
 /// use fivespot_admission::KubeVersion;
@@ -24,9 +24,9 @@ pub struct KubeVersion {
 }
 
 impl KubeVersion {
-    /// The oldest version whose answers are known.
+    /// The oldest supported version.
     pub const OLDEST: Self = Self { minor: 26 };
-    /// The newest version whose answers are known.
+    /// The newest supported version.
     pub const NEWEST: Self = Self { minor: 37 };
 
     /// The minor version, 26 to 37.
@@ -34,13 +34,13 @@ impl KubeVersion {
         self.minor
     }
 
-    /// What expressions may use that are about to be stored: no more than the server of one
-    /// version earlier knows, to which a cluster may be rolled back.
+    /// The dialect of expressions that are not stored yet: that of the previous version, to
+    /// which a cluster may be rolled back.
     pub(crate) fn dialect_of_new(self) -> Dialect {
         Dialect::of_minor(self.minor - 1)
     }
 
-    /// What expressions may use that were stored already.
+    /// The dialect of expressions that are already stored.
     pub(crate) fn dialect_of_stored(self) -> Dialect {
         Dialect::of_minor(self.minor)
     }
@@ -64,8 +64,7 @@ impl fmt::Display for KubeVersion {
     }
 }
 
-/// Reads `1.<minor>`, with or without a leading `v`; a patch level is accepted and has no
-/// meaning.
+/// Parses `1.<minor>`, with or without a leading `v`; a patch version is accepted and ignored.
 impl FromStr for KubeVersion {
     type Err = Error;
 
@@ -93,18 +92,18 @@ impl FromStr for KubeVersion {
     }
 }
 
-/// Why a version was not understood.
+/// Why a version could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Not a version whose answers are known.
+    /// Not a supported version.
     #[error(
         "'{text}' is not a known Kubernetes version, use {} to {}",
         KubeVersion::OLDEST,
         KubeVersion::NEWEST
     )]
     Unknown {
-        /// What was given.
+        /// The input.
         text: String,
     },
 }
@@ -114,14 +113,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_level_and_a_leading_v_do_not_matter() {
+    fn a_patch_version_and_a_leading_v_are_ignored() {
         for text in ["1.30", "v1.30", "1.30.4"] {
             assert_eq!(text.parse::<KubeVersion>().map(KubeVersion::minor), Ok(30));
         }
     }
 
     #[test]
-    fn a_version_that_nobody_measured_is_refused_with_the_known_range() {
+    fn an_unsupported_version_is_rejected_with_the_supported_range() {
         for text in ["1.25", "1.99", "2.30", "1", "", "1.30.x", "1.30.1.1"] {
             let error = text.parse::<KubeVersion>().unwrap_err();
             assert_eq!(

@@ -1,12 +1,12 @@
-//! What rules may cost at most: estimated as Kubernetes estimates it, and refused when a
-//! definition is registered.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+//! The maximum cost of rules: estimated as in Kubernetes, and rejected at the registration of a
+//! definition if it exceeds the limits.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::crd::{Crd, ResourceRules, RuleCost, SchemaRoot};
 use serde_json::{Value, json};
 
-/// A schema with a bound here and none there.
+/// A schema in which some values have a bound and others do not.
 fn properties() -> Value {
     json!({
         "s": {"type": "string", "maxLength": 10},
@@ -32,7 +32,7 @@ fn properties() -> Value {
     })
 }
 
-/// What Kubernetes 1.36 itself takes each rule over that schema to cost.
+/// The estimates of Kubernetes 1.36 for each rule over that schema.
 const COSTS: &[(&str, u64)] = &[
     ("self.n == 5", 2),
     ("self.s == 'abcdefghijklmnopqrstuvwxyz'", 5),
@@ -92,7 +92,7 @@ fn costs(schema: &Value) -> Vec<RuleCost> {
 }
 
 #[test]
-fn every_rule_is_taken_to_cost_what_kubernetes_takes_it_to_cost() {
+fn the_estimate_of_every_rule_equals_that_of_kubernetes() {
     let rules: Vec<_> = COSTS
         .iter()
         .map(|(rule, _)| json!({"rule": rule}))
@@ -106,7 +106,7 @@ fn every_rule_is_taken_to_cost_what_kubernetes_takes_it_to_cost() {
     assert_eq!(found, COSTS);
 }
 
-/// The rule of a value in a list in a map, each with these further keywords.
+/// The number of runs of the rule of a value in a list in a map, each with further keywords.
 fn times(map: &Value, list: &Value, value: &Value) -> u64 {
     let with = |mut schema: Value, more: &Value| {
         let fields = more.as_object().unwrap().clone();
@@ -123,15 +123,15 @@ fn times(map: &Value, list: &Value, value: &Value) -> u64 {
 }
 
 #[test]
-fn a_rule_runs_as_often_as_the_lists_and_maps_around_it_have_room() {
+fn a_rule_runs_once_for_each_possible_entry_of_its_lists_and_maps() {
     let (map, list) = (json!({"maxProperties": 5}), json!({"maxItems": 7}));
     assert_eq!(times(&map, &list, &json!({})), 35);
 }
 
 #[test]
-fn a_rule_with_a_list_around_it_that_has_no_bound_runs_as_often_as_a_request_has_room() {
+fn a_rule_in_an_unbounded_list_runs_as_often_as_fits_into_a_request() {
     let none = json!({});
-    // An empty text and a comma are three bytes of three mebibytes.
+    // An empty text and a comma are three bytes; the limit is three mebibytes.
     assert_eq!(times(&none, &json!({"maxItems": 7}), &none), 1024 * 1024);
     assert_eq!(
         times(&json!({"maxProperties": 5}), &none, &none),
@@ -158,7 +158,7 @@ fn definition(spec: &Value) -> Value {
     })
 }
 
-/// What is said to the definition of an object with these fields.
+/// The errors for a definition of an object with these fields, or `registered`.
 fn answer(fields: &Value) -> String {
     let spec = json!({"type": "object", "properties": fields});
     match Crd::compile(&definition(&spec), KubeVersion::default()) {
@@ -170,7 +170,7 @@ fn answer(fields: &Value) -> String {
     }
 }
 
-/// A list whose every item is compared with every other.
+/// A list with a rule that compares every item with every other item.
 fn quadratic(most: Option<u64>) -> Value {
     let mut list = json!({
         "type": "array", "items": {"type": "string", "maxLength": 10},
@@ -183,7 +183,7 @@ fn quadratic(most: Option<u64>) -> Value {
 }
 
 #[test]
-fn a_rule_that_may_cost_too_much_is_refused_with_the_factor() {
+fn a_rule_whose_estimate_exceeds_the_limit_is_rejected_with_the_factor() {
     assert_eq!(
         answer(&json!({"names": quadratic(Some(1000))})),
         "registered"
@@ -198,7 +198,7 @@ fn a_rule_that_may_cost_too_much_is_refused_with_the_factor() {
 }
 
 #[test]
-fn a_rule_is_refused_for_what_all_its_runs_may_cost() {
+fn a_rule_is_rejected_if_the_estimate_of_all_its_runs_exceeds_the_limit() {
     let pools = |most: Option<u64>| {
         let zone = json!({"type": "string", "maxLength": 63,
             "x-kubernetes-validations": [{"rule": "self.matches('^[a-z]+$')"}]});
@@ -214,7 +214,7 @@ fn a_rule_is_refused_for_what_all_its_runs_may_cost() {
 }
 
 #[test]
-fn a_message_that_may_cost_too_much_is_refused_like_a_rule() {
+fn a_message_whose_estimate_exceeds_the_limit_is_rejected() {
     let names = json!({"type": "array", "items": {"type": "string"},
         "x-kubernetes-validations": [
             {"rule": "self.size() < 5", "messageExpression": "self.join(', ')"}]});
@@ -226,7 +226,7 @@ fn a_message_that_may_cost_too_much_is_refused_like_a_rule() {
 }
 
 #[test]
-fn rules_that_may_cost_too_much_together_are_refused_and_the_four_dearest_named() {
+fn rules_over_the_total_limit_are_rejected_with_the_four_most_expensive() {
     let mut fields = serde_json::Map::new();
     for (at, most) in (0..13_u64).map(|at| (at, 1000 + at)) {
         fields.insert(format!("list{at}"), quadratic(Some(most)));
@@ -242,7 +242,7 @@ fn rules_that_may_cost_too_much_together_are_refused_and_the_four_dearest_named(
 }
 
 #[test]
-fn a_rule_that_does_not_compile_is_refused_for_that_alone() {
+fn a_rule_that_does_not_compile_has_no_cost_error() {
     let free = json!({"type": "string",
         "x-kubernetes-validations": [{"rule": "self.nope == 1"}]});
     let answer = answer(&json!({"free": free}));

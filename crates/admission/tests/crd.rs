@@ -1,6 +1,6 @@
-//! Custom resource definitions: what keeps one from being registered, and what its rules
-//! say to objects.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+//! Custom resource definitions: their validation at registration, and the validation of objects
+//! with their rules.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use fivespot_admission::crd::{Crd, CustomResource};
 use fivespot_admission::schema::Verdict;
@@ -63,7 +63,7 @@ fn said(verdict: &Verdict) -> String {
 }
 
 #[test]
-fn rules_speak_at_the_place_of_the_value() {
+fn errors_of_rules_have_the_path_of_the_value() {
     let crd = compile(json!({
         "type": "object",
         "properties": {
@@ -98,7 +98,7 @@ fn rules_speak_at_the_place_of_the_value() {
     );
 }
 
-/// As in Go, where a small letter is one character.
+/// As in Go, where its lower-case form is one character.
 #[test]
 fn a_kind_with_a_dotted_capital_letter_is_a_name() {
     let mut definition = definition(json!({"type": "object"}));
@@ -108,7 +108,7 @@ fn a_kind_with_a_dotted_capital_letter_is_a_name() {
 }
 
 #[test]
-fn older_servers_show_the_type_in_place_of_the_value() {
+fn older_servers_print_the_type_instead_of_the_value() {
     let crd = compile_for(
         json!({"type": "object", "x-kubernetes-validations": [{"rule": "false", "message": "no"}]}),
         "1.33",
@@ -120,7 +120,7 @@ fn older_servers_show_the_type_in_place_of_the_value() {
 }
 
 #[test]
-fn rules_do_not_run_over_what_the_schema_already_refused() {
+fn rules_do_not_run_on_values_that_the_schema_rejects() {
     let spec = json!({
         "type": "object", "required": ["a"], "properties": {"a": {"type": "string"}},
         "x-kubernetes-validations": [{"rule": "self.a != ''"}],
@@ -136,7 +136,7 @@ fn rules_do_not_run_over_what_the_schema_already_refused() {
 }
 
 #[test]
-fn a_rule_about_a_change_is_silent_where_there_was_nothing() {
+fn a_transition_rule_does_not_run_without_an_old_value() {
     let crd = compile(json!({
         "type": "object",
         "properties": {
@@ -164,7 +164,7 @@ fn a_rule_about_a_change_is_silent_where_there_was_nothing() {
 }
 
 #[test]
-fn items_of_a_map_list_are_compared_by_their_keys_whatever_their_order() {
+fn items_of_a_map_list_are_correlated_by_their_keys_in_any_order() {
     let crd = compile(json!({
         "type": "object",
         "properties": {"list": {
@@ -185,7 +185,7 @@ fn items_of_a_map_list_are_compared_by_their_keys_whatever_their_order() {
 }
 
 #[test]
-fn what_did_not_change_is_warned_about_and_not_refused() {
+fn errors_of_unchanged_values_are_warnings() {
     let spec = json!({"type": "object", "properties": {
         "a": {"type": "string", "x-kubernetes-validations": [
             {"rule": "self != 'bad'", "message": "bad"}]},
@@ -202,7 +202,7 @@ fn what_did_not_change_is_warned_about_and_not_refused() {
 }
 
 #[test]
-fn an_evaluation_that_fails_names_the_rule() {
+fn an_evaluation_error_names_the_rule() {
     let crd = compile(json!({
         "type": "object",
         "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
@@ -218,7 +218,7 @@ fn an_evaluation_that_fails_names_the_rule() {
 }
 
 #[test]
-fn the_status_is_checked_alone_when_it_is_written_alone() {
+fn an_update_of_the_status_validates_only_the_status() {
     let crd = compile(json!({"type": "object", "required": ["a"],
         "properties": {"a": {"type": "string"}}}));
     let old = widget(json!({}));
@@ -231,7 +231,7 @@ fn the_status_is_checked_alone_when_it_is_written_alone() {
 }
 
 #[test]
-fn another_kind_or_a_bad_name_is_refused() {
+fn another_kind_or_an_invalid_name_is_rejected() {
     let crd = compile(json!({"type": "object"}));
     let mut object = widget(json!({}));
     object["kind"] = json!("Gadget");
@@ -257,7 +257,7 @@ fn decoding_removes_unknown_fields_also_from_metadata() {
 }
 
 #[test]
-fn names_and_versions_of_a_definition_are_checked() {
+fn names_and_versions_of_a_definition_are_validated() {
     let mut crd = definition(json!({"type": "object"}));
     crd["metadata"]["name"] = json!("gadgets.example.com");
     crd["spec"]["scope"] = json!("Everywhere");
@@ -275,7 +275,7 @@ fn names_and_versions_of_a_definition_are_checked() {
 }
 
 #[test]
-fn a_rule_that_does_not_compile_keeps_the_definition_out() {
+fn a_definition_with_a_rule_that_does_not_compile_is_rejected() {
     let crd = definition(json!({
         "type": "object",
         "properties": {"a": {"type": "string"}},
@@ -295,7 +295,7 @@ fn a_rule_that_does_not_compile_keeps_the_definition_out() {
 }
 
 #[test]
-fn a_new_rule_may_only_use_what_the_version_before_knows_too() {
+fn a_new_rule_may_only_use_functions_of_the_previous_version() {
     let spec = json!({"type": "object", "x-kubernetes-validations": [
         {"rule": "isIP('10.0.0.1')"}]});
     let errors = Crd::compile(&definition(spec.clone()), "1.30".parse().unwrap());
@@ -304,7 +304,7 @@ fn a_new_rule_may_only_use_what_the_version_before_knows_too() {
 }
 
 #[test]
-fn a_change_cannot_be_judged_inside_a_list_whose_items_have_no_identity() {
+fn a_transition_rule_is_not_allowed_in_a_list_without_correlatable_items() {
     let crd = definition(json!({"type": "object", "properties": {"list": {
         "type": "array", "maxItems": 9, "items": {"type": "string", "maxLength": 9,
             "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}}}}));
@@ -312,7 +312,7 @@ fn a_change_cannot_be_judged_inside_a_list_whose_items_have_no_identity() {
 }
 
 #[test]
-fn a_default_has_to_keep_its_own_schema_and_rules() {
+fn a_default_must_satisfy_its_own_schema_and_rules() {
     let crd = definition(json!({
         "type": "object",
         "properties": {
@@ -336,7 +336,7 @@ fn a_default_has_to_keep_its_own_schema_and_rules() {
 }
 
 #[test]
-fn list_types_have_to_fit_their_items() {
+fn list_types_must_fit_their_items() {
     let crd = definition(json!({"type": "object", "properties": {
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {
             "type": "object", "properties": {"a": {"type": "string"}}}},
@@ -357,7 +357,7 @@ fn list_types_have_to_fit_their_items() {
 }
 
 #[test]
-fn a_finalizer_that_may_collide_is_warned_about() {
+fn a_finalizer_without_a_domain_gets_a_warning() {
     let crd = compile(json!({"type": "object"}));
     let mut object = widget(json!({}));
     object["metadata"]["finalizers"] = json!(["mine"]);
@@ -366,7 +366,7 @@ fn a_finalizer_that_may_collide_is_warned_about() {
     assert_eq!(verdict.warnings.len(), 1);
 }
 
-/// What the server says to edits of a definition that it accepted.
+/// The API server's errors for a definition with this edit: at its creation and as an update.
 fn edited(pointer: &str, value: Value) -> (Vec<String>, Vec<String>) {
     let mut old = definition(json!({"type": "object"}));
     old["metadata"]["resourceVersion"] = json!("1");
@@ -384,7 +384,7 @@ fn edited(pointer: &str, value: Value) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn columns_and_selectable_fields_of_a_definition_are_checked() {
+fn columns_and_selectable_fields_of_a_definition_are_validated() {
     let columns = json!([{"name": "", "type": "text", "jsonPath": "spec.a"}]);
     let (created, _) = edited("/spec/versions/0/additionalPrinterColumns", columns);
     assert_eq!(
@@ -412,7 +412,7 @@ fn columns_and_selectable_fields_of_a_definition_are_checked() {
 }
 
 #[test]
-fn a_conversion_of_a_definition_is_checked() {
+fn a_conversion_of_a_definition_is_validated() {
     let (created, _) = edited(
         "/spec/conversion",
         json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v9"],
@@ -432,7 +432,7 @@ fn a_conversion_of_a_definition_is_checked() {
 }
 
 #[test]
-fn a_definition_keeps_its_group_and_the_versions_that_objects_are_stored_in() {
+fn the_group_and_the_stored_versions_of_a_definition_are_kept() {
     let (_, updated) = edited("/spec/group", json!("other.example.com"));
     assert_eq!(
         updated,
@@ -461,7 +461,7 @@ fn a_definition_keeps_its_group_and_the_versions_that_objects_are_stored_in() {
 }
 
 #[test]
-fn groups_of_the_community_need_an_approval() {
+fn groups_of_the_community_require_an_approval() {
     let mut crd = definition(json!({"type": "object"}));
     crd["spec"]["group"] = json!("a.k8s.io");
     crd["metadata"]["name"] = json!("widgets.a.k8s.io");
@@ -480,7 +480,7 @@ fn groups_of_the_community_need_an_approval() {
 }
 
 #[test]
-fn a_default_with_an_unknown_field_is_asked_by_its_rules_all_the_same() {
+fn rules_run_on_a_default_with_an_unknown_field() {
     let field = json!({"type": "string",
         "x-kubernetes-validations": [{"rule": "self == 'b'", "message": "not b"}]});
     let errors = refused(definition(json!({"type": "object",
@@ -493,7 +493,7 @@ fn a_default_with_an_unknown_field_is_asked_by_its_rules_all_the_same() {
 }
 
 #[test]
-fn an_entry_of_a_default_map_is_named_with_a_dot() {
+fn the_name_of_an_entry_of_a_default_map_starts_with_a_dot() {
     let errors = refused(definition(json!({"type": "object",
         "additionalProperties": {"type": "number", "maximum": 5}, "default": {"a": 1e10}})));
     let wanted =
@@ -502,7 +502,7 @@ fn an_entry_of_a_default_map_is_named_with_a_dot() {
 }
 
 #[test]
-fn an_unchanged_date_is_no_time_to_rules_that_look_at_it() {
+fn rules_that_read_an_unchanged_invalid_date_fail() {
     let rule = json!([{"rule": "has(self.t) && oldSelf.t == self.t"}]);
     let rows = [
         ("date", "2024-01-01", ""),
@@ -531,7 +531,7 @@ fn an_unchanged_date_is_no_time_to_rules_that_look_at_it() {
 }
 
 #[test]
-fn a_schema_in_an_error_has_every_field_of_kubernetes_own_form() {
+fn a_schema_in_an_error_has_every_field_of_the_internal_form() {
     let mut crd = definition(json!({"type": "object"}));
     let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     *schema = json!({"type": "object", "nullable": true});
@@ -542,7 +542,7 @@ fn a_schema_in_an_error_has_every_field_of_kubernetes_own_form() {
 }
 
 #[test]
-fn a_default_of_an_integer_or_text_may_be_anything_as_in_kubernetes() {
+fn a_default_of_int_or_string_may_be_of_any_type_as_in_kubernetes() {
     let either = json!({"x-kubernetes-int-or-string": true, "default": [true]});
     let crd = compile(json!({"type": "object", "properties": {"a": either}}));
     let said = said(&v1(&crd).create(&widget(json!({"a": [true]}))));
@@ -550,7 +550,7 @@ fn a_default_of_an_integer_or_text_may_be_anything_as_in_kubernetes() {
 }
 
 #[test]
-fn rules_at_the_metadata_of_an_embedded_resource_see_its_names_alone() {
+fn rules_on_the_metadata_of_an_embedded_resource_see_only_its_names() {
     let with = |rule: &str| {
         let metadata = json!({
             "type": "object",
@@ -573,20 +573,20 @@ fn rules_at_the_metadata_of_an_embedded_resource_see_its_names_alone() {
 }
 
 #[test]
-fn a_default_is_held_against_formats_that_objects_are_not() {
+fn a_default_is_validated_with_formats_that_are_ignored_for_objects() {
     let with = |format: &str, default: Value| {
         definition(json!({"type": "object", "properties": {
             "a": {"type": "string", "format": format, "default": default},
         }}))
     };
-    // A format says that lists are its own business, and then nobody looks at them.
+    // With a format, the validator leaves the type of a list to the format, which ignores lists.
     assert!(Crd::compile(&with("int32", json!(["a"])), KubeVersion::default()).is_ok());
     let said = refused(with("float", json!(5)));
     assert!(said.contains("must be of type float: \"int64\""), "{said}");
 }
 
 #[test]
-fn the_type_of_a_result_counts_before_whether_it_can_be_computed() {
+fn an_error_of_the_result_type_precedes_an_error_of_the_program() {
     let rule = |rule: Value| {
         refused(definition(
             json!({"type": "string", "x-kubernetes-validations": [rule]}),
@@ -602,7 +602,7 @@ fn the_type_of_a_result_counts_before_whether_it_can_be_computed() {
         found.ends_with("messageExpression must evaluate to a string"),
         "{found}"
     );
-    // That it uses what was there before is known too.
+    // The use of `oldSelf` is also known.
     let found = rule(json!({"rule": "oldSelf.hasValue() && uint(-1) == 1u",
         "optionalOldSelf": true}));
     assert!(
@@ -612,14 +612,14 @@ fn the_type_of_a_result_counts_before_whether_it_can_be_computed() {
 }
 
 #[test]
-fn where_there_is_no_schema_no_field_is_missed() {
+fn field_paths_are_not_checked_without_a_structural_schema() {
     let found = refused(definition(json!({"type": "object", "$ref": "#/a",
         "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".nope"}]})));
     insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].$ref: Forbidden: $ref is not supported");
 }
 
 #[test]
-fn fields_of_one_version_are_selected_only_in_a_schema_of_its_own() {
+fn selectable_fields_of_one_version_require_its_own_schema() {
     let mut crd =
         definition(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
     let mut other = crd["spec"]["versions"][0].clone();
@@ -631,7 +631,7 @@ fn fields_of_one_version_are_selected_only_in_a_schema_of_its_own() {
 }
 
 #[test]
-fn no_field_path_is_missed_where_the_schema_is_none_for_another_reason() {
+fn field_paths_are_not_checked_if_the_schema_has_other_errors() {
     let rule = json!([{"rule": "true", "fieldPath": ".nope"}]);
     let found = refused(definition(
         json!({"x-kubernetes-preserve-unknown-fields": false, "type": "object",
@@ -644,7 +644,7 @@ fn no_field_path_is_missed_where_the_schema_is_none_for_another_reason() {
 }
 
 #[test]
-fn a_selectable_field_needs_a_schema_that_can_be_read() {
+fn a_selectable_field_requires_a_structural_schema() {
     let select = |schema: Value| {
         let mut crd = definition(json!({"type": "object"}));
         let version = &mut crd["spec"]["versions"][0];
@@ -664,7 +664,7 @@ fn a_selectable_field_needs_a_schema_that_can_be_read() {
 }
 
 #[test]
-fn versions_are_shown_with_the_schemas_that_they_do_not_share() {
+fn versions_in_errors_contain_the_schemas_that_they_do_not_share() {
     let mut crd = definition(json!({"type": "object"}));
     let versions = crd["spec"]["versions"].as_array_mut().unwrap();
     *versions = vec![json!({"name": "v1", "schema": {}}), json!({"name": "v2"})];
@@ -681,14 +681,14 @@ fn rules_about_a_field_without_a_type_are_reported_once_and_not_for_a_default() 
     let found = refused(definition(json!({"type": "object", "properties": {"o":
         {"type": "object", "properties": {"a": untyped}, "default": {"a": 1}}}})));
     insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].properties[o].properties[a].x-kubernetes-validations: Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations");
-    // What is in a list of such values has no field to leave out.
+    // A list of such values has no field whose rules could be omitted.
     let found = refused(definition(json!({"type": "object", "properties": {"l":
         {"type": "array", "items": untyped, "default": [1]}}})));
     insta::assert_snapshot!(found, @r#"spec.validation.openAPIV3Schema.properties[spec].properties[l].default[0]: Invalid value: "": rule compiler initialization error: failed to convert to declType for CEL validation rules"#);
 }
 
 #[test]
-fn limits_that_make_no_sense_are_reported_with_their_field() {
+fn invalid_limits_are_reported_with_their_field() {
     let crd = compile(json!({"type": "object", "properties": {
         "n": {"type": "integer", "multipleOf": 0}, "l": {"type": "array", "maxItems": -1,
         "items": {"type": "string"}}}}));

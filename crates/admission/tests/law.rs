@@ -1,11 +1,11 @@
-//! What holds for every schema and every object.
+//! Properties of every schema and every object.
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::schema::Structural;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Values of the names that schemas below declare, and of others.
+/// Values with the field names of the schemas below, and with others.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn an_object_that_did_not_change_is_not_refused(schema in schema(), spec in value()) {
+    fn an_unchanged_object_is_not_rejected(schema in schema(), spec in value()) {
         let schema = compile(&schema);
         let mut object = json!({"spec": spec});
         schema.prune(&mut object);

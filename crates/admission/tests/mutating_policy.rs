@@ -1,16 +1,11 @@
-//! Mutating admission policies: what keeps them from being registered, and how they change an
-//! object.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a helper that fails fails its test"
-)]
+//! Mutating admission policies: their validation at creation, and the mutation of objects.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic fails the test")]
 
 use std::sync::Arc;
 
 use fivespot_admission::policy::{
     Binding, Denial, GroupVersionKind, MutatingPolicies, MutatingPolicy, ParamKind,
-    PatchError, Patcher, Reinvocation, Request, World,
+    PatchError, Patcher, Reinvocation, Request, Resolver,
 };
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Map, Value, json};
@@ -21,10 +16,10 @@ const KIND: GroupVersionKind<'static> = GroupVersionKind {
     kind: "Widget",
 };
 
-/// Merges objects field by field, and knows the operation `add` of a field of the root.
+/// Merges objects by field, and supports the operation `add` on a field of the root.
 struct Host;
 
-impl World for Host {
+impl Resolver for Host {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         (kind.kind == "ConfigMap").then_some(true)
     }
@@ -45,7 +40,7 @@ impl Patcher for Host {
             return Err(PatchError::Policy("error applying patch: bad".to_owned()));
         }
         let mut object = object.clone();
-        lay(&mut object, configuration);
+        merge(&mut object, configuration);
         Ok(object)
     }
 
@@ -76,17 +71,17 @@ impl Patcher for Host {
     }
 }
 
-fn lay(object: &mut Value, over: &Value) {
+fn merge(object: &mut Value, over: &Value) {
     let (Value::Object(fields), Value::Object(over)) = (&mut *object, over) else {
         *object = over.clone();
         return;
     };
     for (key, value) in over {
-        lay(fields.entry(key).or_insert(Value::Null), value);
+        merge(fields.entry(key).or_insert(Value::Null), value);
     }
 }
 
-/// A policy over every write of a widget, with these further fields in `spec`.
+/// A policy that matches every write of a widget, with further fields in `spec`.
 fn policy(name: &str, more: Value) -> Value {
     let mut spec = json!({"reinvocationPolicy": "Never",
         "matchConstraints": {"resourceRules": [{"apiGroups": ["example.com"],
@@ -150,7 +145,7 @@ fn mutate(
     policies.mutate(&request, &Host, memory)
 }
 
-/// What one policy with these fields makes of an object.
+/// The object after one policy with these fields.
 fn changed(spec: Value, object: &Value) -> Result<Option<Value>, Box<Denial>> {
     let policies = policies(&[(policy("p", spec), binding("p", json!({})))]);
     mutate(&policies, object, &mut Reinvocation::default())
@@ -162,7 +157,7 @@ fn failed(spec: Value) -> String {
 }
 
 #[test]
-fn mutations_are_applied_in_order_each_to_what_the_one_before_left() {
+fn each_mutation_is_applied_to_the_result_of_the_previous_one() {
     let spec = json!({
         "variables": [{"name": "size", "expression": "object.spec.size"}],
         "mutations": [
@@ -183,7 +178,7 @@ fn mutations_are_applied_in_order_each_to_what_the_one_before_left() {
 }
 
 #[test]
-fn match_conditions_and_rules_decide_whom_a_policy_changes() {
+fn match_conditions_decide_which_objects_a_policy_changes() {
     let spec = json!({
         "matchConditions": [{"name": "c", "expression": "object.spec.size > 1"}],
         "mutations": [apply("Object{seen: true}")],
@@ -197,7 +192,7 @@ fn match_conditions_and_rules_decide_whom_a_policy_changes() {
 }
 
 #[test]
-fn parameters_are_those_of_the_binding() {
+fn the_binding_selects_the_parameters() {
     let spec = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
         "mutations": [apply("Object{color: params.color}")]});
     let reference = |name: &str| json!({"paramRef": {"name": name, "parameterNotFoundAction": "Deny"}});
@@ -223,7 +218,7 @@ fn parameters_are_those_of_the_binding() {
 }
 
 #[test]
-fn an_expression_that_fails_refuses_the_request() {
+fn an_evaluation_error_denies_the_request() {
     let denial = changed(
         json!({"mutations": [apply("Object{a: object.spec.missing}"), apply("Object{bad: 1}")]}),
         &json!({"spec": {}}),
@@ -243,14 +238,14 @@ fn an_expression_that_fails_refuses_the_request() {
 }
 
 #[test]
-fn a_policy_that_ignores_failures_changes_what_it_can() {
+fn a_policy_that_ignores_failures_applies_the_other_mutations() {
     let spec = json!({"failurePolicy": "Ignore",
         "mutations": [apply("Object{bad: 1}"), apply("Object{good: 1}")]});
     assert_eq!(changed(spec, &json!({})), Ok(Some(json!({"good": 1}))));
 }
 
 #[test]
-fn types_have_to_be_where_their_names_say() {
+fn type_names_must_match_their_field_path() {
     let message = failed(json!({"mutations": [
         apply("Object{spec: Object.spec{a: [Object.spec.b{}]}}")]}));
     assert_eq!(
@@ -262,7 +257,7 @@ fn types_have_to_be_where_their_names_say() {
 }
 
 #[test]
-fn what_the_server_is_at_fault_for_is_no_refusal_by_a_policy() {
+fn a_server_error_is_not_a_denial_by_a_policy() {
     let spec = json!({"failurePolicy": "Ignore",
         "mutations": [operations("[JSONPatch{op: 'add', path: 'x'}]")]});
     let denial = changed(spec, &json!({})).unwrap_err();
@@ -271,7 +266,7 @@ fn what_the_server_is_at_fault_for_is_no_refusal_by_a_policy() {
 }
 
 #[test]
-fn a_value_that_holds_itself_many_times_is_not_written_without_end() {
+fn the_size_of_a_patch_is_limited() {
     let mut nested = "'0123456789'".to_owned();
     for _ in 0..11 {
         nested = format!("[{nested}].map(y, dyn([y, y, y, y]))[0]");
@@ -279,14 +274,14 @@ fn a_value_that_holds_itself_many_times_is_not_written_without_end() {
     let message =
         failed(json!({"mutations": [apply(&format!("Object{{a: {nested}}}"))]}));
     assert!(
-        message.ends_with("patch is too large: the most is 4194304"),
+        message.ends_with("patch is too large: the maximum is 4194304"),
         "{message}"
     );
 }
 
-/// What `k8s.io/apiserver` v0.36.3 makes of the same expressions.
+/// The results of `k8s.io/apiserver` v0.36.3 for the same expressions.
 #[test]
-fn values_are_written_as_kubernetes_writes_them() {
+fn values_are_written_as_in_kubernetes() {
     let rows = [
         ("9007199254740991", "9007199254740991"),
         ("9007199254740992", r#""9007199254740992""#),
@@ -321,7 +316,7 @@ fn values_are_written_as_kubernetes_writes_them() {
 }
 
 #[test]
-fn what_json_has_no_form_for_is_refused_in_the_words_of_kubernetes() {
+fn values_without_a_json_form_are_rejected_with_the_error_of_kubernetes() {
     let rows = [
         (
             "double('NaN')",
@@ -352,7 +347,7 @@ fn what_json_has_no_form_for_is_refused_in_the_words_of_kubernetes() {
 }
 
 #[test]
-fn only_policies_that_ask_for_it_see_an_object_again() {
+fn only_policies_with_if_needed_are_reinvoked() {
     let count = |name: &str, again: &str| {
         let expression =
             format!("Object{{{name}: (has(object.{name}) ? object.{name} : 0) + 1}}");
@@ -370,7 +365,7 @@ fn only_policies_that_ask_for_it_see_an_object_again() {
 }
 
 #[test]
-fn a_policy_is_refused_in_the_words_of_the_server() {
+fn an_invalid_policy_is_rejected_with_the_errors_of_the_api_server() {
     assert_eq!(
         refusal(&policy(
             "p",

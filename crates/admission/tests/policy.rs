@@ -1,16 +1,12 @@
-//! Validating admission policies: which requests they look at, and what they say.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a helper that fails fails its test"
-)]
+//! Validating admission policies: the requests they match, and their decisions.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic fails the test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fivespot_admission::policy::{
     Access, Authorizer, Binding, Decision, GroupVersionKind, GroupVersionResource,
-    ParamKind, Permission, Policies, Policy, Request, Target, User, World,
+    ParamKind, Permission, Policies, Policy, Request, Resolver, Target, User,
 };
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
@@ -26,7 +22,7 @@ const KIND: GroupVersionKind<'static> = GroupVersionKind {
     kind: "Widget",
 };
 
-/// A policy over every write of a widget, with these further fields in `spec`.
+/// A policy that matches every write of a widget, with further fields in `spec`.
 fn policy(more: Value) -> Value {
     let mut spec = json!({"matchConstraints": {"resourceRules": [{
         "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["widgets"],
@@ -75,7 +71,7 @@ fn decide(spec: Value, object: &Value) -> Decision {
     policies(policy(spec), binding(json!({}))).decide(&create(object, &user), &())
 }
 
-/// What comes after "denied request: ", of every refusal.
+/// The text after "denied request: " of every denial.
 fn said(decision: &Decision) -> Vec<&str> {
     let denials = decision.denials.iter();
     denials
@@ -84,7 +80,7 @@ fn said(decision: &Decision) -> Vec<&str> {
 }
 
 #[test]
-fn a_refusal_has_the_form_that_kubectl_prints() {
+fn a_denial_has_the_form_that_kubectl_prints() {
     let decision = decide(
         json!({"validations": [{"expression": "object.spec.n < 5", "message": " too many "}]}),
         &json!({"spec": {"n": 7}}),
@@ -103,7 +99,7 @@ fn a_refusal_has_the_form_that_kubectl_prints() {
 }
 
 #[test]
-fn every_failure_is_known_and_the_first_is_answered() {
+fn every_failure_is_a_denial_and_the_first_is_returned() {
     let decision = decide(
         json!({"validations": [
             {"expression": " false "},
@@ -132,7 +128,7 @@ fn every_failure_is_known_and_the_first_is_answered() {
 }
 
 #[test]
-fn an_error_follows_the_failure_policy_and_a_false_does_not() {
+fn the_failure_policy_applies_to_errors_but_not_to_false() {
     let validations = json!([
         {"expression": "object.none == 1"}, {"expression": "false", "message": "no"}]);
     let object = json!({});
@@ -152,7 +148,7 @@ fn an_error_follows_the_failure_policy_and_a_false_does_not() {
 }
 
 #[test]
-fn variables_are_computed_when_asked_for_and_fail_only_their_users() {
+fn variables_are_lazy_and_their_errors_fail_only_expressions_that_use_them() {
     let decision = decide(
         json!({
             "variables": [
@@ -180,7 +176,7 @@ fn variables_are_computed_when_asked_for_and_fail_only_their_users() {
 }
 
 #[test]
-fn a_false_condition_outweighs_one_that_fails() {
+fn a_false_condition_takes_precedence_over_an_error() {
     let spec = |conditions: Value| {
         json!({"matchConditions": conditions,
             "validations": [{"expression": "false", "message": "no"}]})
@@ -196,7 +192,7 @@ fn a_false_condition_outweighs_one_that_fails() {
 }
 
 #[test]
-fn map_keys_are_written_as_they_are() {
+fn keys_in_expressions_are_not_escaped() {
     let decision = decide(
         json!({"validations": [
             {"expression": "!('evil.io/x' in object.metadata.labels)", "message": "evil"},
@@ -207,7 +203,7 @@ fn map_keys_are_written_as_they_are() {
 }
 
 #[test]
-fn the_request_is_visible_and_empty_parts_are_absent() {
+fn the_request_is_a_variable_and_its_empty_fields_are_absent() {
     let object = json!({});
     let user = User {
         name: "jane".to_owned(),
@@ -229,7 +225,7 @@ fn the_request_is_visible_and_empty_parts_are_absent() {
 }
 
 #[test]
-fn actions_decide_who_is_notified() {
+fn the_actions_of_the_binding_determine_the_outputs() {
     let object = json!({});
     let user = User::default();
     let spec = json!({"validations": [{"expression": "false", "message": "no"}],
@@ -256,7 +252,7 @@ fn actions_decide_who_is_notified() {
 }
 
 #[test]
-fn only_requests_that_match_are_looked_at() {
+fn only_matching_requests_are_evaluated() {
     let refuse = json!({"validations": [{"expression": "false"}]});
     let object = json!({"metadata": {"labels": {"team": "x"}}});
     let user = User::default();
@@ -319,7 +315,7 @@ fn only_requests_that_match_are_looked_at() {
 }
 
 #[test]
-fn another_version_of_the_same_resource_is_seen_as_the_policy_names_it() {
+fn an_equivalent_version_is_converted_to_the_version_of_the_policy() {
     let object = json!({"apiVersion": "example.com/v2"});
     let user = User::default();
     let mut request = create(&object, &user);
@@ -339,7 +335,7 @@ fn another_version_of_the_same_resource_is_seen_as_the_policy_names_it() {
 
 struct Config;
 
-impl World for Config {
+impl Resolver for Config {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         (kind.kind == "ConfigMap").then_some(true)
     }
@@ -359,7 +355,7 @@ impl World for Config {
 }
 
 #[test]
-fn parameters_are_looked_up_by_name_or_selector() {
+fn parameters_are_selected_by_name_or_selector() {
     let object = json!({"n": 7});
     let user = User::default();
     let spec = json!({
@@ -397,7 +393,7 @@ fn parameters_are_looked_up_by_name_or_selector() {
 }
 
 #[test]
-fn an_expensive_condition_ends_with_the_budget_text() {
+fn an_expensive_validation_fails_with_the_cost_limit_error() {
     let items: Vec<_> = (0..1500).collect();
     let decision = decide(
         json!({"validations": [
@@ -414,7 +410,7 @@ fn an_expensive_condition_ends_with_the_budget_text() {
 }
 
 #[test]
-fn policies_cannot_lock_themselves_in() {
+fn requests_for_policies_are_exempt_from_policies() {
     let object = json!({});
     let kind = GroupVersionKind {
         group: "admissionregistration.k8s.io",
@@ -430,7 +426,7 @@ fn policies_cannot_lock_themselves_in() {
 }
 
 #[test]
-fn a_malformed_policy_is_refused_with_the_place_of_each_fault() {
+fn a_malformed_policy_is_rejected_with_the_path_of_each_error() {
     let policy = json!({"metadata": {"name": "p"}, "spec": {
         "failurePolicy": "Maybe",
         "paramKind": {"kind": "ConfigMap"},
@@ -460,7 +456,7 @@ fn a_malformed_policy_is_refused_with_the_place_of_each_fault() {
 }
 
 #[test]
-fn an_empty_word_is_none_of_an_enumeration() {
+fn an_empty_text_is_not_a_value_of_an_enumeration() {
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"],
         "resources": ["pods"], "scope": ""});
     let errors = Policy::compile(
@@ -485,7 +481,7 @@ fn an_empty_word_is_none_of_an_enumeration() {
 }
 
 #[test]
-fn words_of_enumerations_are_printed_as_json() {
+fn enumeration_values_are_printed_as_json() {
     let word = "x<\u{0}";
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": [word],
         "resources": ["pods"], "scope": word});
@@ -524,7 +520,7 @@ fn words_of_enumerations_are_printed_as_json() {
 }
 
 #[test]
-fn a_stored_policy_that_does_not_compile_refuses_by_itself() {
+fn a_stored_policy_that_does_not_compile_denies_requests() {
     let object = json!({});
     let user = User::default();
     let broken =
@@ -540,7 +536,7 @@ fn a_stored_policy_that_does_not_compile_refuses_by_itself() {
 }
 
 #[test]
-fn a_malformed_binding_is_refused_with_the_place_of_each_fault() {
+fn a_malformed_binding_is_rejected_with_the_path_of_each_error() {
     let binding = json!({"metadata": {"name": "b"}, "spec": {
         "validationActions": ["Deny", "Warn", "AuditAndDeny", "Deny"],
         "paramRef": {"name": "x", "selector": {}},
@@ -557,7 +553,7 @@ fn a_malformed_binding_is_refused_with_the_place_of_each_fault() {
     "#);
 }
 
-/// Allows everything that its words say: user, verb, then group, resource, namespace, name.
+/// Allows the listed accesses: user, verb, then group, resource, namespace, name.
 #[derive(Debug)]
 struct Allows(&'static [&'static str]);
 
@@ -591,14 +587,14 @@ impl Authorizer for Allows {
 #[derive(Debug)]
 struct Authorized(Arc<Allows>);
 
-impl World for Authorized {
+impl Resolver for Authorized {
     fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
         Some(self.0.clone())
     }
 }
 
 #[test]
-fn a_policy_asks_the_authorizer_of_its_world() {
+fn a_policy_uses_the_authorizer_of_its_world() {
     let rows: [(&str, Result<(), &str>); 8] = [
         (
             "authorizer.group('apps').resource('deployments').subresource('scale')\
@@ -665,7 +661,7 @@ fn a_policy_asks_the_authorizer_of_its_world() {
 }
 
 #[test]
-fn neither_messages_nor_audit_annotations_can_ask_the_authorizer() {
+fn messages_and_audit_annotations_cannot_use_the_authorizer() {
     let world = Authorized(Arc::new(Allows(&[])));
     let object = json!({"metadata": {"name": "a"}});
     let reason = "authorizer.path('/healthz').check('get').reason()";
@@ -677,7 +673,7 @@ fn neither_messages_nor_audit_annotations_can_ask_the_authorizer() {
     let annotated = message(json!({"validations": [{"expression": "true"}],
         "auditAnnotations": [{"key": "k", "valueExpression": reason}]}));
     insta::assert_snapshot!(annotated.unwrap(), @"widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: expression 'authorizer.path('/healthz').check('get').reason()' resulted in error: no such attribute(s): authorizer");
-    // What a variable says to a validation it does not say to a message.
+    // A variable that uses the authorizer works in a validation but not in a message.
     let denied = message(json!({"variables": [{"name": "why", "expression": reason}],
         "validations": [{"expression": "variables.why == ''",
             "messageExpression": "variables.why", "message": "the message beside it"}]}));
@@ -685,7 +681,7 @@ fn neither_messages_nor_audit_annotations_can_ask_the_authorizer() {
 }
 
 #[test]
-fn a_decision_says_what_each_evaluation_cost() {
+fn a_decision_contains_the_cost_of_each_evaluation() {
     let policies = policies(
         policy(json!({"validations": [{"expression": "object.metadata.name != ''"}]})),
         binding(json!({})),
@@ -699,7 +695,7 @@ fn a_decision_says_what_each_evaluation_cost() {
 }
 
 #[test]
-fn conditions_behind_a_false_one_are_paid_for_too() {
+fn conditions_after_a_false_one_are_charged_too() {
     let conditions = |second: &str| {
         json!({"validations": [{"expression": "true"}], "matchConditions": [
             {"name": "a", "expression": "has(object.spec)"},
@@ -708,16 +704,16 @@ fn conditions_behind_a_false_one_are_paid_for_too() {
     let object = json!({"metadata": {"name": "w"}});
     let decision = decide(conditions("object.metadata.name == 'w'"), &object);
     assert_eq!(decision.evaluations.first().map(|it| it.cost), Some(5));
-    // The budget ends: that one condition is false does not count any more.
+    // The budget is exhausted, which takes precedence over the condition that is false.
     let check = "authorizer.path('/a').check('get').allowed()";
     let checks = [check; 2].join(" || ");
-    let dear: Vec<Value> = (0..4)
+    let expensive: Vec<Value> = (0..4)
         .map(|at| json!({"name": format!("c{at}"), "expression": checks}))
         .collect();
     let mut spec = conditions("true");
     spec["matchConditions"] = [
         json!([{"name": "a", "expression": "has(object.spec)"}]),
-        json!(dear),
+        json!(expensive),
     ]
     .iter()
     .flat_map(|it| it.as_array().cloned().unwrap_or_default())

@@ -1,9 +1,9 @@
-//! Questions with the answers that Kubernetes' own libraries gave.
+//! Cases with recorded results of Kubernetes' own libraries.
 //!
-//! Each file under `recorded/` holds lines of the form `{"id", "question", "kubernetes"}`. The
-//! question is one of `e2e/oracle`, the answer that of its libraries (1.36), as far as it is
-//! compared here.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+//! Each file under `recorded/` has lines of the form `{"id", "question", "kubernetes"}`. The
+//! question is a request to `e2e/oracle`, and `kubernetes` has the results of its libraries
+//! (1.36), as far as they are compared here.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use fivespot_admission::policy::{
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
-/// Puts every question of a file to this crate and lists the answers that differ.
+/// Evaluates every question of a file with this crate and lists the results that differ.
 fn differences(name: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
     let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
@@ -31,7 +31,7 @@ fn differences(name: &str) -> Vec<String> {
     found
 }
 
-/// Notes each value that differs; of objects only the fields that were recorded count.
+/// Adds each value that differs; of objects, only the recorded fields are compared.
 fn compare(place: &str, wanted: &Value, ours: &Value, found: &mut Vec<String>) {
     match (wanted, ours) {
         (Value::Object(wanted), Value::Object(_)) => {
@@ -82,7 +82,7 @@ fn texts(errors: Option<&Vec<FieldError>>) -> Value {
     errors.map(ToString::to_string).collect()
 }
 
-/// This crate's answer, in the form of the oracle's.
+/// This crate's result, in the form of the oracle's.
 fn answer(question: &Value) -> Value {
     let version = KubeVersion::default();
     let mut answer = json!({});
@@ -154,22 +154,22 @@ fn decision(decision: &Decision) -> Value {
 }
 
 #[test]
-fn variables_of_a_policy_can_be_tested_for_and_read_as_optional() {
+fn policy_variables_support_presence_tests_and_optional_reads() {
     assert_recorded("lazy-variables");
 }
 
 #[test]
-fn an_unchanged_value_is_refused_again_by_a_branch_of_a_node_that_changed() {
+fn a_branch_of_a_changed_node_rejects_an_unchanged_value() {
     assert_recorded("ratcheting-in-branches");
 }
 
 #[test]
-fn bounds_near_the_ends_of_an_integer_type_are_in_its_range() {
+fn bounds_near_the_limits_of_an_integer_type_are_in_its_range() {
     assert_recorded("integer-bounds");
 }
 
 #[test]
-fn urls_are_taken_apart_and_refused_as_by_go() {
+fn urls_are_parsed_and_rejected_as_in_go() {
     assert_recorded("urls");
 }
 
@@ -179,17 +179,17 @@ fn formats_accept_what_strfmt_accepts() {
 }
 
 #[test]
-fn patterns_are_those_that_go_compiles_and_match_what_they_match_there() {
+fn patterns_compile_and_match_as_in_go() {
     assert_recorded("patterns");
 }
 
 #[test]
-fn numbers_times_zones_versions_and_addresses_are_read_as_by_go() {
+fn numbers_times_zones_versions_and_addresses_are_parsed_as_in_go() {
     assert_recorded("conversions");
 }
 
 #[test]
-fn metadata_of_embedded_resources_is_stored_as_its_type_writes_it() {
+fn metadata_of_embedded_resources_is_stored_as_its_go_type_encodes_it() {
     assert_recorded("embedded-metadata");
 }
 
@@ -199,28 +199,28 @@ fn defaults_of_resources_and_of_their_metadata_make_valid_resources() {
 }
 
 #[test]
-fn replicas_are_looked_for_as_unstructured_objects_are_read() {
+fn replicas_paths_are_read_as_in_unstructured_objects() {
     assert_recorded("scale-paths");
 }
 
-/// An integer is compared with the bound as Go on amd64 converts it, where a bound that no
-/// `int64` holds becomes the smallest one.
+/// An integer is compared with the bound as Go on amd64 converts it: a bound out of the range
+/// of `int64` becomes the smallest `int64`.
 #[test]
-fn bounds_beyond_every_integer_are_compared_as_kubernetes_does() {
+fn bounds_out_of_the_integer_range_are_compared_as_in_kubernetes() {
     assert_recorded("wide-bounds");
 }
 
 #[test]
-fn macros_literals_and_formats_are_compiled_and_run_as_by_kubernetes() {
+fn macros_literals_and_formats_compile_and_run_as_in_kubernetes() {
     assert_recorded("expressions");
 }
 
 #[test]
-fn an_update_of_a_definition_may_keep_the_faults_that_kubernetes_lets_it_keep() {
+fn an_update_of_a_definition_may_keep_the_errors_that_kubernetes_ignores() {
     assert_recorded("definition-updates");
 }
 
 #[test]
-fn definitions_with_several_faults_are_refused_for_each_of_them() {
+fn a_definition_with_several_errors_is_rejected_with_all_of_them() {
     assert_recorded("definition-texts");
 }

@@ -1,22 +1,22 @@
-//! What rules cost when they run, where they fail on the way: as Kubernetes 1.36 charges it.
+//! The run-time cost of rules that fail during the evaluation, as Kubernetes 1.36 charges it.
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::crd::{ResourceRules, SchemaRoot};
 use serde_json::json;
 
-/// What Kubernetes itself charges each rule about an object without any field.
+/// The cost that Kubernetes charges each rule for an object without fields.
 const COSTS: &[(&str, u64)] = &[
-    // An index that cannot be computed costs what one that leads nowhere does.
+    // An index that cannot be computed costs the same as one that does not exist.
     ("{'a': 5}[self.a] == 5", 4),
     ("['a'][?(self.n)].hasValue()", 3),
     ("self.?l[0].hasValue()", 2),
     ("self.?l[1/0].hasValue()", 2),
-    // A presence test pays for its field, after `?` only if it is there.
+    // A presence test charges its field; after `?` only if the field exists.
     ("has(self.?m.a)", 0),
     ("has((true ? self : self).a)", 0),
     ("has((self.n == 1 ? self : self).a)", 2),
-    // Arguments behind one that fails are not evaluated, if there are more than two, if the
-    // pattern is a constant, and if the overload is chosen by what they are.
+    // Arguments after one that is an error are not evaluated if there are more than two, if the
+    // pattern is a constant, or if the overload is selected by their types.
     ("[1].slice(0, {'a': 1}[self.a]).size() == 1", 17),
     ("self.a.replace(self.a, 'b') == 'c'", 3),
     ("self.a.matches('^abcdefgh$')", 2),
@@ -34,7 +34,7 @@ const COSTS: &[(&str, u64)] = &[
 ];
 
 #[test]
-fn a_rule_that_fails_costs_what_kubernetes_charges() {
+fn a_rule_that_fails_has_the_cost_that_kubernetes_charges() {
     let text = json!({"type": "string", "maxLength": 9});
     for (rule, wanted) in COSTS {
         let schema = json!({"type": "object", "properties": {

@@ -1,5 +1,5 @@
-//! Structural schemas: what is removed, filled in and refused, and in which words.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+//! Structural schemas: pruning, defaulting and validation, with the error texts.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use fivespot_admission::schema::Structural;
 use fivespot_admission::{FieldError, KubeVersion};
@@ -76,7 +76,7 @@ fn every_check_has_the_message_of_the_api_server() {
 }
 
 #[test]
-fn what_fits_is_accepted() {
+fn valid_values_are_accepted() {
     let schema = compile(json!({
         "type": "object",
         "properties": {
@@ -93,7 +93,7 @@ fn what_fits_is_accepted() {
 }
 
 #[test]
-fn combinations_report_themselves_and_the_nearest_miss() {
+fn combinations_report_themselves_and_the_best_failing_branch() {
     let schema = compile(json!({
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
@@ -120,7 +120,7 @@ fn number_formats_were_not_checked_before_1_36() {
 }
 
 #[test]
-fn a_negative_fraction_is_a_multiple_of_nothing_however_small_it_is() {
+fn a_negative_number_with_a_fraction_is_not_a_multiple() {
     let schema = compile(json!({"type": "object", "properties": {
         "half": {"type": "integer", "multipleOf": 2.5},
         "whole": {"type": "integer"},
@@ -140,7 +140,7 @@ fn a_negative_fraction_is_a_multiple_of_nothing_however_small_it_is() {
 }
 
 #[test]
-fn nothing_is_short_enough_for_a_negative_length() {
+fn every_text_is_too_long_for_a_negative_maximum() {
     let schema = compile(json!({"type": "string", "maxLength": -1}));
     assert_eq!(
         refuse(&schema, json!("")),
@@ -149,7 +149,7 @@ fn nothing_is_short_enough_for_a_negative_length() {
 }
 
 #[test]
-fn lists_of_sets_and_maps_hold_each_entry_once() {
+fn lists_of_sets_and_maps_must_not_have_duplicates() {
     let schema = compile(json!({
         "type": "object",
         "properties": {
@@ -181,7 +181,7 @@ fn lists_of_sets_and_maps_hold_each_entry_once() {
 }
 
 #[test]
-fn embedded_resources_are_judged_as_resources() {
+fn embedded_resources_are_validated_as_resources() {
     let schema = compile(json!({
         "type": "object", "x-kubernetes-embedded-resource": true,
         "x-kubernetes-preserve-unknown-fields": true,
@@ -199,7 +199,7 @@ fn embedded_resources_are_judged_as_resources() {
 }
 
 #[test]
-fn pruning_removes_unknown_fields_and_says_which() {
+fn pruning_removes_unknown_fields_and_returns_their_paths() {
     let schema = compile(json!({
         "type": "object",
         "properties": {
@@ -238,7 +238,7 @@ fn pruning_removes_unknown_fields_and_says_which() {
 }
 
 #[test]
-fn defaults_fill_what_is_absent_and_nulls_that_are_not_allowed() {
+fn defaults_replace_absent_values_and_nulls_that_are_not_allowed() {
     let schema = compile(json!({
         "type": "object",
         "properties": {
@@ -260,7 +260,7 @@ fn defaults_fill_what_is_absent_and_nulls_that_are_not_allowed() {
 }
 
 #[test]
-fn what_did_not_change_is_not_refused_again() {
+fn errors_of_unchanged_values_are_ignored() {
     let schema = compile(json!({
         "type": "object",
         "properties": {
@@ -285,7 +285,7 @@ fn what_did_not_change_is_not_refused_again() {
 }
 
 #[test]
-fn a_schema_that_is_not_structural_is_refused() {
+fn a_schema_that_is_not_structural_is_rejected() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -308,7 +308,7 @@ fn a_schema_that_is_not_structural_is_refused() {
 }
 
 #[test]
-fn a_schema_nested_without_end_is_refused_and_not_followed() {
+fn a_schema_with_unlimited_nesting_is_rejected() {
     let mut schema = json!({"type": "object"});
     for _ in 0..100 {
         schema = json!({"type": "object", "properties": {"a": schema}});

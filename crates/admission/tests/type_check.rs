@@ -1,6 +1,6 @@
-//! What Kubernetes 1.36 writes into `status.typeChecking` of a policy, word for word.
+//! The exact content of `status.typeChecking` of a policy in Kubernetes 1.36.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::crd::Crd;
@@ -46,7 +46,7 @@ fn an_expression_that_does_not_fit_is_reported_with_the_kind_and_the_field() {
                         object.metadata.ownerReferences[0].controller"},
         {"expression": "object.spec.replicas > 1",
             "messageExpression": "'at ' + object.metadata.creationTimestamp"},
-        // Variables that are objects are of any type.
+        // Variables that are objects are dynamic.
         {"expression": "variables.schedule.crn == 'x'"},
         {"expression": "object.metadata.managedFields[0].fieldsV1.x == 'a'"},
     ]);
@@ -76,7 +76,7 @@ fn an_expression_that_does_not_fit_is_reported_with_the_kind_and_the_field() {
 }
 
 #[test]
-fn what_is_matched_by_a_wildcard_or_is_another_kind_is_not_looked_at() {
+fn wildcards_and_other_kinds_are_not_checked() {
     let misfit = json!([{"expression": "object.spec.replicas > 1"}]);
     let is_silent = |rule: Value| warnings(misfit.clone(), rule).is_empty();
     assert!(!is_silent(ours()));

@@ -1,9 +1,9 @@
-//! From the start of a listed program to the annotation on its Node, and what the agent costs
-//! while nothing starts: `cargo bench -p fivespot-agent --bench reclaim`. With `-- --record FILE`
-//! the numbers are kept in that file, below the directory of the workspace.
+//! Measures the time from the start of a listed program to the annotation on its Node, and what
+//! the agent costs while no program starts: `cargo bench -p fivespot-agent --bench reclaim`. With
+//! `-- --record FILE` the numbers are written to that file, relative to the workspace directory.
 //!
-//! The agent is the real binary, in a process of its own, over TLS; the API server is the
-//! embedded one; the programs are copies of `sleep`.
+//! The agent is the real binary, in its own process, over TLS; the API server is the embedded one;
+//! the programs are copies of `sleep`.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,14 +28,14 @@ use tokio::time::sleep;
 const NODE: &str = "/api/v1/nodes/worker-1";
 const REQUESTED: &str = "5spot.finos.org/reclaim-requested";
 
-/// How often a program is started.
+/// The number of program starts.
 const STARTS: u32 = 200;
-/// How many processes there are beside it.
+/// The number of other processes.
 const CROWD: u32 = 1000;
-/// How long the agent is watched doing nothing.
+/// How long the idle agent is measured.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// What runs is killed at the end.
+/// A child process, killed when this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -62,7 +62,7 @@ fn main() {
         .enable_all()
         .build();
     let words: Vec<String> = std::env::args().collect();
-    // cargo test compiles this too, and must not run it.
+    // `cargo test` builds and runs this too, and must not measure.
     if !words.iter().any(|word| word == "--bench") {
         return;
     }
@@ -98,7 +98,7 @@ async fn measure() -> Value {
     costs
 }
 
-/// What an agent costs: milliseconds, a share of one core in percent, KiB.
+/// The costs of an agent: milliseconds, a share of one core in percent, KiB.
 #[derive(Serialize)]
 struct Cost {
     p50: f64,
@@ -114,7 +114,7 @@ fn run(command: &mut Command) -> Running {
     Running(command.spawn().unwrap())
 }
 
-/// The processor time of a process so far, in seconds.
+/// The CPU time of a process so far, in seconds.
 fn cpu(process: &Running) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", process.0.id())).unwrap();
     let fields: Vec<&str> = stat
@@ -130,7 +130,7 @@ fn cpu(process: &Running) -> f64 {
     f64::from(ticks) / 100.0
 }
 
-/// One of the lines about memory, in KiB.
+/// A memory line of `/proc/<pid>/status`, in KiB.
 fn memory(process: &Running, what: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.0.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with(what)).unwrap();
@@ -180,7 +180,7 @@ impl Bench {
         }
     }
 
-    /// An agent that has taken its configuration.
+    /// Starts an agent and waits until it has loaded its configuration.
     async fn agent(&self, means: &str) -> Running {
         self.annotate(json!({"5spot.finos.org/reclaim-agent": null}))
             .await;
@@ -203,7 +203,7 @@ impl Bench {
         agent
     }
 
-    /// What an agent that sees by these means costs.
+    /// Measures an agent with this detection mode.
     async fn cost(&self, means: &str) -> Cost {
         let agent = self.agent(means).await;
         let mut took = Vec::new();
@@ -243,9 +243,9 @@ impl Bench {
         self.client.patch(NODE, Patch::Merge(patch)).await.unwrap();
     }
 
-    /// Starts a program, and says how long it took until its Node asked for reclaim.
+    /// Starts a program and returns how long it took until its Node had the reclaim request.
     async fn start(&self, round: u32) -> Duration {
-        // Not in step with the agent's scans.
+        // Out of step with the agent's scans.
         sleep(Duration::from_millis(u64::from(100 + round * 37 % 250))).await;
         let mut events = self.events().await;
         let began = Instant::now();
@@ -258,7 +258,7 @@ impl Bench {
     }
 }
 
-/// To one decimal.
+/// Rounds to one decimal.
 fn tenths(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }

@@ -22,7 +22,7 @@ use crate::{doctor, once};
 
 const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
 
-/// Who the agent is in the audit log of an API server.
+/// The user agent in the audit log of an API server.
 const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
 
 /// Watch the processes of a node, and request a reclaim when a listed program runs.
@@ -142,7 +142,7 @@ enum Command {
     Doctor,
 }
 
-/// The form of the log.
+/// The log format.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum LogFormat {
     /// One JSON object per line
@@ -152,7 +152,7 @@ enum LogFormat {
     Text,
 }
 
-/// Why a command could not be carried out: what was done, why it failed, what to do.
+/// Why a command failed: the action, the reason and the remedy.
 #[derive(Debug)]
 pub(crate) struct Failure {
     what: String,
@@ -192,11 +192,11 @@ pub(crate) enum Outcome {
     No,
 }
 
-/// Runs `5spot-reclaim-agent`: exit code 0 for done, 1 for "no", 2 for what could not be done.
+/// Runs `5spot-reclaim-agent`. Exit code 0 for success, 1 for a negative result, 2 for a failure.
 pub fn main() -> ExitCode {
     let args = Args::parse();
     start_log(args.log_format);
-    // Everything is one task; a second thread would have nothing to do.
+    // The agent is one task; a second thread would be idle.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -335,7 +335,7 @@ impl Args {
                     .map_err(|error| failed(&error))?
             }
         };
-        // What is retried, and when, is decided where it is known what for.
+        // The callers decide what is retried, and when.
         config.default_retry = false;
         config
             .headers

@@ -7,27 +7,27 @@ use serde::Deserialize;
 
 use crate::pattern::Patterns;
 
-/// How many bytes of a configuration are read; what the operator writes is far less.
+/// The maximum size of a configuration in bytes; the operator writes far less.
 const LONGEST: usize = 256 * 1024;
-/// How many patterns a list may have.
+/// The maximum number of patterns in a list.
 const MOST_PATTERNS: usize = 1000;
-/// How many bytes a pattern may have: 256 characters of four.
+/// The maximum size of a pattern in bytes: 256 characters of four bytes.
 const LONGEST_PATTERN: usize = 1024;
-/// The bounds of `poll_interval_ms`.
+/// The range of `poll_interval_ms`.
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
 
-/// What the agent looks for, and how often where the kernel does not report them.
+/// The patterns that the agent detects, and the scan interval if process events are not available.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The SHA-256 of the text.
     pub hash: String,
-    /// The processes that are meant.
+    /// The patterns of the processes to detect.
     pub patterns: Patterns,
     /// The time between two scans.
     pub interval: Duration,
 }
 
-/// Why a text is no configuration.
+/// Why a text is not a valid configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Rejected {
@@ -38,7 +38,7 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// What the agent says of it on its Node.
+    /// The report for the annotation on the Node.
     pub fn report(&self) -> Report {
         Report::rejected(&self.hash, &self.why)
     }
@@ -72,9 +72,8 @@ impl Config {
     /// assert_eq!(rejected.why, "poll_interval_ms: must be between 1 and 60000, not 0");
     /// ```
     ///
-    /// # Errors
-    /// The text is not TOML, has a key that is not known, or a value out of bounds. A pattern
-    /// that is empty would match every process, and is refused.
+    /// The text is not TOML, has an unknown key, or a value out of range. An empty pattern would
+    /// match every process, and is rejected.
     pub fn parse(text: &str) -> Result<Self, Rejected> {
         let hash = config_hash(text);
         match read(text) {
@@ -87,7 +86,7 @@ impl Config {
         }
     }
 
-    /// What the agent says of it on its Node.
+    /// The report for the annotation on the Node.
     pub fn report(&self) -> Report {
         Report::accepted(&self.hash)
     }
@@ -134,7 +133,7 @@ fn read(text: &str) -> Result<File, String> {
     Ok(file)
 }
 
-/// A TOML error in one line, with the line it is about.
+/// A TOML error as one line, with the line number.
 fn toml_error(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
     match error.span() {
@@ -152,7 +151,7 @@ mod tests {
     use super::Config;
 
     #[test]
-    fn what_the_operator_writes_is_what_the_agent_reads() {
+    fn the_agent_parses_the_configuration_of_the_operator() {
         let commands = ["steam", "a \"b\" \\ c\td", "日本"].map(str::to_owned);
         let text = fivespot_api::reclaim::agent_config(&commands);
         let config = Config::parse(&text).unwrap();
@@ -162,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_configuration_means_that_nothing_is_looked_for() {
+    fn an_empty_configuration_has_no_patterns() {
         let config = Config::parse("").unwrap();
         assert!(config.patterns.is_empty());
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_with_the_place_and_the_reason() {
+    fn an_invalid_configuration_is_rejected_with_place_and_reason() {
         let long = format!("match_commands = [\"{}\"]", "x".repeat(1025));
         let many = format!("match_commands = [{}]", "\"x\",".repeat(1001));
         let huge = "#".repeat(256 * 1024 + 1);

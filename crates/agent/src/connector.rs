@@ -1,4 +1,4 @@
-//! The netlink socket of the kernel's process connector, which reports process events.
+//! The netlink socket of the kernel's process connector, which sends process events.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,21 +22,22 @@ use crate::event::{self, Event};
 /// The multicast group of process events.
 const GROUP: u32 = 1;
 
-/// How long to wait for the answer of the kernel. It answers within the call that asks; where it does
-/// not mean to, it says nothing at all.
+/// How long to wait for the kernel's response. The kernel responds within the send call; if it
+/// rejects the subscription silently, it sends no response at all.
 const ANSWER: Duration = Duration::from_millis(200);
 
-/// How many bytes of events may wait to be read; beyond that the kernel drops some and says so.
+/// The size of the receive buffer in bytes; beyond that the kernel drops events and reports an
+/// overrun.
 const BACKLOG: usize = 4 * 1024 * 1024;
 
-/// More than one datagram of the connector takes.
+/// Larger than a datagram of the connector.
 const DATAGRAM: usize = 4096;
 
 /// Why process events are not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscribeError {
-    /// The kernel has no connector.
+    /// The kernel has no process connector.
     #[error("the kernel has no process connector (CONFIG_PROC_EVENTS)")]
     NotBuilt,
     /// A privilege is missing.
@@ -51,37 +52,37 @@ pub enum SubscribeError {
          connector; allow netlink_connector_socket"
     )]
     Forbidden,
-    /// The connector is not in this network namespace.
+    /// The connector is not available in this network namespace.
     #[error(
         "the process connector is only available in the host's network namespace; set \
          hostNetwork: true"
     )]
     NetworkNamespace,
-    /// The subscription was not answered.
+    /// The kernel did not respond to the subscription.
     #[error(
-        "the kernel did not answer the subscription: process events are only available in the \
+        "the kernel did not confirm the subscription: process events are only available in the \
          host's PID and user namespaces; set hostPID: true"
     )]
     Silent,
-    /// Something else.
+    /// Any other error.
     #[error("subscribing to process events")]
     Failed(#[from] io::Error),
 }
 
-/// What was received.
+/// The result of one receive.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// These events, in the kernel's order.
+    /// The events, in the kernel's order.
     pub events: Vec<Event>,
-    /// There were more events than could wait: some are lost.
+    /// The receive buffer was full: events were lost.
     pub overrun: bool,
 }
 
-/// A subscription to process events; it ends when it is dropped.
+/// A subscription to process events; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Connector {
-    /// The netlink socket. It is one of datagrams, and waiting for them is all that is asked of
-    /// this type.
+    /// The netlink socket. This type supports any datagram socket, and is only used to wait for
+    /// datagrams.
     socket: UnixDatagram,
 }
 
@@ -89,10 +90,11 @@ impl Connector {
     /// Subscribes.
     ///
     /// # Errors
-    /// Process events are not available; the error says why, and what would change that.
+    /// Process events are not available; the error includes the reason and the remedy.
     pub async fn subscribe() -> Result<Self, SubscribeError> {
         let socket = open().map_err(subscribe_error)?;
-        // Datagrams to the group reach every listener: the mark shows whose answer it is.
+        // Datagrams to the group reach every listener: the mark identifies the response to this
+        // one.
         let mark = std::process::id();
         subscribe(&socket, mark, None)?;
         let mut connector = Self {
@@ -106,13 +108,13 @@ impl Connector {
                 return Err(subscribe_error(Errno::from_raw_os_error(error)));
             }
         }
-        // Never answered: a kernel before 6.6 does not know of filters and passes over it, and
-        // a later one's filter holds back its own answer too.
+        // The kernel does not respond: before 6.6 it ignores filters, and a later kernel's filter
+        // also suppresses the response to itself.
         subscribe(&connector.socket, mark, Some(event::NAMING))?;
         Ok(connector)
     }
 
-    /// The error number with which the kernel answers the subscription.
+    /// The error number in the kernel's response to the subscription.
     async fn answer(&mut self, mark: u32) -> io::Result<u32> {
         loop {
             for event in self.receive().await?.events {
@@ -127,12 +129,12 @@ impl Connector {
         }
     }
 
-    /// Waits for events, and takes all that have come.
+    /// Waits for events, and returns all that have arrived.
     ///
-    /// Nothing is lost when the future is dropped before it is done.
+    /// No event is lost if the future is dropped before it completes.
     ///
     /// # Errors
-    /// The socket does not work any more.
+    /// The socket has failed.
     pub async fn receive(&mut self) -> io::Result<Received> {
         loop {
             self.socket.readable().await?;
@@ -147,7 +149,7 @@ impl Connector {
     }
 }
 
-/// Asks for events, or for fewer of them.
+/// Requests events, optionally with a filter.
 fn subscribe(
     socket: impl AsFd,
     mark: u32,
@@ -166,17 +168,17 @@ fn open() -> Result<OwnedFd, Errno> {
         Some(netlink::CONNECTOR),
     )?;
     bind(&socket, &SocketAddrNetlink::new(0, GROUP))?;
-    // Without the privilege the kernel grants what its own limit allows, which does too.
+    // Without the privilege the kernel limits the size to its own maximum, which is sufficient.
     if set_socket_recv_buffer_size_force(&socket, BACKLOG).is_err() {
         let _ = set_socket_recv_buffer_size(&socket, BACKLOG);
     }
     Ok(socket)
 }
 
-/// At most this many events at a time, so that a storm of them holds up nothing else.
+/// The maximum number of events per receive, so that a storm of events does not block other work.
 const AT_A_TIME: usize = 256;
 
-/// The events that have come; an error of the kind `WouldBlock` if there is none.
+/// The events that have arrived; an error of the kind `WouldBlock` if there are none.
 fn take(socket: &UnixDatagram) -> io::Result<Received> {
     let mut received = Received::default();
     let mut datagram = [0; DATAGRAM];
@@ -192,7 +194,7 @@ fn take(socket: &UnixDatagram) -> io::Result<Received> {
             }
             Err(error) => return Err(error.into()),
         };
-        // Whoever has the privilege may send to the group; only the kernel is port 0.
+        // Any privileged process may send to the group; only the kernel has port 0.
         let sender = sender.and_then(|sender| SocketAddrNetlink::try_from(sender).ok());
         if sender.is_some_and(|sender| sender.pid() == 0) {
             let datagram = datagram.get(..bytes).unwrap_or_default();
@@ -222,7 +224,7 @@ mod tests {
     use crate::detect::with_causes;
     use crate::event::Event;
 
-    /// A connector, where the kernel reports processes; says that nothing is tested elsewhere.
+    /// A connector if process events are available; else prints a note that the test is skipped.
     async fn subscribed() -> Option<Connector> {
         let connector = Connector::subscribe().await;
         connector
@@ -237,7 +239,7 @@ mod tests {
         let Some(mut connector) = subscribed().await else {
             return;
         };
-        // The kernel rounds this up to room for a few events.
+        // The kernel rounds this up to the size of a few events.
         set_socket_recv_buffer_size(&connector.socket, 1).unwrap();
         for _ in 0..50 {
             Command::new("true").status().unwrap();
@@ -247,7 +249,7 @@ mod tests {
         while !received.overrun {
             received = connector.receive().await.unwrap();
         }
-        // And it goes on.
+        // Events are received again after the overrun.
         Command::new("true").status().unwrap();
         while received.events.is_empty() {
             received = connector.receive().await.unwrap();
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_kernel_that_can_keeps_the_ends_of_processes_to_itself() {
+    async fn a_kernel_with_filters_sends_no_events_of_ended_processes() {
         let Some(mut connector) = subscribed().await else {
             return;
         };
@@ -270,13 +272,13 @@ mod tests {
             received.extend(connector.receive().await.unwrap().events);
         }
         assert!(received.contains(&Event::Started(first)));
-        if knows_of_filters() {
+        if supports_filters() {
             assert!(!received.contains(&Event::Ended(first)));
         }
     }
 
     /// Whether this kernel is 6.6 or later.
-    fn knows_of_filters() -> bool {
+    fn supports_filters() -> bool {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         let mut numbers = release.split('.').map(str::parse::<u32>);
         let mut next = || numbers.next().unwrap().unwrap();

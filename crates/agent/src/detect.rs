@@ -22,12 +22,12 @@ pub enum DetectionMode {
     Scan,
 }
 
-/// A watch over processes, from the moment it was begun.
+/// A watch for processes, from its beginning.
 #[derive(Debug)]
 pub struct Detection {
     proc: Proc,
     source: Source,
-    /// Whether all of `/proc` is to be looked at before anything else.
+    /// Whether all of `/proc` must be scanned next.
     scan_due: bool,
 }
 
@@ -38,16 +38,16 @@ enum Source {
 }
 
 impl Detection {
-    /// Begins to watch: by events where `mode` allows it and they are available, and then
-    /// with one scan, which finds processes that already run.
+    /// Begins to watch: by events if `mode` allows it and they are available, and with one initial
+    /// scan, which finds processes that already run.
     ///
     /// # Errors
-    /// Process events are not available, and `mode` allows nothing else.
+    /// Process events are not available, and `mode` does not allow scans.
     pub async fn begin(proc: Proc, mode: DetectionMode) -> Result<Self, SubscribeError> {
         let scans = Source::Scans {
             next: Instant::now(),
         };
-        // Subscribed first: what starts during the scan is in the events.
+        // Subscribed first: a process that starts during the scan is in the events.
         let source = match mode {
             DetectionMode::Scan => scans,
             DetectionMode::Events => Source::Events(Connector::subscribe().await?),
@@ -79,8 +79,8 @@ impl Detection {
 
     /// Waits for a process that matches `config`.
     ///
-    /// A process may be returned more than once. Nothing is lost when the future is dropped
-    /// before it is done.
+    /// A process may be returned more than once. No event is lost if the future is dropped before
+    /// it completes.
     ///
     /// # Errors
     /// `/proc` cannot be read, or the subscription has ended.
@@ -127,7 +127,7 @@ impl Detection {
         });
         let mut last = None;
         for pid in subjects {
-            // A shell forks, and the child execs: by now both are the same look.
+            // A shell forks and the child execs: by now, checking once covers both events.
             if last.replace(pid) == Some(pid) {
                 continue;
             }
@@ -142,7 +142,7 @@ impl Detection {
     }
 }
 
-/// An error with its causes, in one line; a cause that is already in the text is not repeated.
+/// An error with its causes, as one line; a cause that is already in the text is not repeated.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,5 @@
-//! `5spot-reclaim-agent doctor`: what this host and this cluster allow, and why not the rest.
+//! `5spot-reclaim-agent doctor`: what is available on this host and in this cluster, and the
+//! reason for what is not.
 
 use std::io::{self, Write};
 
@@ -12,14 +13,14 @@ use crate::node::{Attempt, OwnNode};
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
 
-/// One line of the answer.
+/// One line of the output.
 struct Finding {
     check: &'static str,
     is_fine: bool,
     detail: String,
 }
 
-/// Examines, and prints what was found. "No" if the agent could not do its work.
+/// Runs the checks and prints the results. [`Outcome::No`] if the agent could not work.
 pub(crate) async fn examine(
     proc: &Proc,
     node: Option<Result<OwnNode, Failure>>,

@@ -1,18 +1,18 @@
-//! The kernel's process connector, as bytes: what is sent to subscribe, and what comes back.
+//! The messages of the kernel's process connector: encodes subscriptions and decodes events.
 //!
-//! A datagram is a netlink header, a connector header and one `proc_event`, all in the
-//! machine's own byte order. Whatever is not of that form is no event.
+//! A datagram is a netlink header, a connector header and one `proc_event`, all in the machine's
+//! native byte order. Anything else is no event.
 
 use crate::proc::Pid;
 
-/// The connector that reports processes, `CN_IDX_PROC` and `CN_VAL_PROC`.
+/// The connector of process events, `CN_IDX_PROC` and `CN_VAL_PROC`.
 const PROCESSES: [u32; 2] = [1, 1];
 
 /// The netlink header: length, type, flags, sequence, sender.
 const NETLINK_HEADER: usize = 16;
 /// The connector header: index, value, sequence, acknowledgement, length, flags.
 const CONNECTOR_HEADER: usize = 20;
-/// What precedes the particulars of a `proc_event`: what, processor, instant.
+/// The fields before the details of a `proc_event`: what, processor, timestamp.
 const EVENT_HEADER: usize = 16;
 
 /// `NLMSG_DONE`, the type of every message of a connector.
@@ -26,34 +26,34 @@ const EXEC: u32 = 0x2;
 const COMM: u32 = 0x200;
 const EXIT: u32 = 0x8000_0000;
 
-/// The events by which a process comes to be called something: what a kernel that can (6.6 and
-/// later) is asked to send, so that it keeps the rest to itself.
+/// The events after which a process has a new name. A kernel with filters (6.6 and later) is
+/// requested to send only these.
 pub(crate) const NAMING: u32 = FORK | EXEC | COMM;
 
-/// What the kernel reports.
+/// A message of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A process has been split off another, of whose names it has copies.
+    /// A process was forked, and has the same names as its parent.
     Forked(Pid),
-    /// A process has begun to run a program.
+    /// A process has executed a program.
     Started(Pid),
     /// A process has changed its `comm`.
     Renamed(Pid),
     /// A process has ended.
     Ended(Pid),
-    /// The kernel answers the subscription with this acknowledgement: 0, or an error number.
+    /// The kernel's response to the subscription with this acknowledgement: 0, or an error number.
     Answered {
-        /// One more than what the subscription bore.
+        /// The mark of the subscription plus one.
         acknowledgement: u32,
         /// Zero if it was accepted.
         error: u32,
     },
-    /// Something else, of threads, users or sessions.
+    /// Another event, of threads, users or sessions.
     Other,
 }
 
-/// The datagram that asks for events, those of `filter` only where the kernel understands that;
-/// the answer has `mark` plus one.
+/// The datagram that requests events, only those of `filter` if the kernel supports filters. The
+/// response has `mark` plus one.
 pub fn subscription(mark: u32, filter: Option<u32>) -> Vec<u8> {
     let mut wish = LISTEN.to_ne_bytes().to_vec();
     wish.extend(filter.into_iter().flat_map(u32::to_ne_bytes));
@@ -61,7 +61,7 @@ pub fn subscription(mark: u32, filter: Option<u32>) -> Vec<u8> {
     let mut datagram = Vec::with_capacity(length);
     datagram.extend(u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
     datagram.extend(DONE.to_ne_bytes());
-    // No flags, no sequence, no sender: the kernel fills in what it needs.
+    // No flags, no sequence, no sender: the kernel sets the fields that it needs.
     datagram.extend([0; 10]);
     for word in [PROCESSES[0], PROCESSES[1], mark, mark] {
         datagram.extend(word.to_ne_bytes());
@@ -72,7 +72,7 @@ pub fn subscription(mark: u32, filter: Option<u32>) -> Vec<u8> {
     datagram
 }
 
-/// The events of a datagram; what is not an event is left out.
+/// The events of a datagram; other messages are skipped.
 pub fn events(mut datagram: &[u8]) -> Vec<Event> {
     let mut found = Vec::with_capacity(1);
     while let Some(length) =
@@ -92,14 +92,14 @@ pub fn events(mut datagram: &[u8]) -> Vec<Event> {
     found
 }
 
-/// The event behind a connector header.
+/// The event after a connector header.
 fn event(message: &[u8]) -> Option<Event> {
     if [word(message, 0)?, word(message, 4)?] != PROCESSES {
         return None;
     }
     let body = message.get(CONNECTOR_HEADER..)?;
     let particular = |index: usize| word(body, EVENT_HEADER + 4 * index);
-    // A process is distinguished from a thread by its number being its group's.
+    // The main thread of a process has the number of its thread group; other threads are ignored.
     let process = |first: usize, event: fn(Pid) -> Event| {
         let (thread, process) = (particular(first)?, particular(first + 1)?);
         Some(if thread == process {

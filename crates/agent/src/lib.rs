@@ -1,6 +1,6 @@
 //! The node side of emergency reclaim: detects that a listed program starts, and requests a reclaim.
 //!
-//! - [`pattern`]: which processes match; pure
+//! - [`pattern`]: which processes match; no I/O
 //! - [`proc`], [`scan`]: the processes in `/proc`
 //! - [`event`], [`connector`]: process events of the kernel
 //! - [`detect`]: detection by either of the two, after an initial scan

@@ -20,19 +20,19 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// How long a request may take; another is sent after that.
+/// How long a request may take; then it is sent again.
 const REQUEST: Duration = Duration::from_secs(5);
 
-/// The HTTP status of what roles or a policy refuse.
+/// The HTTP status of requests that RBAC or a policy rejects.
 const FORBIDDEN: u16 = 403;
 
-/// The key that the agent tries to write where it must not.
+/// The key of the test write to an object that the agent must not write.
 const TRIED_KEY: &str = "5spot.finos.org/reclaim-agent-tried";
 
 /// The annotations of an object.
 pub type Annotations = BTreeMap<String, String>;
 
-/// Whether the annotations ask for reclaim.
+/// Whether the annotations request a reclaim.
 pub fn is_requested(annotations: &Annotations) -> bool {
     annotations
         .get(RECLAIM_REQUESTED_ANNOTATION)
@@ -44,34 +44,34 @@ pub fn is_requested(annotations: &Annotations) -> bool {
 pub struct DesiredAnnotations {
     /// The report on its configuration.
     pub report: ReportState,
-    /// A request for reclaim.
+    /// A reclaim request.
     pub request: Option<ReclaimRequest>,
 }
 
 /// The agent's report on its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReportState {
-    /// It does not know yet whether it has one.
+    /// It is not known yet whether there is a configuration.
     #[default]
     NotYet,
-    /// It has none.
+    /// There is no configuration.
     Nothing,
     /// This report.
     Report(Report),
 }
 
-/// A request for reclaim.
+/// A reclaim request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReclaimRequest {
     /// The pattern that a process matched.
     pub pattern: String,
-    /// When that was seen.
+    /// When the match was detected.
     pub at: Timestamp,
 }
 
 impl DesiredAnnotations {
-    /// The changes to the annotations `found`, null for one to remove; empty if there are none. An
-    /// existing request is not changed, and keeps its first reason.
+    /// The changes to the annotations `found`, with null for one to remove; empty if they are
+    /// equal. An existing request is not changed, and keeps its first reason.
     ///
     /// # Example
     /// ```
@@ -112,13 +112,13 @@ impl DesiredAnnotations {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The API server refused, or could not be reached.
+    /// The API server rejected the request, or could not be reached.
     #[error("calling the API server")]
     Api(#[from] Box<kube::Error>),
-    /// No answer in time.
+    /// No response in time.
     #[error("the API server did not respond within {} s", REQUEST.as_secs())]
     Slow,
-    /// The host has no machine id.
+    /// The host has no machine ID.
     #[error("reading the machine ID from {path}")]
     NoIdentity {
         /// The file.
@@ -127,10 +127,10 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// This host is not the one that the Node stands for.
+    /// This host is not the machine of the Node.
     #[error(
-        "the machine ID of this host differs from the Node's status.nodeInfo.machineID: a Node \
-         of another machine is not written"
+        "the machine ID of this host differs from the Node's status.nodeInfo.machineID: the Node \
+         of another machine is not changed"
     )]
     AnotherMachine,
 }
@@ -141,32 +141,32 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// The result of an attempt to write what the agent must not write.
+/// The result of a test write that must be rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// It was rejected.
     Rejected,
-    /// It would have been written.
+    /// It was accepted (as a dry run).
     Allowed,
 }
 
-/// How this host proves to be its Node.
+/// How the host's identity is compared with the Node.
 #[derive(Clone, Debug)]
 pub enum Identity {
-    /// The file that holds the machine id, `/etc/machine-id`.
+    /// The file with the machine ID, `/etc/machine-id`.
     File(PathBuf),
-    /// It need not.
+    /// It is not compared.
     Unchecked,
 }
 
 /// The Node of this host.
 #[derive(Clone)]
 pub struct OwnNode {
-    /// How the API server is reached.
+    /// The client of the API server.
     pub client: Client,
     /// The Node's name.
     pub name: String,
-    /// How this host proves to be that Node.
+    /// How the host's identity is compared with the Node.
     pub identity: Identity,
 }
 
@@ -179,7 +179,7 @@ impl fmt::Debug for OwnNode {
     }
 }
 
-/// What is read of the Node before something is written to it.
+/// The fields of the Node that are read before it is written.
 #[derive(Debug, Deserialize)]
 struct Document {
     metadata: Metadata,
@@ -207,7 +207,7 @@ struct NodeInfo {
 }
 
 impl OwnNode {
-    /// Where the Node is, its metadata alone.
+    /// The API of Nodes, metadata only.
     pub(crate) fn api(&self) -> Api<PartialObjectMeta<Node>> {
         Api::all(self.client.clone())
     }
@@ -216,10 +216,10 @@ impl OwnNode {
     /// afterwards.
     ///
     /// # Errors
-    /// The API server's refusal, or that this host is not the machine that the Node stands for.
+    /// The request was rejected, or this host is not the machine of the Node.
     ///
     /// # Guarantees
-    /// The patch has the uid of the Node whose machine id was compared: another Node of that
+    /// The patch contains the uid of the Node whose machine ID was compared: another Node of that
     /// name is not written.
     pub async fn write(
         &self,
@@ -244,20 +244,20 @@ impl OwnNode {
         Ok(patched.metadata.annotations.unwrap_or_default())
     }
 
-    /// Whether this host is the machine that the Node stands for.
+    /// Checks that this host is the machine of the Node.
     ///
     /// # Errors
-    /// It is not, or that is not known.
+    /// It is not, or it could not be determined.
     pub async fn check(&self) -> Result<(), Error> {
         let found = self.read().await?;
         self.compare(&found.status.node_info.machine_id)
     }
 
-    /// Tries to write, without effect, to a Node that is not this host's; or, where there is none,
-    /// what the agent must not write to its own.
+    /// Sends a dry-run write to a Node that is not this host's. If there is no other Node, to a
+    /// field of its own Node that the agent must not write.
     ///
     /// # Errors
-    /// The API server could not be reached, or did something else than allow or refuse it.
+    /// The API server could not be reached, or returned an error other than a rejection.
     pub async fn try_another(&self) -> Result<Attempt, Error> {
         let api = self.api();
         let some = ListParams::default().limit(2);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_three_annotations() {
+    fn a_request_consists_of_three_annotations() {
         let desired = desired(ReportState::NotYet);
         let changes = desired.changes(&Annotations::new());
         let changes: Vec<String> = changes
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_stands_is_not_made_again() {
+    fn an_existing_request_is_not_repeated() {
         let found =
             annotations(&[("reclaim-requested", "true"), ("reclaim-agent", "a ok")]);
         assert!(desired(ReportState::NotYet).changes(&found).is_empty());
@@ -358,13 +358,13 @@ mod tests {
                 .changes(&found)
                 .is_empty()
         );
-        // Only the literal asks.
+        // Only the exact value counts as a request.
         let found = annotations(&[("reclaim-requested", "True")]);
         assert_eq!(desired(ReportState::NotYet).changes(&found).len(), 3);
     }
 
     #[test]
-    fn a_report_is_taken_away_when_there_is_nothing_to_report_on() {
+    fn the_report_is_removed_without_a_configuration() {
         let found =
             annotations(&[("reclaim-agent", "a ok"), ("reclaim-requested", "true")]);
         let desired = desired(ReportState::Nothing);

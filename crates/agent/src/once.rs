@@ -1,4 +1,4 @@
-//! Looking once: `--dry-run` and `--oneshot`.
+//! Scans once: `--dry-run` and `--oneshot`.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
 use crate::scan::{ProcessMatch, scan};
 
-/// Reads a configuration.
+/// Parses a configuration.
 pub(crate) fn parse(text: &str) -> Result<Config, Failure> {
     Config::parse(text)
         .map_err(|error| Failure::new("reading the configuration", &error, "correct it"))
@@ -71,7 +71,7 @@ pub(crate) fn print(
     Ok(Outcome::Yes)
 }
 
-/// Makes sure that the agent can write to no Node but its own.
+/// Checks that the agent can write to no Node except its own.
 pub(crate) async fn check_policy(
     node: &OwnNode,
     requirement: PolicyRequirement,
@@ -93,7 +93,7 @@ pub(crate) async fn check_policy(
     ))
 }
 
-/// The agent could write to other Nodes.
+/// The error that the agent could write to other Nodes.
 #[derive(Debug, thiserror::Error)]
 #[error("it is not in force: the token of the agent may write to other Nodes")]
 struct NotInForce;

@@ -1,17 +1,17 @@
-//! Which processes are meant: pure, on bytes.
+//! Matches processes against patterns: no I/O, on bytes.
 
 use std::fmt;
 
 use memchr::memmem::Finder;
 
-/// How many bytes of a program's name the kernel keeps as a process's `comm`.
+/// The maximum size of a process's `comm` in the kernel, in bytes.
 const COMM_BYTES: usize = 15;
 
-/// How many arguments may name the program: itself, and behind an interpreter with one option
-/// the script.
+/// How many arguments may contain the program's name: the program itself, or the script after an
+/// interpreter with one option.
 const NAMING_ARGUMENTS: usize = 3;
 
-/// What a process is called, in the kernel's own bytes.
+/// The names of a process, as bytes from the kernel.
 ///
 /// # Example
 /// ```
@@ -23,12 +23,12 @@ const NAMING_ARGUMENTS: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     comm: Vec<u8>,
-    /// The arguments, each but the last followed by a NUL.
+    /// The arguments, separated by NUL.
     arguments: Vec<u8>,
 }
 
 impl Names {
-    /// Takes what `/proc/<pid>/comm` and `/proc/<pid>/cmdline` say; cannot fail.
+    /// Parses `/proc/<pid>/comm` and `/proc/<pid>/cmdline`. Cannot fail.
     pub fn new(comm: &[u8], cmdline: &[u8]) -> Self {
         let end = cmdline
             .iter()
@@ -40,12 +40,12 @@ impl Names {
         }
     }
 
-    /// The kernel's name for the process: at most 15 bytes, and the process may change it.
+    /// The kernel's name of the process: at most 15 bytes, and the process may change it.
     pub fn comm(&self) -> &[u8] {
         &self.comm
     }
 
-    /// The last part of the path in `argv[0]`; empty where there are no arguments.
+    /// The last part of the path in `argv[0]`; empty without arguments.
     pub fn program(&self) -> &[u8] {
         self.arguments().next().map_or(&[], base)
     }
@@ -67,10 +67,10 @@ impl Names {
             .collect()
     }
 
-    /// Whether `command` is the whole of `comm`, or of what `comm` is the beginning of.
+    /// Whether `command` equals `comm`, or the name that `comm` is a truncation of.
     ///
-    /// Where the arguments still have the whole name, that decides: two long names may begin
-    /// alike.
+    /// If an argument contains the full name, that decides: two long names may have the same first
+    /// 15 bytes.
     fn is_called(&self, command: &[u8]) -> bool {
         if self.comm == command {
             return command.len() < COMM_BYTES
@@ -81,7 +81,7 @@ impl Names {
             && self.full_name().is_none_or(|name| name == command)
     }
 
-    /// The name that `comm` was cut from, where one of the first arguments has it.
+    /// The name that `comm` is a truncation of, if one of the first arguments contains it.
     fn full_name(&self) -> Option<&[u8]> {
         self.arguments()
             .take(NAMING_ARGUMENTS)
@@ -91,8 +91,7 @@ impl Names {
 }
 
 impl fmt::Display for Names {
-    /// `comm`, and the program where that is called otherwise. No arguments: those may hold what
-    /// is nobody's business.
+    /// `comm`, and the program if it differs. No arguments, because they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let readable =
             |name: &[u8]| String::from_utf8_lossy(name).escape_debug().to_string();
@@ -110,14 +109,14 @@ fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// By what a process was recognised.
+/// How a process matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The kernel's name for it.
+    /// By the kernel's name.
     Comm,
-    /// The last part of the path in `argv[0]`.
+    /// By the last part of the path in `argv[0]`.
     Program,
-    /// A part of its command line.
+    /// By a part of its command line.
     CommandLine,
 }
 
@@ -137,7 +136,7 @@ impl By {
 pub struct Match<'a> {
     /// The pattern, as it was written.
     pub pattern: &'a str,
-    /// What it matched.
+    /// How the process matched.
     pub by: By,
 }
 
@@ -159,7 +158,7 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// Patterns for whole names and for parts of command lines. An empty one matches nothing.
+    /// Patterns for full names and for parts of command lines. Empty patterns are dropped.
     pub fn new(commands: Vec<String>, substrings: Vec<String>) -> Self {
         let finder = |text: String| {
             let finder = Finder::new(text.as_bytes()).into_owned();
@@ -183,7 +182,7 @@ impl Patterns {
         self.commands.is_empty() && self.substrings.is_empty()
     }
 
-    /// The patterns in the order in which they are tried, one that is in both lists once.
+    /// The patterns in the order in which they are tried, without duplicates.
     pub fn texts(&self) -> Vec<&str> {
         let mut texts: Vec<&str> = Vec::new();
         let substrings = self.substrings.iter().map(|(text, _)| text);
@@ -195,8 +194,8 @@ impl Patterns {
         texts
     }
 
-    /// The first pattern that a process of these names matches: whole names before parts, each
-    /// in the order of the configuration.
+    /// The first pattern that matches a process with these names: full names before parts, each in
+    /// the order of the configuration.
     pub fn find(&self, names: &Names) -> Option<Match<'_>> {
         let program = names.program();
         for pattern in &self.commands {

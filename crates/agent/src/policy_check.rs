@@ -1,5 +1,5 @@
-//! Checks that the policy which limits the agent to its own Node is in force: at start and once a
-//! day. An agent that could write to another Node does nothing.
+//! Checks that the policy which limits the agent to its own Node is in force: at start, then once
+//! a day. An agent that could write to another Node does nothing.
 
 use std::future::pending;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const RECHECK_MISSING: Duration = Duration::from_secs(10);
 /// Whether the policy must be in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyRequirement {
-    /// The agent does nothing before it is.
+    /// The agent does nothing until it is in force.
     #[default]
     Required,
     /// Not required, for example if the agent authenticates as a user that the policy does not match.
@@ -32,7 +32,7 @@ pub enum PolicyRequirement {
 pub(crate) struct PolicyCheck {
     state: PolicyState,
     failures: u32,
-    /// The time of the next check; none if it is not required.
+    /// The time of the next check; `None` if the check is not required.
     due: Option<Instant>,
 }
 
@@ -84,7 +84,7 @@ impl PolicyCheck {
         }
     }
 
-    /// Takes the result of the attempt to write to another Node. An error changes nothing, and the
+    /// Applies the result of the attempt to write to another Node. An error changes nothing; the
     /// attempt is repeated with backoff.
     pub(crate) fn update(&mut self, outcome: Result<Attempt, Error>) {
         let (state, recheck) = match outcome {

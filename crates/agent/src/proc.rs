@@ -1,8 +1,8 @@
-//! The processes of a host, as `/proc` shows them.
+//! The processes of a host, from `/proc`.
 //!
-//! A process is read through its opened directory, which the kernel ties to that process: once
-//! it has ended, what is read through it is nothing, and never another process that was given
-//! the same number.
+//! A process is read through its opened directory, which the kernel binds to that process. After
+//! the process has ended, reads through it fail; they never return another process that was given
+//! the same PID.
 
 use std::fs;
 use std::io;
@@ -14,26 +14,26 @@ use rustix::io::Errno;
 
 use crate::pattern::Names;
 
-/// How much of a command line is looked at: the longest single argument that Linux lets pass.
+/// How many bytes of a command line are read: the longest single argument that Linux accepts.
 const CMDLINE_BYTES: usize = 128 * 1024;
 
-/// How much of `comm` and `stat` is looked at; the kernel writes less.
+/// How many bytes of `comm` and `stat` are read; the kernel writes less.
 const SHORT_BYTES: usize = 4096;
 
-/// How many letters a uid has at least: a UUID without hyphens, as static pods have it.
+/// The minimum number of characters of a uid: a UUID without hyphens, as for static pods.
 const UID_BYTES: usize = 32;
 
-/// The bit in a process's flags that says kernel thread.
+/// The flag of kernel threads (`PF_KTHREAD`).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// A process's number.
+/// A process ID.
 pub type Pid = u32;
 
-/// A mounted `/proc`, or a directory that looks like one.
+/// A mounted `/proc`, or a directory with the same layout.
 #[derive(Clone, Debug)]
 pub struct Proc {
     root: PathBuf,
-    /// This process, as this `/proc` numbers it.
+    /// The PID of this process in this `/proc`.
     own: Option<Pid>,
     scope: Scope,
 }
@@ -41,21 +41,21 @@ pub struct Proc {
 /// Which processes may match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// All of them.
+    /// All processes.
     #[default]
     Everywhere,
-    /// Those that are in no container of a pod, by their control group.
+    /// Processes that are not in a container of a pod, according to their control group.
     OutsideContainers,
 }
 
 impl Proc {
-    /// Takes `/proc`, or where it is mounted.
+    /// Opens `/proc`, or the directory where it is mounted.
     ///
     /// # Errors
     /// The directory cannot be read.
     pub fn open(root: &Path) -> io::Result<Self> {
         fs::read_dir(root)?;
-        // By the link rather than by getpid, which counts within this process's own namespace.
+        // From the link instead of getpid, which returns the PID in this process's own namespace.
         let own = readlinkat(CWD, root.join("self"), Vec::new())
             .ok()
             .and_then(|target| target.to_str().ok()?.parse().ok());
@@ -66,7 +66,7 @@ impl Proc {
         })
     }
 
-    /// The same, with processes of a scope only.
+    /// The same, limited to the processes of a scope.
     #[must_use]
     pub fn within(self, scope: Scope) -> Self {
         Self { scope, ..self }
@@ -77,7 +77,7 @@ impl Proc {
         self.scope == Scope::Everywhere || !process.is_in_container()
     }
 
-    /// The number of every process at this moment, in the kernel's order.
+    /// The current PIDs, in the kernel's order.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -86,7 +86,7 @@ impl Proc {
         Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
     }
 
-    /// Opens a process; none if it has ended, or is this one.
+    /// Opens a process. `None` if it has ended, or is this one.
     pub fn process(&self, pid: Pid) -> Option<Process> {
         if self.own == Some(pid) {
             return None;
@@ -101,18 +101,18 @@ impl Proc {
     }
 }
 
-/// What else is known of a process.
+/// The fields of `/proc/<pid>/stat` that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// It belongs to the kernel and runs no program.
+    /// Whether it is a kernel thread, which runs no program.
     pub is_kernel_thread: bool,
-    /// It has ended, and its parent has not asked for the result yet.
+    /// Whether it has ended and its parent has not read its exit status yet.
     pub has_ended: bool,
-    /// When it started, in clock ticks since the machine did.
+    /// When it started, in clock ticks since boot.
     pub started: u64,
 }
 
-/// One process, whatever becomes of its number.
+/// One process, even if its PID is reused.
 #[derive(Debug)]
 pub struct Process {
     pid: Pid,
@@ -120,25 +120,25 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its number.
+    /// Its PID.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// What it is called now; none if it is gone.
+    /// Its current names. `None` if it is gone.
     pub fn names(&self) -> Option<Names> {
         let comm = self.read("comm", SHORT_BYTES)?;
-        // A process that is ending has a name still and no arguments any more.
+        // A process that is ending still has a name but no arguments.
         let cmdline = self.read("cmdline", CMDLINE_BYTES).unwrap_or_default();
         Some(Names::new(&comm, &cmdline))
     }
 
-    /// What else is known of it; none if it is gone.
+    /// Its `stat`. `None` if it is gone.
     pub fn stat(&self) -> Option<Stat> {
         parse_stat(&self.read("stat", SHORT_BYTES)?)
     }
 
-    /// Whether it is in a container of a pod. One that is gone is in none.
+    /// Whether it is in a container of a pod; false if it is gone.
     fn is_in_container(&self) -> bool {
         let groups = self.read("cgroup", SHORT_BYTES).unwrap_or_default();
         is_of_pod(&groups)
@@ -153,7 +153,7 @@ impl Process {
             text.reserve(256);
             let room = text.capacity() - text.len();
             match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text)) {
-                // The kernel fills what it is given as long as there is more.
+                // The kernel fills the buffer while there is more data.
                 Ok(read) if read < room => break,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return None,
@@ -164,8 +164,8 @@ impl Process {
     }
 }
 
-/// Whether control groups, as `/proc/<pid>/cgroup` has them, are those of a pod: below `kubepods`,
-/// or, as an agent in a control group namespace sees its neighbours, below `pod` and a uid.
+/// Whether control groups, in the format of `/proc/<pid>/cgroup`, are those of a pod: below
+/// `kubepods`, or, seen from another control group namespace, below `pod` and a uid.
 fn is_of_pod(groups: &[u8]) -> bool {
     let mut steps = groups.split(|byte| matches!(byte, b'/' | b'\n' | b':'));
     steps.any(|step| {
@@ -179,8 +179,8 @@ fn is_of_pod(groups: &[u8]) -> bool {
     })
 }
 
-/// Reads the line of `/proc/<pid>/stat`. The name in it may hold anything, brackets and line
-/// breaks too; what follows the last bracket is numbers.
+/// Parses the line in `/proc/<pid>/stat`. The name in it may contain any characters, including
+/// parentheses and line breaks; only numbers follow the last parenthesis.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let end = line.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(line.get(end + 1..)?).ok()?;

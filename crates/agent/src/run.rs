@@ -24,7 +24,7 @@ use crate::proc::Proc;
 use crate::scan::ProcessMatch;
 use crate::watched::{Observed, backoff, watch_object};
 
-/// What the agent works with.
+/// The inputs of the agent.
 #[derive(Clone, Debug)]
 pub struct Agent {
     /// The Node of this host.
@@ -33,20 +33,20 @@ pub struct Agent {
     pub proc: Proc,
     /// How they are detected.
     pub mode: DetectionMode,
-    /// Whether the agent has to show that it can write to no other Node before it does anything.
+    /// Whether the agent must verify that it cannot write to other Nodes before it does anything.
     pub requirement: PolicyRequirement,
-    /// What time it is.
+    /// The current time.
     pub now: fn() -> Timestamp,
 }
 
-/// Why the agent stopped by itself. Started anew it scans, so that nothing is missed.
+/// Why the agent stopped with an error. After a restart it scans, so that no process is missed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel does not report processes, and scanning was not allowed.
+    /// Process events are not available, and scans are not allowed.
     #[error("watching processes")]
     Subscribe(#[from] SubscribeError),
-    /// Processes cannot be watched any more.
+    /// The detection of processes has failed.
     #[error("watching processes")]
     Broken(#[from] io::Error),
 }
@@ -60,10 +60,10 @@ enum Input {
     PolicyCheck,
 }
 
-/// Works until `stop` is done.
+/// Runs until `stop` completes.
 ///
 /// # Errors
-/// Processes cannot be watched. What concerns the API server is retried for ever.
+/// Processes cannot be detected. Requests to the API server are retried forever.
 pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let name = agent.node.name.clone();
     let mut nodes = watch_object(agent.node.api(), name.clone());
@@ -111,12 +111,12 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     }
 }
 
-/// Where the agents' configurations are.
+/// The API of the agents' ConfigMaps.
 pub(crate) fn config_maps(node: &OwnNode) -> Api<ConfigMap> {
     Api::namespaced(node.client.clone(), SYSTEM_NAMESPACE)
 }
 
-/// The configuration's text; none if the ConfigMap has none.
+/// The text of the configuration. `None` if the ConfigMap has none.
 pub(crate) fn text_of(config_map: &ConfigMap) -> Option<&str> {
     let data = config_map.data.as_ref()?;
     data.get(RECLAIM_CONFIG_KEY).map(String::as_str)
@@ -136,14 +136,14 @@ async fn process(
 /// The observed and desired state.
 #[derive(Debug)]
 struct State {
-    /// The last configuration that could be used.
+    /// The last valid configuration.
     config: Option<Config>,
     /// The Node's annotations.
     node: Observed<Annotations>,
     desired: DesiredAnnotations,
-    /// The next attempt to write, not before the Node has changed if none.
+    /// The time of the next attempt to write.
     due: Instant,
-    /// This host is not the Node's machine; nothing is tried before the Node has changed.
+    /// This host is not the Node's machine; it is not written until the Node has changed.
     is_wrong_host: bool,
     failures: u32,
     policy_check: PolicyCheck,
@@ -162,8 +162,8 @@ impl State {
         }
     }
 
-    /// What is desired on the Node by an agent that is confined to it; what one that is not has to
-    /// say instead.
+    /// The desired annotations. Until the policy check is satisfied, they have no request, and the
+    /// report is omitted or names the failed check.
     fn effective(&self) -> DesiredAnnotations {
         let report = match &self.desired.report {
             ReportState::Report(report) => self.policy_check.report(report),
@@ -186,7 +186,7 @@ impl State {
         self.due = Instant::now();
     }
 
-    /// Whether processes are to be watched: there are patterns, and no reclaim is requested yet.
+    /// Whether processes must be watched: there are patterns, and no reclaim is requested yet.
     fn is_watching(&self) -> bool {
         let is_requested_now = match &self.node {
             Observed::Unknown => false,

@@ -8,26 +8,25 @@ use crate::proc::{Pid, Proc};
 /// A matching process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessMatch {
-    /// Its number.
+    /// Its PID.
     pub pid: Pid,
-    /// What it is called.
+    /// Its names.
     pub names: Names,
     /// The pattern that it matches.
     pub pattern: String,
-    /// What of it matches.
+    /// How it matches.
     pub by: By,
-    /// When it started, in clock ticks since the machine did: with the number, which process it
-    /// was. None if it was gone before that could be read.
+    /// When it started, in clock ticks since boot: with the PID, it identifies the process. `None`
+    /// if the process was gone before it could be read.
     pub started: Option<u64>,
 }
 
 /// Why a process is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// It is there: one that has ended, and is only waiting for its parent, is not meant.
+    /// A scan: a process that has ended and waits for its parent does not match.
     Scan,
-    /// It has just begun to be called what it is: it is meant even if it was shorter than it
-    /// took to look.
+    /// An event: the process has just got its name. It matches even if it has already ended.
     Event,
 }
 
@@ -46,7 +45,7 @@ pub fn check(
     }
     let stat = process.stat();
     if names.is_bare() {
-        // Kernel threads have no command line, and are nobody's program whatever they are called.
+        // Kernel threads have no command line, and never match whatever their name.
         let stat = stat?;
         if stat.is_kernel_thread || (stat.has_ended && trigger == Trigger::Scan) {
             return None;
@@ -61,7 +60,7 @@ pub fn check(
     })
 }
 
-/// Every matching process, in the order of `/proc`, found as it is asked for.
+/// All matching processes, in the order of `/proc`; the iterator checks them lazily.
 ///
 /// # Errors
 /// `/proc` cannot be read.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::detect::with_causes;
 
-/// How long the server is asked to keep a watch open.
+/// The requested timeout of a watch on the server.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(290);
 /// A watch without events or bookmarks for this long is closed and opened again.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
@@ -24,25 +24,25 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A watch that ends sooner than this, without an event, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// What the server answers when a resourceVersion is too old to watch from.
+/// The status of a watch whose resourceVersion is too old.
 const GONE: u16 = 410;
 
-/// What is known of an object.
+/// The observed state of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Observed<T> {
-    /// The server has not been asked yet, or has not answered.
+    /// The server has not responded yet.
     #[default]
     Unknown,
     /// It does not exist.
     Absent,
-    /// This is it.
+    /// The object.
     Is(T),
 }
 
 /// An object that is watched until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watched<K> {
-    /// What is known of it, always the newest.
+    /// Its newest observed state.
     pub(crate) observed: watch::Receiver<Observed<K>>,
     task: JoinHandle<()>,
 }
@@ -135,12 +135,12 @@ where
     }
 }
 
-/// How long to wait after the `failures`th failure in a row: a quarter of a second, doubling up
-/// to half a minute, less up to a half so that many nodes do not ask at once.
+/// The wait after `failures` failures in a row: a quarter of a second, doubling up to half a
+/// minute, minus up to half of it, so that many nodes do not send requests at the same time.
 pub(crate) fn backoff(failures: u32) -> Duration {
     let most = Duration::from_millis(250) * 2_u32.pow(failures.clamp(1, 8) - 1);
     let most = most.min(Duration::from_secs(30));
-    // Each state is seeded at random.
+    // Each `RandomState` has a random seed.
     let drawn = RandomState::new().build_hasher().finish() % 1000;
     let share = u32::try_from(drawn).unwrap_or_default();
     most.saturating_sub(most / 2000 * share)
@@ -151,7 +151,7 @@ mod tests {
     use super::backoff;
 
     #[test]
-    fn waiting_grows_to_half_a_minute_and_is_never_nothing() {
+    fn the_backoff_grows_to_half_a_minute_and_is_never_zero() {
         for (failures, most) in [(0, 250), (1, 250), (2, 500), (7, 16_000), (99, 30_000)]
         {
             let waited = backoff(failures).as_millis();

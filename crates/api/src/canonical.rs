@@ -1,11 +1,11 @@
-//! JSON in its canonical form, RFC 8785: the same value is always the same bytes.
+//! JSON in the canonical form of RFC 8785: equal values have the same bytes.
 
 use serde_json::{Number, Value};
 
 /// The canonical text of a value. Never fails.
 ///
-/// Keys are sorted by their UTF-16 code units, numbers written as ECMAScript writes the nearest
-/// double, strings escaped no more than JSON demands.
+/// Keys are sorted by their UTF-16 code units, numbers are written as ECMAScript writes the
+/// nearest double, and strings have only the escapes that JSON requires.
 ///
 /// # Example
 /// ```
@@ -54,7 +54,7 @@ fn write(value: &Value, text: &mut String) {
     }
 }
 
-/// A string in quotes: serde_json escapes exactly what RFC 8785 asks for, in the same spelling.
+/// A string in quotes: serde_json escapes exactly what RFC 8785 requires, in the same spelling.
 fn quote(string: &str, text: &mut String) {
     text.push_str(&Value::String(string.to_owned()).to_string());
 }
@@ -65,7 +65,8 @@ fn ecmascript(number: &Number) -> String {
     if double == 0.0 {
         return "0".to_owned();
     }
-    // `{:e}` gives the shortest digits that read back as the same double, as ECMAScript demands.
+    // `{:e}` returns the shortest digits that read back as the same double, as ECMAScript
+    // requires.
     let shortest = format!("{:e}", double.abs());
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
@@ -74,7 +75,7 @@ fn ecmascript(number: &Number) -> String {
     format!("{sign}{}", place(&digits, point))
 }
 
-/// Places the decimal point behind the first `point` of `digits`, or writes an exponent.
+/// Places the decimal point after the first `point` of `digits`, or writes an exponent.
 fn place(digits: &str, point: i32) -> String {
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     let zeros = |amount: i32| "0".repeat(usize::try_from(amount).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Condition types and reasons, and how a condition is set.
+//! Condition types and reasons, and how to set a condition.
 
 mod reason;
 
@@ -10,12 +10,12 @@ pub use reason::{Reason, ReasonRow, Remedy, Section};
 /// Kubernetes' bound on a condition's message, in characters.
 const MAX_MESSAGE: usize = 32_768;
 
-/// What a condition is about. The order is the order in which a status lists them.
+/// What a condition describes. A status lists conditions in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionType {
     /// The observed state matches the desired state.
     Ready,
-    /// Nothing changes soon without a person; absent otherwise.
+    /// Progress requires manual action; absent otherwise.
     Stalled,
     /// The schedule is active now.
     Scheduled,
@@ -51,7 +51,7 @@ impl ConditionType {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Ready => "the observed state matches the desired state",
-            Self::Stalled => "nothing changes soon without a person (absent otherwise)",
+            Self::Stalled => "progress requires manual action (absent otherwise)",
             Self::Scheduled => "the schedule is active now",
             Self::ScheduleValid => "the schedule is valid",
             Self::ReferencesValid => {
@@ -64,7 +64,7 @@ impl ConditionType {
         }
     }
 
-    /// The type as it is written.
+    /// The type as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
@@ -83,16 +83,16 @@ impl ConditionType {
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition is true.
     True,
-    /// It does not hold.
+    /// The condition is false.
     False,
-    /// It is not known.
+    /// The condition is unknown.
     Unknown,
 }
 
 impl ConditionStatus {
-    /// The status as it is written.
+    /// The status as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -113,7 +113,7 @@ impl From<bool> for ConditionStatus {
 pub struct ConditionUpdate {
     /// Which condition.
     pub kind: ConditionType,
-    /// What it says.
+    /// Its status.
     pub status: ConditionStatus,
     /// Why.
     pub reason: Reason,
@@ -122,7 +122,7 @@ pub struct ConditionUpdate {
 }
 
 impl ConditionUpdate {
-    /// A finding in one line.
+    /// An update with the message on one line.
     pub fn new(
         kind: ConditionType,
         status: impl Into<ConditionStatus>,
@@ -138,11 +138,11 @@ impl ConditionUpdate {
     }
 }
 
-/// Sets one condition, keeping the others and their order, which is that of [`ConditionType`];
-/// conditions of other types stay behind them.
+/// Sets one condition. The other conditions keep their order, which is that of
+/// [`ConditionType`]; conditions of other types follow them.
 ///
-/// The transition time is `now`, in whole seconds as the API stores it, where the status differs
-/// from the one before, else the one before. Setting the same finding again changes nothing but
+/// If the status differs from the previous one, the transition time is `now`, in whole seconds
+/// as the API stores it; otherwise it is kept. Setting an equal condition again changes only
 /// `observedGeneration`.
 ///
 /// # Example
@@ -170,7 +170,7 @@ pub fn set(
         if before.status == next.status.as_str() {
             then
         } else {
-            // A clock may have been set back meanwhile.
+            // The clock may have been set back since then.
             now.max(then)
         }
     });
@@ -198,7 +198,7 @@ pub fn find(conditions: &[Condition], kind: ConditionType) -> Option<&Condition>
         .find(|condition| condition.type_ == kind.as_str())
 }
 
-/// The place of a condition in a listing; foreign types come last, in the order they had.
+/// The position of a condition in a status; foreign types come last, in their previous order.
 fn rank(condition: &Condition) -> usize {
     ConditionType::ALL
         .iter()
@@ -206,7 +206,7 @@ fn rank(condition: &Condition) -> usize {
         .unwrap_or(ConditionType::ALL.len())
 }
 
-/// Cuts an instant down to the second in which it lies, also before 1970.
+/// Rounds a time down to its second, also before 1970.
 fn whole_seconds(now: Timestamp) -> Timestamp {
     let floor = jiff::TimestampRound::new()
         .smallest(Unit::Second)
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_moves_with_the_status_and_not_with_the_reason() {
+    fn the_transition_time_changes_with_the_status_and_not_with_the_reason() {
         let mut all = Vec::new();
         set(
             &mut all,
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_reads_back_from_the_server_as_it_was() {
+    fn a_condition_reads_back_from_json_unchanged() {
         let mut all = Vec::new();
         set(
             &mut all,
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_reasons_are_written_in_a_form_that_kubernetes_accepts() {
+    fn foreign_reasons_are_written_in_a_form_that_kubernetes_admits() {
         let written =
             |words: &str| Reason::Reported(words.to_owned()).as_str().to_owned();
         assert_eq!(written("DrainingNode"), "DrainingNode");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_longer_than_kubernetes_takes_is_cut_between_characters() {
+    fn a_message_over_the_kubernetes_limit_is_cut_between_characters() {
         let mut all = Vec::new();
         let long = "ä".repeat(40_000);
         set(

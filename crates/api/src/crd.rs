@@ -7,22 +7,22 @@ use crate::name;
 use crate::resource::{Resource, SCHEDULED_MACHINE};
 use crate::rules::{Layer, Rule};
 
-/// The minor version of Kubernetes 1.x in which rules learned to see the value that is replaced
-/// on a create as well as on an update, `optionalOldSelf`.
+/// The minor version of Kubernetes 1.x that introduced `optionalOldSelf`: rules with access to
+/// the previous value run on a create as well as on an update.
 const OPTIONAL_OLD_SELF_SINCE: u32 = 30;
 
 /// The minor version of Kubernetes 1.x for which the shipped CRD is rendered.
 pub const SHIPPED_MINOR: u32 = 30;
 
-/// The definition of ScheduledMachine for Kubernetes 1.`kube_minor` and later; see [`render_of`].
+/// The CRD of ScheduledMachine for Kubernetes 1.`kube_minor` and later; see [`render_of`].
 pub fn render(kube_minor: u32) -> Value {
     render_of(SCHEDULED_MACHINE, kube_minor)
 }
 
 /// The CustomResourceDefinition for Kubernetes 1.`kube_minor` and later. Cannot fail.
 ///
-/// Below 1.30 the rules on composite nodes lack what lets an update leave a violation alone; from
-/// 1.30 on, a rule whose inputs did not change refuses no update.
+/// Below 1.30 the rules on composite nodes do not admit an update that leaves a violation
+/// unchanged. From 1.30 on, a rule rejects no update that leaves its inputs unchanged.
 pub fn render_of(resource: &Resource, kube_minor: u32) -> Value {
     let mut root = (resource.schema)();
     for rule in resource.rules {
@@ -31,12 +31,12 @@ pub fn render_of(resource: &Resource, kube_minor: u32) -> Value {
     definition(resource, root)
 }
 
-/// The definition of ScheduledMachine without any rule: the types and bounds alone.
+/// The CRD of ScheduledMachine without rules: only types and bounds.
 pub fn render_without_rules() -> Value {
     without_rules(SCHEDULED_MACHINE)
 }
 
-/// The CustomResourceDefinition without any rule: the types and bounds alone.
+/// The CustomResourceDefinition without rules: only types and bounds.
 pub fn without_rules(resource: &Resource) -> Value {
     definition(resource, (resource.schema)())
 }
@@ -75,8 +75,9 @@ fn definition(resource: &Resource, root: Value) -> Value {
     })
 }
 
-/// The fields without which the operator creates no machine: those of the status that it reads, and
-/// the newest of the spec. What a stored definition lacks is dropped from every object.
+/// The fields without which the operator creates no machine: those of the status that it reads,
+/// and the newest of the spec. The API server drops fields that the stored CRD lacks from every
+/// object.
 const NEEDED: [&str; 13] = [
     "spec.schedule.windows",
     "status.appliedNodeTaints",
@@ -93,7 +94,7 @@ const NEEDED: [&str; 13] = [
     "status.usage",
 ];
 
-/// Which fields that the operator needs the stored definition of ScheduledMachine lacks.
+/// The fields that the operator needs and that the stored CRD of ScheduledMachine lacks.
 ///
 /// # Example
 /// ```
@@ -122,7 +123,7 @@ pub fn missing_fields(stored: &Value) -> Vec<&'static str> {
         .collect()
 }
 
-/// What `kubectl get` prints; with priority 1 only under `-o wide`.
+/// The columns of `kubectl get`; those with priority 1 only under `-o wide`.
 fn columns(resource: &Resource) -> Value {
     let columns = resource.columns.iter().map(|column| {
         let mut rendered = json!({
@@ -138,7 +139,7 @@ fn columns(resource: &Resource) -> Value {
     columns.collect()
 }
 
-/// Adds a rule to the node of the schema that it is about.
+/// Adds a rule to its node of the schema.
 fn attach(root: &mut Value, rule: &Rule, kube_minor: u32) {
     let (node, validation) = match rule.requirement.layer {
         Layer::Policy => return,
@@ -180,10 +181,10 @@ fn validation(rule: &Rule, kube_minor: u32) -> Value {
     })
 }
 
-/// Whether a member of the node is what it was.
+/// A CEL expression: whether a member of the node is unchanged.
 ///
-/// Written without optional selection, `self.?x`: the API server knows no bound on what that gives
-/// and would refuse the rule for its cost.
+/// It does not use optional selection, `self.?x`: the API server has no cost bound for its
+/// result and would reject the rule for its cost.
 fn is_unchanged(input: &str) -> String {
     format!(
         "has(self.{input}) == has(oldSelf.value().{input}) \
@@ -191,7 +192,7 @@ fn is_unchanged(input: &str) -> String {
     )
 }
 
-/// The node of a schema at a path; `[]` goes to the items.
+/// The node of a schema at a path; `[]` selects the items.
 fn descend<'s>(root: &'s mut Value, path: &str) -> Option<&'s mut Value> {
     let mut node = root;
     for segment in path.split('.') {

@@ -1,16 +1,19 @@
-//! The words users write: the ScheduledMachine resource, its rules, its names and its conditions.
+//! The API: the ScheduledMachine resource and its companions, their rules, names and
+//! conditions.
 //!
-//! - [`resource`]: the kinds of the group, which everything that is rendered walks over
-//! - [`schedule_override`], [`schedule_calendar`]: what changes schedules from outside
-//! - [`scheduled_machine`]: the spec and its defaults; [`status`]: what was seen and decided
-//! - [`name`]: every label, annotation and child name, made and read in one place
-//! - [`condition`]: condition types and reasons, and how one is set
-//! - [`rules`]: what an acceptable spec is, one row per rule
-//! - [`older`]: what earlier manifests wrote otherwise
-//! - [`lint`]: what is allowed and rarely meant
-//! - [`crd`], [`vap`]: the CRD and the admission policy rendered from them; [`manifest`]: as files
+//! - [`resource`]: the kinds of the group; everything that is rendered iterates over them
+//! - [`schedule_override`], [`schedule_calendar`]: objects that change schedules from outside
+//! - [`scheduled_machine`]: the spec and its defaults; [`status`]: what was observed and
+//!   decided
+//! - [`name`]: every label, annotation and child name, built and parsed in one place
+//! - [`condition`]: condition types and reasons, and how to set a condition
+//! - [`rules`]: the validation rules, one row per rule
+//! - [`older`]: conversion of the forms of earlier manifests
+//! - [`lint`]: warnings about settings that are valid but rarely intended
+//! - [`crd`], [`vap`]: the CRD and the admission policy, rendered from the rules; [`manifest`]:
+//!   as files
 //! - [`reclaim`]: what the operator and the agent on a node exchange
-//! - [`spec_hash`]: the hash of what a machine is made from
+//! - [`spec_hash`]: the hash of what a machine is created from
 //!
 //! Pure: no client, no clock, no I/O.
 

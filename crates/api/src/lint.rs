@@ -1,7 +1,8 @@
-//! What is allowed and rarely meant: warnings about a ScheduledMachine, each with a stable code.
+//! Warnings about settings of a ScheduledMachine that are valid but rarely intended, each with
+//! a stable code.
 //!
-//! A warning refuses nothing. Rules say what is wrong in itself; a lint looks at what the parts
-//! come to together, and at the calendar.
+//! A warning rejects nothing. A rule checks a field on its own; a lint checks the combined
+//! effect of several fields, and the calendar.
 
 mod calendar;
 mod provider;
@@ -20,18 +21,18 @@ use crate::manifest::{GeneratedFile, PAGE_HEADER};
 pub use provider::{of_providers, shared_hosts};
 pub use window::of_calendar;
 
-/// The fewest characters of an entry that is looked for in command lines without finding
-/// something else.
+/// The minimum length of an entry that is searched for in command lines without matching
+/// unrelated commands.
 const SHORTEST_COMMAND: usize = 4;
 
 /// A kind of warning.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lint {
-    /// The code by which people speak of it, `SL001`; never given to another lint.
+    /// The stable code, `SL001`; never reused for another lint.
     pub code: &'static str,
     /// A name of two or three words.
     pub name: &'static str,
-    /// What it looks for, and why.
+    /// What it detects, and why.
     pub why: &'static str,
     /// What to do about it.
     pub remedy: &'static str,
@@ -42,11 +43,11 @@ pub struct Lint {
 pub struct LintWarning {
     /// The kind.
     pub lint: &'static Lint,
-    /// The field it is about.
+    /// The field that it concerns.
     pub field: String,
     /// What was found, in one sentence.
     pub message: String,
-    /// Whether the object can never do what it is for: no machine comes up with it.
+    /// Whether the object can never have an effect: no machine is ever created for it.
     pub is_error: bool,
 }
 
@@ -180,16 +181,15 @@ pub const LINTS: [Lint; 15] = [
         code: "SL015",
         name: "empty span",
         why: "Under CompleteByWindowEnd the shutdown starts gracefulShutdownTimeout before the \
-              end of the window. Of a window that is not longer nothing is left, and no machine \
-              is created for it.",
+              end of the window. No machine is created for a window that is not longer than that.",
         remedy: "lengthen the window, or shorten gracefulShutdownTimeout",
     },
 ];
 
-/// Every warning about `object`, as of `now`, in the order of the codes. Cannot fail: what cannot
-/// be read is for the rules to say.
+/// Returns every warning about `object`, as of `now`, in the order of the codes. Cannot fail:
+/// values that cannot be parsed are reported by the rules.
 ///
-/// What several objects have in common is found by [`shared_hosts`].
+/// Conflicts between several objects are reported by [`shared_hosts`].
 pub fn check(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
     let mut warnings = of_schedule(object, now);
     warnings.extend(of_providers(object));
@@ -269,7 +269,7 @@ fn overnight_tail(object: &ScheduledMachine) -> Option<LintWarning> {
     })
 }
 
-/// Every entry, unless one cannot be read.
+/// Every entry parsed. `None` if one cannot be parsed.
 fn parsed<T: std::str::FromStr>(entries: &[String]) -> Option<Vec<T>> {
     entries.iter().map(|entry| entry.parse().ok()).collect()
 }
@@ -305,7 +305,7 @@ fn short_window(
         &object.spec.node_drain_timeout,
     );
     let length = |text: &str| text.parse::<Duration>().ok();
-    // The earlier of the two is the latest that a machine leaves.
+    // The earlier of the two timeouts ends the shutdown.
     let leaving = jiff::SignedDuration::from(length(grace)?.min(length(drain)?));
     let (opens, closes) = calendar::shortest_window(schedule, now)?;
     (closes.duration_since(opens) < leaving).then(|| {

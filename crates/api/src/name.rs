@@ -1,7 +1,8 @@
-//! Every name that is written somewhere and read elsewhere: groups, labels, annotations, children.
+//! Every name that one component writes and another one reads: groups, labels, annotations,
+//! children.
 //!
-//! One place makes a name and the same place reads it, so that what one pass writes the next one
-//! finds.
+//! This module both builds and parses a name, so that a later reconcile finds what an earlier
+//! one wrote.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ pub const BOOTSTRAP_GROUPS: [&str; 2] = ["bootstrap.cluster.x-k8s.io", "k0smotro
 pub const INFRASTRUCTURE_GROUPS: [&str; 2] =
     ["infrastructure.cluster.x-k8s.io", "k0smotron.io"];
 
-/// Whether objects of this API group may be made for a machine.
+/// Whether objects of this API group may be created for a machine.
 pub fn is_provider_group(group: &str) -> bool {
     BOOTSTRAP_GROUPS.contains(&group) || INFRASTRUCTURE_GROUPS.contains(&group)
 }
@@ -23,7 +24,7 @@ pub fn is_provider_group(group: &str) -> bool {
 pub const GROUP: &str = "5spot.finos.org";
 /// The API version of ScheduledMachine, without its group.
 pub const VERSION: &str = "v1alpha1";
-/// Group and version as they stand in `apiVersion`.
+/// Group and version as in `apiVersion`.
 pub const API_VERSION: &str = "5spot.finos.org/v1alpha1";
 /// The kind of the resource.
 pub const KIND: &str = "ScheduledMachine";
@@ -33,7 +34,7 @@ pub const LIST_KIND: &str = "ScheduledMachineList";
 pub const PLURAL: &str = "scheduledmachines";
 /// The singular, as `kubectl` accepts it.
 pub const SINGULAR: &str = "scheduledmachine";
-/// The kind of a change of schedules for a time.
+/// The kind of an object that changes schedules for a limited time.
 pub const OVERRIDE_KIND: &str = "ScheduleOverride";
 /// Its plural, as in URLs.
 pub const OVERRIDE_PLURAL: &str = "scheduleoverrides";
@@ -41,22 +42,23 @@ pub const OVERRIDE_PLURAL: &str = "scheduleoverrides";
 pub const CALENDAR_KIND: &str = "ScheduleCalendar";
 /// Its plural, as in URLs.
 pub const CALENDAR_PLURAL: &str = "schedulecalendars";
-/// Annotation on a ScheduleOverride that is kept after its end; only the value `true` counts.
+/// Annotation on a ScheduleOverride that is kept after its end; only the value `true` has an
+/// effect.
 pub const KEEP_ANNOTATION: &str = "5spot.finos.org/keep";
-/// The ClusterRole of those who may override schedules.
+/// The ClusterRole for users who may override schedules.
 pub const OVERRIDE_EDITOR: &str = "5spot-override-editor";
 /// The key of the taint of a Node that leaves soon.
 pub const LAST_CALL_TAINT: &str = "5spot.finos.org/last-call";
 /// Annotation on such a Node: when it leaves, RFC 3339.
 pub const LEAVES_AT_ANNOTATION: &str = "5spot.finos.org/leaves-at";
-/// What `kubectl get sm` stands for.
+/// The short name, as in `kubectl get sm`.
 pub const SHORT_NAME: &str = "sm";
-/// The category that `kubectl get fivespot` lists. Kubernetes lets a category begin with a letter
-/// only (a DNS-1035 label), so that it cannot be `5spot`.
+/// The category, as in `kubectl get fivespot`. A category must start with a letter (a DNS-1035
+/// label), so that it cannot be `5spot`.
 pub const CATEGORY: &str = "fivespot";
-/// The older groups under which some manifests still name the resource.
+/// The older groups that some manifests still use.
 pub const OLDER_GROUPS: [&str; 2] = ["capi.5spot.io", "5spot.io"];
-/// The finalizer as it was called under the older groups.
+/// The name of the finalizer under the older groups.
 pub const OLDER_FINALIZER: &str = "5spot.io/scheduledmachine";
 
 /// The name of the ValidatingAdmissionPolicy that is rendered from the rules.
@@ -66,38 +68,40 @@ pub const POLICY_BINDING: &str = "scheduledmachine-validation-binding";
 
 /// The name of the ConfigMap with the providers that the policy with parameters allows.
 pub const PROVIDERS: &str = "5spot-providers";
-/// The namespace of that ConfigMap: apart from the agents' configurations, which the operator may
-/// write, so that the operator cannot change what its own policy allows.
+/// The namespace of that ConfigMap. It is separate from the agents' configurations, which the
+/// operator may write, so that the operator cannot change what its own policy allows.
 pub const PARAMETER_NAMESPACE: &str = "5spot-admission";
 
 /// The name of the operator's ServiceAccount, Deployment and roles.
 pub const CONTROLLER: &str = "5spot-controller";
-/// The name of the Lease of the operator that leads.
+/// The name of the Lease for the operator's leader election.
 pub const LEADER_LEASE: &str = "5spot-leader";
 /// The name of the webhook's ServiceAccount, Deployment, roles and Secret.
 pub const WEBHOOK: &str = "5spot-webhook";
-/// The name of the webhook's Service. Older Kubernetes takes none that begins with a digit.
+/// The name of the webhook's Service. Older Kubernetes versions reject one that starts with a
+/// digit.
 pub const WEBHOOK_SERVICE: &str = "webhook";
 /// The name of the ValidatingWebhookConfiguration.
 pub const WEBHOOK_CONFIGURATION: &str = POLICY;
-/// The policy that binds the webhook to the bundle of its own configuration, and its binding.
+/// The name of the policy that restricts the webhook to the CA bundle of its own configuration,
+/// and of its binding.
 pub const WEBHOOK_POLICY: &str = "5spot-webhook-bundle";
-/// The name of the webhook in it; refusals show it.
+/// The name of the webhook in the configuration; rejections show it.
 pub const WEBHOOK_NAME: &str = "scheduledmachine-validation.5spot.finos.org";
-/// The path to which API servers send their questions.
+/// The path to which API servers send admission requests.
 pub const WEBHOOK_PATH: &str = "/validate";
 
-/// Label on a ClusterRole whose rules the operator is given as well: for providers that
-/// `5spot generate rbac` does not know. The value is `true`.
+/// Label on a ClusterRole whose rules are aggregated into the operator's role: for providers
+/// that `5spot generate rbac` does not support. The value is `true`.
 pub const AGGREGATE_LABEL: &str = "5spot.finos.org/aggregate-to-controller";
 
-/// The finalizer on a ScheduledMachine: dropped when everything it created is gone.
+/// The finalizer on a ScheduledMachine: removed when all objects that it created are gone.
 pub const FINALIZER: &str = "5spot.finos.org/scheduledmachine";
 
 /// Label on all three created objects: the name of their ScheduledMachine.
 pub const SCHEDULED_MACHINE_LABEL: &str = "5spot.finos.org/scheduled-machine";
 
-/// What the names of the Leases of shards and of their holders begin with.
+/// The prefix of the names of the Leases of shards and of their holders.
 pub const SHARD_PREFIX: &str = "5spot";
 
 /// The label of those Leases; its value is the number of shards.
@@ -105,22 +109,23 @@ pub const SHARD_LABEL: &str = "5spot.finos.org/shards";
 /// Label on all three created objects: the uid of their ScheduledMachine.
 pub const SCHEDULED_MACHINE_UID_LABEL: &str = "5spot.finos.org/scheduled-machine-uid";
 
-/// Annotation on all three created objects: the hash of what was asked for,
+/// Annotation on all three created objects: the hash of the spec that they were created from,
 /// see [`crate::spec_hash::SpecHash`].
 pub const SPEC_HASH_ANNOTATION: &str = "5spot.finos.org/spec-hash";
-/// Annotation on a Node that was cordoned by the operator; only such a Node is uncordoned by it.
-/// The value is the uid of the ScheduledMachine.
+/// Annotation on a Node that the operator cordoned; it uncordons only such a Node. The value is
+/// the uid of the ScheduledMachine.
 pub const CORDONED_ANNOTATION: &str = "5spot.finos.org/cordoned";
-/// Annotation on a Node: the taints that the operator put there, as a JSON list.
+/// Annotation on a Node: the taints that the operator set, as a JSON list.
 pub const APPLIED_TAINTS_ANNOTATION: &str = "5spot.finos.org/applied-taints";
 
-/// Annotation on a Node by which the agent asks for reclaim; only the value `true` counts.
+/// Annotation on a Node by which the agent requests a reclaim; only the value `true` has an
+/// effect.
 pub const RECLAIM_REQUESTED_ANNOTATION: &str = "5spot.finos.org/reclaim-requested";
-/// Annotation on a Node: why the agent asks for reclaim.
+/// Annotation on a Node: why the agent requests a reclaim.
 pub const RECLAIM_REASON_ANNOTATION: &str = "5spot.finos.org/reclaim-reason";
-/// Annotation on a Node: when the agent asked for reclaim, RFC 3339.
+/// Annotation on a Node: when the agent requested the reclaim, RFC 3339.
 pub const RECLAIM_REQUESTED_AT_ANNOTATION: &str = "5spot.finos.org/reclaim-requested-at";
-/// The annotations on a Node that make up a request for reclaim.
+/// The annotations on a Node that form a request for reclaim.
 pub const RECLAIM_REQUEST: [&str; 3] = [
     RECLAIM_REQUESTED_ANNOTATION,
     RECLAIM_REASON_ANNOTATION,
@@ -130,36 +135,37 @@ pub const RECLAIM_REQUEST: [&str; 3] = [
 pub const RECLAIM_ANNOTATION: &str = "5spot.finos.org/reclaim";
 /// Annotation on a Machine: the schedule has been disabled for this reclaim.
 pub const RECLAIM_DISABLED_ANNOTATION: &str = "5spot.finos.org/reclaim-disabled";
-/// Label on a Node that the agent's DaemonSet selects, and annotation in which the agent reports.
+/// Label on a Node that the agent's DaemonSet selects, and annotation with the agent's report.
 pub const RECLAIM_AGENT_KEY: &str = "5spot.finos.org/reclaim-agent";
 /// The value of [`RECLAIM_AGENT_KEY`] as a label.
 pub const RECLAIM_AGENT_ENABLED: &str = "enabled";
 /// The namespace of the operator, and of the agent's ConfigMaps in a workload cluster.
 pub const SYSTEM_NAMESPACE: &str = "5spot-system";
 
-/// The namespace of the agents of emergency reclaim, whose pods see their hosts.
+/// The namespace of the emergency reclaim agents, whose pods have access to their hosts.
 pub const AGENT_NAMESPACE: &str = "5spot-reclaim-agent";
-/// The key under which the agent's ConfigMap holds its configuration.
+/// The key of the agent's ConfigMap that contains its configuration.
 pub const RECLAIM_CONFIG_KEY: &str = "reclaim.toml";
 
-/// The field manager of everything that the controller writes; also its name in events.
+/// The field manager of every write of the controller; also its name in events.
 pub const FIELD_MANAGER: &str = "5spot-controller";
 /// The field manager of the agent.
 pub const AGENT_FIELD_MANAGER: &str = "5spot-reclaim-agent";
 
-/// The policy that binds the agent to its own Node, and its binding.
+/// The name of the policy that restricts the agent to its own Node, and of its binding.
 pub const AGENT_POLICY: &str = "5spot-reclaim-agent-own-node";
 
-/// The policy that says who may write annotations of 5-Spot on Nodes, and its binding.
+/// The name of the policy that restricts who may write annotations of 5-Spot on Nodes, and of
+/// its binding.
 pub const NODE_ANNOTATION_POLICY: &str = "5spot-node-annotations";
 
-/// With what every annotation of 5-Spot begins.
+/// The prefix of every annotation of 5-Spot.
 pub const ANNOTATION_PREFIX: &str = "5spot.finos.org/";
 
-/// The key under which Cluster API's kubeconfig Secret holds the kubeconfig.
+/// The key of Cluster API's kubeconfig Secret that contains the kubeconfig.
 pub const KUBECONFIG_SECRET_KEY: &str = "value";
 
-/// The name under which a ServiceAccount is a user of the API server.
+/// The user name of a ServiceAccount.
 ///
 /// # Example
 /// ```
@@ -171,7 +177,7 @@ pub fn service_account_user(namespace: &str, account: &str) -> String {
     format!("system:serviceaccount:{namespace}:{account}")
 }
 
-/// The labels of everything that the operator is installed from.
+/// The labels of all objects that install the operator.
 ///
 /// # Example
 /// ```
@@ -182,7 +188,7 @@ pub fn controller_labels() -> BTreeMap<String, String> {
     component_labels("controller")
 }
 
-/// The labels of everything that the webhook is installed from.
+/// The labels of all objects that install the webhook.
 pub fn webhook_labels() -> BTreeMap<String, String> {
     component_labels("webhook")
 }
@@ -198,10 +204,10 @@ fn component_labels(component: &str) -> BTreeMap<String, String> {
 }
 
 /// The name of the bootstrap object, the infrastructure object and the Machine of a
-/// ScheduledMachine: its own.
+/// ScheduledMachine: the name of the ScheduledMachine.
 ///
-/// One name each per namespace is what makes a second create of the same object a conflict
-/// instead of a second machine.
+/// Because names are unique per namespace, creating the same object twice is a conflict and
+/// does not result in a second machine.
 pub fn child(scheduled_machine: &str) -> &str {
     scheduled_machine
 }
@@ -233,7 +239,7 @@ pub fn child_labels(
 
 /// The ScheduledMachine that an object's labels name, if any.
 ///
-/// A name alone proves nothing: whoever may create the object may write the label.
+/// The name alone is no proof: every client that may create the object may set the label.
 pub fn owner_name(labels: &BTreeMap<String, String>) -> Option<&str> {
     labels.get(SCHEDULED_MACHINE_LABEL).map(String::as_str)
 }
@@ -248,7 +254,7 @@ pub fn cluster(labels: &BTreeMap<String, String>) -> Option<&str> {
     labels.get(key::CLUSTER_NAME).map(String::as_str)
 }
 
-/// The Secret in which Cluster API keeps the kubeconfig of a workload cluster.
+/// The Secret in which Cluster API stores the kubeconfig of a workload cluster.
 ///
 /// # Example
 /// ```
@@ -268,8 +274,8 @@ pub fn reclaim_config_map(node: &str) -> String {
     format!("reclaim-agent-{node}")
 }
 
-/// The ScheduleOverride that stops a machine after a reclaim, named after the Machine of that uid. It
-/// is a DNS label if the name of the ScheduledMachine is one.
+/// The name of the ScheduleOverride that stops a machine after a reclaim, derived from the uid
+/// of the Machine. It is a DNS label if the name of the ScheduledMachine is one.
 ///
 /// # Example
 /// ```
@@ -296,7 +302,7 @@ pub fn agent_labels() -> BTreeMap<String, String> {
     .collect()
 }
 
-/// The Node that such a ConfigMap is for, by its name.
+/// The name of the Node that such a ConfigMap configures.
 ///
 /// # Example
 /// ```

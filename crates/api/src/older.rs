@@ -1,8 +1,8 @@
-//! What earlier manifests wrote otherwise, and what it is now.
+//! The forms that earlier manifests used, and the current ones.
 //!
-//! Earlier groups were `capi.5spot.io` and `5spot.io`. Some fields could be written in forms that
-//! an API server refuses today: a single text or a number for a list, `null` for nothing, upper
-//! case or spaces in days, hours and durations, seconds as a number.
+//! Earlier groups were `capi.5spot.io` and `5spot.io`. Some fields had forms that an API server
+//! rejects today: a single text or a number for a list, `null` for an absent value, upper case
+//! or spaces in days, hours and durations, seconds as a number.
 
 mod windows;
 
@@ -12,18 +12,18 @@ use crate::name;
 
 pub use windows::{lists_to_windows, to_windows};
 
-/// One field that is written otherwise now.
+/// One field whose form changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The field, e.g. `spec.schedule.daysOfWeek`.
     pub field: String,
-    /// What it was.
+    /// The old value.
     pub from: Value,
-    /// What it is now; none where it is left out.
+    /// The new value. `None` if the field is removed.
     pub to: Option<Value>,
 }
 
-/// Writes the current group where an older one stands. Says whether one did.
+/// Replaces an older group by the current one. Returns whether the object had an older one.
 ///
 /// # Example
 /// ```
@@ -54,12 +54,12 @@ pub fn is_scheduled_machine(object: &Value) -> bool {
         && (group == name::GROUP || name::OLDER_GROUPS.contains(&group))
 }
 
-/// Brings a ScheduledMachine to the current group and to the current forms of fields, and says
-/// what was changed, in the order of the fields' paths.
+/// Converts a ScheduledMachine to the current group and the current forms of fields. Returns
+/// the changes, in the order of the fields' paths.
 ///
 /// # Guarantees
-/// Nothing is lost: what is not understood stays as it is. Converting again changes nothing.
-/// Any other object is left alone.
+/// Nothing is lost: a value that is not understood stays unchanged. The conversion is
+/// idempotent. Other objects stay unchanged.
 pub fn convert(object: &mut Value) -> Vec<Change> {
     let mut changes = Vec::new();
     if !is_scheduled_machine(object) {
@@ -113,7 +113,7 @@ pub fn convert(object: &mut Value) -> Vec<Change> {
     changes
 }
 
-/// What becomes of a value.
+/// The result for a value.
 enum Becomes {
     Same,
     Other(Value),
@@ -148,7 +148,7 @@ fn edit(
     }
 }
 
-/// `null` was a way to say nothing.
+/// `null` represented an absent value.
 fn absent(value: &Value) -> Becomes {
     if value.is_null() {
         Becomes::Nothing
@@ -157,7 +157,7 @@ fn absent(value: &Value) -> Becomes {
     }
 }
 
-/// A list of days or hours.
+/// Converts a list of days or hours.
 fn texts(value: &Value) -> Becomes {
     let one = |item: &Value| match item {
         Value::String(text) => {
@@ -176,7 +176,7 @@ fn texts(value: &Value) -> Becomes {
     changed(value, new)
 }
 
-/// A duration: spaces around it and upper case were taken, and a number of seconds.
+/// Converts a duration: it allowed surrounding spaces, upper case, and a number of seconds.
 fn duration(value: &Value) -> Becomes {
     let new = match value {
         Value::Null => return Becomes::Nothing,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn older_forms_become_the_current_ones_and_the_rest_stays() {
+    fn older_forms_are_converted_and_the_rest_is_unchanged() {
         let mut object = older();
         let changes = convert(&mut object);
         let expected = json!({
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_others_are_left_alone() {
+    fn objects_of_other_groups_are_unchanged() {
         for api_version in ["v1", "io/v1", "x5spot.io/v1alpha1"] {
             let mut object = older();
             object["apiVersion"] = api_version.into();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_stays() {
+    fn values_that_are_not_understood_are_unchanged() {
         let odd = json!({
             "apiVersion": "capi.5spot.io/v9",
             "kind": "ScheduledMachine",

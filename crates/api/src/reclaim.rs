@@ -8,17 +8,17 @@ use sha2::{Digest as _, Sha256};
 /// How often the agent scans for processes where the kernel does not report them, in milliseconds.
 pub const POLL_INTERVAL_MS: u64 = 250;
 
-/// The value of [`crate::name::RECLAIM_REQUESTED_ANNOTATION`] that asks for reclaim; nothing
-/// else does.
+/// The value of [`crate::name::RECLAIM_REQUESTED_ANNOTATION`] that requests a reclaim. No other
+/// value does.
 pub const REQUESTED: &str = "true";
 
-/// How many characters of the agent's reason for refusing a configuration are passed on.
+/// How many characters of the agent's reason for rejecting a configuration are passed on.
 const LONGEST_WHY: usize = 256;
 
-/// The agent's configuration for `killIfCommands`, as it stands in the ConfigMap under
+/// The agent's configuration for `killIfCommands`, as stored in the ConfigMap under
 /// [`crate::name::RECLAIM_CONFIG_KEY`]: TOML with the keys `match_commands` (a process name or
-/// the base name of its first argument, exactly), `match_argv_substrings` (a part of the command
-/// line) and `poll_interval_ms`. Every command goes into both lists. Cannot fail.
+/// the base name of its first argument, exactly), `match_argv_substrings` (a part of the
+/// command line) and `poll_interval_ms`. Every command is in both lists. Cannot fail.
 ///
 /// # Example
 /// ```
@@ -64,13 +64,13 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// The SHA-256 of a configuration's text in lower-case hex, by which the agent says which one it
-/// has read. Cannot fail.
+/// The SHA-256 of a configuration's text in lower-case hex. The agent reports it for the
+/// configuration that it has read. Cannot fail.
 pub fn config_hash(text: &str) -> String {
     format!("{:x}", Sha256::digest(text.as_bytes()))
 }
 
-/// What the agent reports of its configuration: the value of the annotation
+/// What the agent reports about its configuration: the value of the annotation
 /// [`crate::name::RECLAIM_AGENT_KEY`] on its Node, `<hash> ok` or `<hash> rejected: <why>`.
 ///
 /// # Example
@@ -82,14 +82,14 @@ pub fn config_hash(text: &str) -> String {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The [`config_hash`] of the configuration that the agent has read last.
+    /// The [`config_hash`] of the configuration that the agent read last.
     pub config: String,
-    /// Why the agent cannot use it; none if it does. One line of at most 256 characters.
+    /// Why the agent cannot use it; `None` if it can. One line of at most 256 characters.
     pub rejection: Option<String>,
 }
 
 impl Report {
-    /// The agent uses the configuration of this hash.
+    /// A report that the agent uses the configuration with this hash.
     pub fn accepted(config: impl Into<String>) -> Self {
         Self {
             config: config.into(),
@@ -97,7 +97,7 @@ impl Report {
         }
     }
 
-    /// The agent cannot use the configuration of this hash, and this is why.
+    /// A report that the agent cannot use the configuration with this hash, and why.
     pub fn rejected(config: impl Into<String>, why: &str) -> Self {
         Self {
             config: config.into(),
@@ -105,7 +105,7 @@ impl Report {
         }
     }
 
-    /// Reads an annotation; none if it is no report.
+    /// Parses the annotation. `None` if it is not a report.
     pub fn parse(annotation: &str) -> Option<Self> {
         let (config, verdict) = annotation.split_once(' ')?;
         if verdict == "ok" {
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads the basic strings of a TOML text back, knowing only the escapes of TOML itself.
+    /// Parses the basic strings of a TOML text, with TOML's own escapes only.
     fn strings(text: &str) -> Vec<String> {
         let lines = text.lines().filter_map(|line| line.strip_prefix("  \""));
         let bodies = lines.map(|line| line.strip_suffix("\",").unwrap());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_commands_have_equal_hashes_and_others_do_not() {
+    fn only_equal_commands_have_equal_hashes() {
         let hash = |command: &str| config_hash(&agent_config(&[command.to_owned()]));
         assert_eq!(hash("steam").len(), 64);
         assert_eq!(hash("steam"), hash("steam"));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_not_taken_for_one() {
+    fn a_text_that_is_not_a_report_does_not_parse() {
         for annotation in ["", "ok", "abc", "abc fine", "abc rejected", "abc ok "] {
             assert_eq!(Report::parse(annotation), None, "{annotation:?}");
         }
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_command_survives_the_way_into_the_configuration(
+        fn every_command_parses_back_from_the_configuration(
             commands in prop::collection::vec("\\PC{0,20}|[\\x00-\\x7f\\u{80}-\\u{9f}\"\\\\]{0,20}", 0..5),
         ) {
             let read = strings(&agent_config(&commands));
@@ -198,7 +198,7 @@ mod tests {
         }
 
         #[test]
-        fn every_report_is_read_as_it_was_written(why in "\\PC{0,300}") {
+        fn every_report_parses_back(why in "\\PC{0,300}") {
             let report = Report::rejected("c0ffee", &why);
             prop_assert_eq!(Report::parse(&report.to_string()), Some(report));
         }

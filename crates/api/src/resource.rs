@@ -1,6 +1,6 @@
 //! The kinds of the API group: ScheduledMachine, ScheduleOverride and ScheduleCalendar.
 //!
-//! Definitions, policies, webhooks and reference pages are walks over [`RESOURCES`].
+//! CRDs, policies, webhooks and reference pages are rendered by iterating over [`RESOURCES`].
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -22,19 +22,19 @@ pub struct Resource {
     pub plural: &'static str,
     /// The singular, as `kubectl` accepts it.
     pub singular: &'static str,
-    /// What `kubectl get` takes for it.
+    /// Its short name for `kubectl get`.
     pub short_name: &'static str,
     /// The name of the ValidatingAdmissionPolicy that is rendered from its rules.
     pub policy: &'static str,
     /// The name of the binding of that policy.
     pub policy_binding: &'static str,
-    /// The name of the webhook that does the same; refusals show it.
+    /// The name of the equivalent webhook; rejections show it.
     pub webhook: &'static str,
-    /// The path to which API servers send what they ask that webhook.
+    /// The path to which API servers send requests to that webhook.
     pub webhook_path: &'static str,
-    /// What an acceptable object is.
+    /// The validation rules.
     pub rules: &'static [Rule],
-    /// What `kubectl get` prints: name, type, path; the last only under `-o wide`.
+    /// The columns of `kubectl get`: name, type, path; the last one only under `-o wide`.
     pub(crate) columns: &'static [Column],
     /// Whether it has the subresource `status`.
     pub(crate) has_status: bool,
@@ -42,7 +42,7 @@ pub struct Resource {
     pub(crate) schema: fn() -> Value,
 }
 
-/// A column of a table of objects.
+/// A printer column.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
@@ -160,18 +160,18 @@ pub static RESOURCES: [Resource; 3] = [
 ];
 
 impl Resource {
-    /// The kind of that name, if it is one of the group.
+    /// The kind of that name. `None` if it is not in the group.
     pub fn of_kind(kind: &str) -> Option<&'static Self> {
         RESOURCES.iter().find(|resource| resource.kind == kind)
     }
 
-    /// The name of the definition: plural and group.
+    /// The name of the CRD: plural and group.
     pub fn definition_name(&self) -> String {
         format!("{}.{}", self.plural, name::GROUP)
     }
 }
 
-/// An object as it is read: list items may lack `apiVersion` and `kind`.
+/// An object as the API server returns it: list items may lack `apiVersion` and `kind`.
 #[derive(Deserialize)]
 #[serde(
     rename_all = "camelCase",
@@ -187,7 +187,7 @@ pub(crate) struct Stored<P, S> {
 }
 
 impl<P, S> Stored<P, S> {
-    /// Itself, if it is of that kind.
+    /// Returns the object, or an error if it is not of that kind.
     pub(crate) fn of_kind<E: serde::de::Error>(self, kind: &str) -> Result<Self, E> {
         for (field, found, expected) in [
             ("apiVersion", &self.api_version, name::API_VERSION),
@@ -203,7 +203,7 @@ impl<P, S> Stored<P, S> {
     }
 }
 
-/// An object as it is written.
+/// An object as it is serialized.
 pub(crate) struct Written<'o, P, S> {
     pub(crate) kind: &'static str,
     pub(crate) metadata: &'o ObjectMeta,

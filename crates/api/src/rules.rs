@@ -1,8 +1,8 @@
-//! What an acceptable object is: one table for each kind, from which everything else is made.
+//! The validation rules: one table for each kind, from which everything else is generated.
 //!
 //! The CRD's validation rules ([`crate::crd`]), the admission policy ([`crate::vap`]), the
-//! operator's own check before it acts ([`check`]) and the reference page are walks over
-//! [`all`]. A rule is written once, in CEL on `self`, beside its message and its examples.
+//! operator's own check before it acts ([`check`]) and the reference page iterate over [`all`].
+//! A rule is written once, in CEL on `self`, next to its message and its examples.
 
 mod calendar_table;
 mod example;
@@ -35,20 +35,20 @@ pub use table::RULES;
 /// One rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// The number by which people speak of it, `SM001`; never given to another rule.
+    /// The stable number, `SM001`; never reused for another rule.
     pub id: &'static str,
-    /// The node that `self` is, e.g. `spec.clusterName`; `[]` stands for each item of a list,
-    /// nothing for the whole object.
+    /// The node that `self` is, e.g. `spec.clusterName`. `[]` represents each item of a list,
+    /// an empty path the whole object.
     pub path: &'static str,
     /// What the node must be.
     pub requirement: Requirement,
-    /// What it accepts and rejects.
+    /// Values that it accepts and rejects.
     pub examples: Examples,
-    /// Why there is such a rule.
+    /// Why the rule exists.
     pub why: &'static str,
 }
 
-/// A rule in Rust, given the node and the whole object.
+/// A rule in Rust, called with the node and the whole object.
 pub type Predicate = fn(&Value, &Value) -> bool;
 
 /// Where a rule can be enforced.
@@ -56,9 +56,10 @@ pub type Predicate = fn(&Value, &Value) -> bool;
 pub enum Layer {
     /// In the CRD's schema, and again in the policy.
     SchemaAndPolicy,
-    /// Only in the policy: the schema cannot see what the rule reads, or cannot bound its cost.
+    /// Only in the policy: the schema cannot access what the rule reads, or cannot bound its
+    /// cost.
     Policy,
-    /// In both, comparing the object with what it was.
+    /// In both; compares the object with its previous value.
     Change,
 }
 
@@ -67,23 +68,23 @@ pub enum Layer {
 pub enum Examples {
     /// Strings.
     Text {
-        /// Those that keep the rule.
+        /// Those that satisfy the rule.
         accepts: &'static [&'static str],
-        /// Those that break it.
+        /// Those that violate it.
         rejects: &'static [&'static str],
     },
     /// JSON texts.
     Json {
-        /// Those that keep the rule.
+        /// Those that satisfy the rule.
         accepts: &'static [&'static str],
-        /// Those that break it.
+        /// Those that violate it.
         rejects: &'static [&'static str],
     },
-    /// Maps of texts, each given by how many bytes its keys and values have together: `7 bytes`.
+    /// Maps of texts, each given by the total size of its keys and values: `7 bytes`.
     Sizes {
-        /// Those that keep the rule.
+        /// Those that satisfy the rule.
         accepts: &'static [&'static str],
-        /// Those that break it.
+        /// Those that violate it.
         rejects: &'static [&'static str],
     },
 }
@@ -94,14 +95,14 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 }
 
 impl Rule {
-    /// The kind that the rule is about.
+    /// The kind to which the rule applies.
     pub fn resource(&self) -> &'static Resource {
         let is_in =
             |resource: &&Resource| resource.rules.iter().any(|rule| rule.id == self.id);
         RESOURCES.iter().find(is_in).unwrap_or(SCHEDULED_MACHINE)
     }
 
-    /// Finds a rule by its id, in any case, or by its number alone.
+    /// Finds a rule by its id, in any case, or by its number only.
     ///
     /// # Example
     /// ```
@@ -119,12 +120,12 @@ impl Rule {
         all().find(|rule| rule.id.get(2..).and_then(number) == Some(wanted))
     }
 
-    /// The field that the rule is about, without indices.
+    /// The field that the rule checks, without indices.
     pub fn field(&self) -> &'static str {
         self.path.strip_suffix("[]").unwrap_or(self.path)
     }
 
-    /// The message with the field before it, unless it begins with the field anyway.
+    /// The message with the field before it, unless it already starts with the field.
     ///
     /// # Example
     /// ```
@@ -137,7 +138,7 @@ impl Rule {
         sentence(self.field(), self.requirement.message)
     }
 
-    /// The nodes of `object` to which the rule applies, each with its path; none if the field
+    /// The nodes of `object` to which the rule applies, each with its path. Empty if the field
     /// is absent or null.
     pub fn nodes<'o>(&self, object: &'o Value) -> Vec<(String, &'o Value)> {
         let mut found = vec![(String::new(), object)];
@@ -179,7 +180,7 @@ fn sentence(field: &str, message: &str) -> String {
     }
 }
 
-/// One rule that one field breaks.
+/// A violation of one rule by one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule, e.g. `SM002`.
@@ -196,10 +197,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Every rule that the object breaks, in the order of the rules; empty if it is acceptable.
+/// Returns every violation of the object, in the order of the rules; empty if it is acceptable.
 ///
-/// For the operator, before it acts on an object that may have been stored before the rules were
-/// in force. Rules about a change are not asked, nor are the bounds of the schema.
+/// The operator calls it before it acts on an object that may have been stored before the rules
+/// were in force. Rules about a change and the bounds of the schema are not checked.
 ///
 /// # Example
 /// ```
@@ -231,7 +232,7 @@ pub fn check(object: &ScheduledMachine) -> Vec<Violation> {
     )
 }
 
-/// As [`check`], of a ScheduleOverride.
+/// As [`check`], for a ScheduleOverride.
 pub fn check_override(object: &ScheduleOverride) -> Vec<Violation> {
     check_value(
         SCHEDULE_OVERRIDE,
@@ -242,12 +243,12 @@ pub fn check_override(object: &ScheduleOverride) -> Vec<Violation> {
     )
 }
 
-/// As [`check`], of a ScheduleCalendar.
+/// As [`check`], for a ScheduleCalendar.
 pub fn check_calendar(object: &ScheduleCalendar) -> Vec<Violation> {
     check_value(SCHEDULE_CALENDAR, &json!({"spec": object.spec}))
 }
 
-/// As [`check`], on an object of that kind in JSON form.
+/// As [`check`], for an object of that kind in JSON form.
 pub(crate) fn check_value(resource: &Resource, object: &Value) -> Vec<Violation> {
     let mut broken = Vec::new();
     for rule in resource.rules {

@@ -1,4 +1,4 @@
-//! ScheduleCalendar: dates with names, to which the exceptions of schedules refer.
+//! ScheduleCalendar: named dates, to which the exceptions of schedules refer.
 
 use fivespot_schedule::{DateEntry, Dates, ParseError};
 use k8s_openapi::NamespaceResourceScope;
@@ -14,7 +14,7 @@ use crate::schema::MAX_NAME;
 /// How many entries a calendar has at most.
 pub const MOST_DATES: usize = 400;
 
-/// Room for a date, and for what is written instead of one: a calendar has many.
+/// Room for a date, and for an invalid one: a calendar has many entries.
 const MAX_DATE: u32 = 24;
 
 /// Dates, each a whole local day in the zone of the schedule that uses it.
@@ -58,10 +58,10 @@ pub struct CalendarDate {
 }
 
 impl CalendarDate {
-    /// The dates as the schedule takes them; none if neither a date nor both ends are given.
+    /// The parsed dates. `None` if neither a date nor both ends are given.
     ///
     /// # Errors
-    /// A text that is no date.
+    /// A text is not a date.
     pub fn entry(&self) -> Result<Option<DateEntry>, ParseError> {
         match (&self.date, &self.start_date, &self.end_date) {
             (Some(date), None, None) => DateEntry::parse(date).map(Some),
@@ -72,8 +72,8 @@ impl CalendarDate {
 }
 
 impl ScheduleCalendarSpec {
-    /// Every date. An entry that cannot be read has none: one mistake does not take a whole
-    /// calendar out of force.
+    /// Every date. An entry that cannot be parsed is skipped, so that one mistake does not
+    /// disable the whole calendar.
     pub fn dates(&self) -> Dates {
         let entries = self.dates.iter();
         entries

@@ -1,5 +1,5 @@
-//! ScheduleOverride: a change of the schedule of some machines for a time, which ends by itself
-//! and writes nothing of their spec.
+//! ScheduleOverride: a change of the schedule of some machines for a limited time. It ends on
+//! its own and does not modify their spec.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::NamespaceResourceScope;
@@ -19,7 +19,7 @@ use crate::{name, schema};
 /// How long after its creation an override ends at the latest.
 pub const LONGEST_OVERRIDE: SignedDuration = SignedDuration::from_hours(14 * 24);
 
-/// How many overrides of a namespace are considered, the oldest first.
+/// How many overrides of a namespace are considered, oldest first.
 pub const MOST_OVERRIDES: usize = 256;
 
 /// A change of the schedule of some ScheduledMachines of a namespace for a time.
@@ -27,7 +27,7 @@ pub const MOST_OVERRIDES: usize = 256;
 pub struct ScheduleOverride {
     /// Name, namespace, uid and the rest.
     pub metadata: ObjectMeta,
-    /// What is asked for.
+    /// The desired override.
     pub spec: ScheduleOverrideSpec,
     /// What was observed; absent before the first reconcile.
     pub status: Option<ScheduleOverrideStatus>,
@@ -53,7 +53,7 @@ pub struct ScheduleOverrideSpec {
     /// When the override ends, RFC 3339, at most 14 days after its creation.
     #[schemars(length(max = MAX_SHORT))]
     pub end_time: String,
-    /// Why, for people.
+    /// The reason, for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub reason: Option<String>,
@@ -82,7 +82,7 @@ impl OverrideMode {
     /// Every mode, in the order in which the schema lists them.
     pub const ALL: [Self; 3] = [Self::Run, Self::Stop, Self::Hold];
 
-    /// The mode as it is written.
+    /// The mode as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Run => "Run",
@@ -124,7 +124,7 @@ pub struct ScheduleOverrideStatus {
     )]
     #[schemars(range(min = NO_GENERATION))]
     pub observed_generation: Option<i64>,
-    /// How many ScheduledMachines the override is about.
+    /// Number of ScheduledMachines that the override matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub matched_machines: Option<i32>,
@@ -140,8 +140,8 @@ pub struct ScheduleOverrideStatus {
 }
 
 /// Reduces the overrides of one namespace to those that are considered: the oldest
-/// [`MOST_OVERRIDES`], sorted by age and, of the same second, by name. One without a
-/// creationTimestamp is as old as can be.
+/// [`MOST_OVERRIDES`], sorted by age and then by name. An override without a creationTimestamp
+/// counts as the oldest.
 pub fn keep_considered(all: &mut Vec<ScheduleOverride>) {
     all.sort_by_cached_key(|of| {
         let created = of.metadata.creation_timestamp.as_ref().map(|time| time.0);
@@ -151,7 +151,7 @@ pub fn keep_considered(all: &mut Vec<ScheduleOverride>) {
 }
 
 impl ScheduleOverride {
-    /// Whether it is about a ScheduledMachine of its namespace with that name and these labels.
+    /// Whether it targets a ScheduledMachine of its namespace with that name and these labels.
     pub fn is_about(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
         match (&self.spec.target_ref, &self.spec.selector) {
             (Some(target), None) => target.name == name,
@@ -160,13 +160,13 @@ impl ScheduleOverride {
         }
     }
 
-    /// When it begins; none if that is not said or cannot be read.
+    /// When it starts. `None` if the start is absent or cannot be parsed.
     pub fn start(&self) -> Option<Timestamp> {
         self.spec.start_time.as_deref()?.parse().ok()
     }
 
     /// When it ends: the earlier of its `endTime` and [`LONGEST_OVERRIDE`] after its creation.
-    /// None if a time cannot be read.
+    /// `None` if a time cannot be parsed.
     pub fn end(&self) -> Option<Timestamp> {
         let asked: Timestamp = self.spec.end_time.parse().ok()?;
         let created = self.metadata.creation_timestamp.as_ref();
@@ -175,7 +175,8 @@ impl ScheduleOverride {
         Some(latest.map_or(asked, |latest| latest.min(asked)))
     }
 
-    /// As the schedule takes it; none if a time cannot be read or it ends before it begins.
+    /// The override for [`fivespot_schedule`]. `None` if a time cannot be parsed or it ends
+    /// before it starts.
     pub fn in_schedule(&self) -> Option<fivespot_schedule::Override> {
         let start = match &self.spec.start_time {
             Some(text) => Some(text.parse().ok()?),
@@ -193,7 +194,7 @@ impl ScheduleOverride {
         })
     }
 
-    /// Whether it stays after its end, because it is kept in Git.
+    /// Whether it is kept after its end, because it is stored in Git.
     pub fn is_kept(&self) -> bool {
         let annotations = self.metadata.annotations.as_ref();
         annotations
@@ -202,7 +203,7 @@ impl ScheduleOverride {
     }
 }
 
-/// Whether labels are selected; by a selector that is empty none are.
+/// Whether the selector matches the labels. An empty selector matches nothing.
 fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let wanted = selector.match_labels.iter().flatten();
     let expressions = selector.match_expressions.iter().flatten();

@@ -1,10 +1,10 @@
-//! The resource as users write it: the spec, its defaults, and the envelope around it.
+//! The resource as users write it: the spec, its defaults, and the object around it.
 //!
-//! The fields are described here and nowhere else: the schema of the CRD follows from their types,
+//! The fields are described only here: the schema of the CRD is generated from their types,
 //! defaults and bounds, and `kubectl explain` prints their first comment ([`crate::crd`]).
 //!
-//! Everything here is raw: a string is whatever the API server stored. What the strings mean is
-//! found out once, by the planner, and [`crate::rules`] says which of them are acceptable.
+//! The values are raw: a string is what the API server stored. The planner parses the strings,
+//! and [`crate::rules`] defines which of them are acceptable.
 
 mod schedule;
 
@@ -38,8 +38,8 @@ pub const DEFAULT_PRIORITY: u8 = 50;
 
 /// A machine that is added to a Cluster API cluster and removed from it on a schedule.
 ///
-/// It implements k8s-openapi's resource traits, and is thereby a resource to `kube` without this
-/// crate knowing a client.
+/// It implements k8s-openapi's resource traits, so that `kube` accepts it as a resource
+/// although this crate does not depend on a client.
 ///
 /// # Example
 /// ```
@@ -60,9 +60,9 @@ pub const DEFAULT_PRIORITY: u8 = 50;
 pub struct ScheduledMachine {
     /// Name, namespace, uid and the rest.
     pub metadata: ObjectMeta,
-    /// What the user asked for.
+    /// The desired state.
     pub spec: ScheduledMachineSpec,
-    /// What was seen and decided; absent before the first pass.
+    /// What was observed and decided; absent before the first reconcile.
     pub status: Option<ScheduledMachineStatus>,
 }
 
@@ -113,8 +113,7 @@ pub struct ScheduledMachineSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100), inner(length(max = 256)))]
     pub kill_if_commands: Option<Vec<String>>,
-    /// Taints of the Node while the machine is running. Taints that are set by others are not
-    /// changed.
+    /// Taints of the Node while the machine is running. Taints of other clients are not changed.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(length(max = MOST_TAINTS), extend("x-kubernetes-list-map-keys" = ["key", "effect"]))]
     pub node_taints: Vec<NodeTaint>,
@@ -128,8 +127,8 @@ pub struct ScheduledMachineSpec {
 
 impl ScheduledMachineSpec {
     /// As [`ScheduleSpec::schedule`], with the lead time and, under
-    /// [`EndPolicy::CompleteByWindowEnd`], the early end of the shutdown. A duration that cannot
-    /// be read counts as none; the rules say so.
+    /// [`EndPolicy::CompleteByWindowEnd`], the early end of the shutdown. A duration that
+    /// cannot be parsed counts as zero; the rules report it.
     ///
     /// # Errors
     /// As [`ScheduleSpec::schedule`].
@@ -213,7 +212,7 @@ impl EndPolicy {
     /// Every policy, in the order in which the schema lists them.
     pub const ALL: [Self; 2] = [Self::StartAtWindowEnd, Self::CompleteByWindowEnd];
 
-    /// The policy as it is written.
+    /// The policy as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::StartAtWindowEnd => "StartAtWindowEnd",
@@ -250,7 +249,7 @@ impl InlineObject {
         Self::of(schema, "infrastructure", "RemoteMachine");
     }
 
-    /// Completes the descriptions for the objects of one role.
+    /// Completes the descriptions for the bootstrap or infrastructure role.
     fn of(schema: &mut Schema, role: &str, kind: &str) {
         let group = format!(": group {role}.cluster.x-k8s.io or k0smotron.io.");
         schema::append_to_description(schema, "apiVersion", &group);
@@ -283,11 +282,11 @@ pub struct MachineTemplate {
     pub failure_domain: Option<String>,
 }
 
-/// How many taints `spec.nodeTaints` holds at most.
+/// The maximum number of taints in `spec.nodeTaints`.
 pub const MOST_TAINTS: usize = 64;
 
-/// How many taints `status.appliedNodeTaints` holds at most: those that the spec asks for, and
-/// those of earlier specs that are still on the Node.
+/// The maximum number of taints in `status.appliedNodeTaints`: those of the spec, and those of
+/// earlier specs that are still on the Node.
 pub const MOST_APPLIED_TAINTS: usize = 160;
 
 /// A taint. Key and effect are its identity, the value may change.
@@ -334,7 +333,7 @@ impl TaintEffect {
     pub const ALL: [Self; 3] =
         [Self::NoSchedule, Self::PreferNoSchedule, Self::NoExecute];
 
-    /// The effect as it is written.
+    /// The effect as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NoSchedule => "NoSchedule",
@@ -384,7 +383,7 @@ impl Serialize for ScheduledMachine {
 impl<'de> Deserialize<'de> for ScheduledMachine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?.of_kind(name::KIND)?;
-        // The default of a status that nobody has written says nothing.
+        // A status that was never written has only the schema's defaults.
         let status = stored
             .status
             .filter(|status| *status != ScheduledMachineStatus::default());
@@ -396,7 +395,7 @@ impl<'de> Deserialize<'de> for ScheduledMachine {
     }
 }
 
-/// Reads a JSON null as the default, as the API server does for a field that has one.
+/// Reads a JSON null as the default, as the API server does for a field with a default.
 pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

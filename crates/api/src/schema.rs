@@ -1,12 +1,13 @@
-//! The structural schema of the CRDs, from the types.
+//! The structural schema of the CRDs, generated from the types.
 //!
-//! `schemars` knows names, types, optionality, defaults, bounds and comments of the fields; here are
-//! the form that Kubernetes requires of it, and the schemas of the fields whose types are not ours.
+//! `schemars` supplies names, types, optionality, defaults, bounds and comments of the fields.
+//! This module adds the form that Kubernetes requires, and the schemas of the fields with
+//! foreign types.
 //!
-//! Every string and every list is bounded, the passed-on provider specs and the keys of maps
-//! excepted, so that every rule has a finite cost. Fields of the rules 1 to 13 carry no pattern,
-//! no least length and no enum, and leave room for 64 characters at least, so that a user reads
-//! the rule's message and not the schema's.
+//! Every string and every list is bounded, so that every rule has a finite cost; the exceptions
+//! are the passed-on provider specs and the keys of maps. Fields of the rules 1 to 13 have no
+//! pattern, no minimum length and no enum, and room for at least 64 characters, so that a user
+//! reads the rule's message and not the schema's.
 
 mod foreign;
 mod structural;
@@ -29,13 +30,13 @@ pub(crate) use foreign::{
 pub(crate) const MAX_NAME: u32 = 253;
 /// The longest label value, label name or namespace.
 pub(crate) const MAX_LABEL: u32 = 63;
-/// Room for an RFC 3339 instant, for a duration, or for one of some words.
+/// Room for an RFC 3339 time, a duration, or a value of a few words.
 pub(crate) const MAX_SHORT: u32 = 64;
 /// Kubernetes' bound on the message of a condition.
 pub(crate) const MAX_MESSAGE: u32 = 32_768;
 
-/// The `observedGeneration` of a status that nobody has written, so that the object is not taken for
-/// one that is up to date.
+/// The `observedGeneration` of a status that was never written, so that the object does not
+/// appear up to date.
 pub(crate) const NO_GENERATION: i64 = -1;
 
 /// The schema of a whole ScheduledMachine.
@@ -101,7 +102,7 @@ fn of_type<T: JsonSchema>() -> Value {
     structural::of(schema.to_value())
 }
 
-/// Drops the defaults of an object's fields: what is not in a status is not known.
+/// Drops the defaults of an object's fields: a field that is absent from a status is unknown.
 pub(crate) fn without_defaults(schema: &mut Schema) {
     for (_, field) in properties(schema) {
         if let Some(field) = field.as_object_mut() {
@@ -139,7 +140,7 @@ mod tests {
     use crate::resource::RESOURCES;
     use crate::rules::RULES;
 
-    /// Every node of the schema with its path, those passed on untouched excepted.
+    /// Every node of the schema with its path, except those passed on unchanged.
     fn nodes<'s>(schema: &'s Value, path: &str, found: &mut Vec<(String, &'s Value)>) {
         found.push((path.to_owned(), schema));
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn every_string_list_and_map_is_bounded_and_every_field_explained() {
+    fn every_string_list_and_map_is_bounded_and_every_field_has_a_description() {
         let roots = RESOURCES.each_ref().map(|resource| (resource.schema)());
         let mut all = Vec::new();
         for root in &roots {
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_the_first_thirteen_rules_leave_the_word_to_the_rule() {
+    fn fields_of_rules_1_to_13_have_no_pattern_enum_or_short_bound() {
         let root = scheduled_machine();
         let mut all = Vec::new();
         nodes(&root, "", &mut all);

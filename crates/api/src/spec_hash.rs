@@ -1,4 +1,4 @@
-//! The hash of what a machine is made from.
+//! The hash of what a machine is created from.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::scheduled_machine::{InlineObject, ScheduledMachineSpec};
 /// SHA-256, in lower-case hex, of the RFC 8785 JSON of
 /// `{bootstrapSpec, infrastructureSpec, machineTemplate}`.
 ///
-/// Two specs have the same hash exactly if they ask for the same three objects: the order of keys,
-/// the spelling of numbers and fields left at their default make no difference.
+/// Two specs have the same hash exactly if they request the same three objects: the order of
+/// keys, the spelling of numbers and fields left at their default make no difference.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SpecHash(String);
 
@@ -24,12 +24,12 @@ impl SpecHash {
         Self::of_canonical(spec, [bootstrap, infrastructure])
     }
 
-    /// The hash of a spec whose provider specs were left out when it was read: they are given as
-    /// JSON texts, and whatever stands in their place in `spec` is passed over. One is parsed
+    /// The hash of a spec that was read without its provider specs. They are given as JSON
+    /// texts, and the values in their place in `spec` are ignored. The texts are parsed one
     /// after the other.
     ///
     /// # Errors
-    /// A text is no JSON object.
+    /// A text is not a JSON object.
     pub fn of_texts(
         spec: &ScheduledMachineSpec,
         [bootstrap, infrastructure]: [&str; 2],
@@ -45,8 +45,8 @@ impl SpecHash {
         ))
     }
 
-    /// Of the canonical texts of the two provider specs. The fields are named in the order of the
-    /// canonical form.
+    /// The hash, given the canonical texts of the two provider specs. The fields are hashed in
+    /// the order of the canonical form.
     fn of_canonical(
         spec: &ScheduledMachineSpec,
         [bootstrap, infrastructure]: [String; 2],
@@ -80,7 +80,7 @@ fn update(hash: &mut Sha256, object: &InlineObject, spec: &str) {
     if let Some(namespace) = &object.namespace {
         others["namespace"] = json!(namespace);
     }
-    // `spec` comes last of the four names.
+    // `spec` is the last of the four names in canonical order.
     let others = canonical::json(&others);
     hash.update(others.strip_suffix('}').unwrap_or(&others));
     hash.update(r#","spec":"#);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_specs_that_were_left_out_is_that_of_the_whole() {
+    fn the_hash_from_texts_is_that_of_the_whole_spec() {
         let bootstrap = json!({"b": 1.0, "a": [true, null, {"\u{e9}": "\n"}]});
         let mut whole = spec(&bootstrap, &json!({"labels": {"team": "a"}}));
         for namespace in [None, Some("default".to_owned())] {
@@ -126,7 +126,7 @@ mod tests {
             let text = serde_json::to_string_pretty(&bootstrap).unwrap();
             let hash = SpecHash::of_texts(&without, [&text, "{}"]).unwrap();
             assert_eq!(hash, SpecHash::of(&whole));
-            // As it was always computed: of the canonical text of all three.
+            // The reference: the hash of the canonical text of all three.
             let all = json!({
                 "bootstrapSpec": whole.bootstrap_spec,
                 "infrastructureSpec": whole.infrastructure_spec,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_makes_no_difference_and_meaning_does() {
+    fn the_hash_depends_on_the_values_and_not_on_their_spelling() {
         let template = json!({});
         let plain = hash(&json!({"a": 1, "b": 2}), &template);
         assert_eq!(plain, hash(&json!({"b": 2.0, "a": 1e0}), &Value::Null));

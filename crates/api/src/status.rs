@@ -1,8 +1,8 @@
-//! The status: what was seen and decided, for people and for the next pass.
+//! The status: what was observed and decided, for users and for the next reconcile.
 //!
 //! Later decisions read only [`ScheduledMachineStatus::shutdown`],
-//! [`ScheduledMachineStatus::last_scheduled_time`] and the references, the latter as places to
-//! look. The phase is output only.
+//! [`ScheduledMachineStatus::last_scheduled_time`] and the references; the references are only
+//! hints where to find the objects. The phase is output only.
 
 use std::fmt;
 
@@ -16,17 +16,17 @@ use crate::schedule_override::OverrideMode;
 use crate::scheduled_machine::{MOST_APPLIED_TAINTS, NodeTaint, null_is_default};
 use crate::schema::{self, MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 
-/// The longest uid that Kubernetes gives out, and that the status holds.
+/// The longest uid that Kubernetes assigns, and the bound of the status field.
 pub const LONGEST_UID: u32 = 128;
 
 /// The observed state.
-// Every field may be absent, also all of them.
+// Every field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::without_defaults)]
 pub struct ScheduledMachineStatus {
     /// A summary of the state. It is output only and never read by the operator.
-    // A stored phase that is unknown reads as none.
+    // An unknown stored phase reads as `None`.
     #[serde(
         default,
         deserialize_with = "known_phase",
@@ -41,7 +41,7 @@ pub struct ScheduledMachineStatus {
     #[serde(default, deserialize_with = "null_is_default")]
     pub in_schedule: bool,
     /// The generation of the spec that was last reconciled.
-    // The schema's default of -1 reads as none.
+    // The schema's default of -1 reads as `None`.
     #[serde(
         default,
         deserialize_with = "written_generation",
@@ -114,13 +114,13 @@ pub struct ScheduledMachineStatus {
     /// The earlier of nextActivation and nextCleanup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_transition: Option<Timestamp>,
-    /// The ScheduleOverride in force; of several, the one that counts.
+    /// The ScheduleOverride in force; of several, the one that takes precedence.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     pub in_force: Option<OverrideInForce>,
     /// The last activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_provisioning: Option<LastProvisioning>,
-    /// How the machine was used, by months. Written when the phase or what the schedule says
+    /// How the machine was used, by month. Written when the phase or the state of the schedule
     /// changes; the time since accountedTime is not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -150,28 +150,28 @@ pub struct LastProvisioning {
     pub ready_time: Option<Timestamp>,
 }
 
-/// The newest month is the last; no more are kept.
+/// The maximum number of months. The last one is the newest.
 pub const MOST_MONTHS: usize = 14;
 
-/// An account of what the machine was used for.
+/// How the machine was used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::without_defaults)]
 pub struct Usage {
     /// The newest months.
-    // In order.
+    // In ascending order.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(length(max = MOST_MONTHS), extend("x-kubernetes-list-map-keys" = ["month"]))]
     pub months: Vec<UsageMonth>,
-    /// From when on the account is kept.
-    // A status that is lost begins another.
+    /// The start of the recorded time.
+    // If the status is lost, a new account starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
-    /// Until when the account is complete.
+    /// The end of the time that is included in months.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounted_time: Option<Timestamp>,
     /// The state since accountedTime.
-    // A stored state that is unknown reads as none.
+    // An unknown stored state reads as `None`.
     #[serde(
         default,
         deserialize_with = "known_state",
@@ -210,12 +210,12 @@ pub struct UsageMonth {
     pub reclaims: i64,
 }
 
-/// What a span of time is accounted as.
+/// How a span of time is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum AccountedState {
     /// With a Ready Node.
     Active,
-    /// On its way.
+    /// Being provisioned.
     Provisioning,
     /// Neither.
     None,
@@ -225,7 +225,7 @@ impl AccountedState {
     /// Every state, in the order in which the schema lists them.
     pub const ALL: [Self; 3] = [Self::Active, Self::Provisioning, Self::None];
 
-    /// The state as it is written.
+    /// The state as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "Active",
@@ -235,24 +235,24 @@ impl AccountedState {
     }
 }
 
-/// A summary of the state for people. Output only: nothing is decided from it.
+/// A summary of the state for users. Output only: nothing is decided from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum Phase {
-    /// Wanted, and on its way.
+    /// Wanted, and being provisioned.
     Pending,
     /// Wanted, and in service.
     Active,
-    /// Leaving.
+    /// Being shut down.
     ShuttingDown,
-    /// Not wanted, and gone.
+    /// Not wanted, and removed.
     Inactive,
-    /// The schedule is switched off.
+    /// The schedule is disabled.
     Disabled,
     /// Removed by the kill switch.
     Terminated,
     /// Being removed because its owner reclaims it.
     EmergencyRemove,
-    /// Something failed; the condition `Ready` says what. It heals by itself.
+    /// A step failed; the condition `Ready` has the cause. The step is retried.
     Error,
 }
 
@@ -269,7 +269,7 @@ impl Phase {
         Self::Error,
     ];
 
-    /// The phase as it is written.
+    /// The phase as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -290,7 +290,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Where an object that was created is to be looked for.
+/// Where to find an object that was created.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef {
@@ -337,7 +337,7 @@ pub struct NodeRef {
 #[serde(rename_all = "camelCase")]
 pub struct Shutdown {
     /// UID of the Machine that is shut down.
-    // The record counts for no other.
+    // The record does not apply to another Machine.
     #[serde(rename = "machineUID")]
     #[schemars(length(max = LONGEST_UID))]
     pub machine_uid: String,
@@ -346,28 +346,28 @@ pub struct Shutdown {
     /// The latest time at which the Machine is deleted.
     pub deadline: Timestamp,
     /// Why the machine is shut down.
-    // A stored reason that is unknown, as one that a later release has written, reads as
-    // ShutdownReason::ScheduleEnded: the record stays, with its deadline.
+    // An unknown stored reason, for example of a later release, reads as
+    // ShutdownReason::ScheduleEnded: the record is kept, with its deadline.
     #[serde(deserialize_with = "known_reason")]
     pub reason: ShutdownReason,
-    /// The end of the window by which the machine leaves, if it does.
+    /// The end of the window by which the Machine is deleted; absent if it may be deleted later.
     // Under EndPolicy::CompleteByWindowEnd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_end: Option<Timestamp>,
 }
 
-/// Why a machine leaves.
+/// Why a machine is shut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 pub enum ShutdownReason {
-    /// The schedule closed.
+    /// The window closed.
     ScheduleEnded,
     /// The ScheduledMachine is being deleted.
     Deleted,
-    /// Cluster API's health check asks the owner to replace the Machine.
+    /// Cluster API's health check requires the owner to replace the Machine.
     Remediation,
     /// The kill switch is set.
     KillSwitch,
-    /// The owner of the host wants it back.
+    /// The owner of the host reclaims it.
     Reclaim,
 }
 
@@ -381,7 +381,7 @@ impl ShutdownReason {
         Self::Reclaim,
     ];
 
-    /// The reason as it is written.
+    /// The reason as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ScheduleEnded => "ScheduleEnded",
@@ -410,7 +410,7 @@ fn known_phase<'de, D: Deserializer<'de>>(
     }))
 }
 
-/// A generation that was written, and not [`NO_GENERATION`].
+/// The generation, unless it is absent or [`NO_GENERATION`].
 pub(crate) fn written_generation<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<i64>, D::Error> {
@@ -454,7 +454,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_status_of_a_later_release_is_read_without_the_words_that_are_unknown() {
+    fn a_status_of_a_later_release_is_read_without_unknown_values() {
         let status: ScheduledMachineStatus = serde_json::from_value(json!({
             "phase": "Resting",
             "shutdown": {

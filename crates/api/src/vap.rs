@@ -1,8 +1,8 @@
 //! The ValidatingAdmissionPolicies and their bindings, rendered from the rules.
 //!
-//! The policy is the second layer: the CRD's rules run before it and name the field. It says the
-//! same on its own, and in addition what a CRD cannot see. It looks at an untyped object, so that
-//! every step down is an optional one: a field that is not there breaks no rule.
+//! The policy is the second layer: the CRD's rules run before it and name the field. The policy
+//! repeats them, and adds the rules that a CRD cannot evaluate. It reads an untyped object, so
+//! that every selection is optional: an absent field breaks no rule.
 
 pub mod params;
 
@@ -12,18 +12,18 @@ use crate::name;
 use crate::resource::{Resource, SCHEDULED_MACHINE};
 use crate::rules::{Layer, Requirement, Rule};
 
-/// The longest list whose items are compared one by one with those before an update: each is
-/// looked for among all.
+/// The longest list whose items an update compares with their previous values. Each item is
+/// searched for in the whole list.
 const LONGEST_COMPARED: u64 = 64;
 
-/// What a binding does with an object that breaks a rule.
+/// What a binding does with an object that violates a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is refused.
+    /// The object is rejected.
     Deny,
-    /// It is admitted and recorded in the audit log.
+    /// The object is admitted, and the violation is recorded in the audit log.
     Audit,
-    /// It is refused and recorded in the audit log.
+    /// The object is rejected, and the violation is recorded in the audit log.
     AuditAndDeny,
 }
 
@@ -34,9 +34,9 @@ pub fn policy() -> Value {
 
 /// The policy of a kind. Cannot fail.
 ///
-/// An object that is being deleted is not asked about, so that its finalizers can go; nor is an
-/// update that leaves the spec alone, so that labels can be edited on an object that was stored
-/// before the rules were in force.
+/// It does not match an object that is being deleted, so that its finalizers can be removed.
+/// Nor does it match an update that leaves the spec unchanged, so that labels can be edited on
+/// an object that was stored before the rules were in force.
 pub fn policy_of(resource: &Resource) -> Value {
     let rules = resource.rules.iter();
     let validations: Vec<Value> = rules
@@ -81,9 +81,9 @@ pub fn binding(action: Action) -> Value {
     binding_of(SCHEDULED_MACHINE, action)
 }
 
-/// The binding of the policy of a kind to all namespaces. Cannot fail.
+/// The binding of the policy of a kind, for all namespaces. Cannot fail.
 ///
-/// All forms have the same name: applying one replaces the other.
+/// All forms have the same name: applying one replaces another.
 pub fn binding_of(resource: &Resource, action: Action) -> Value {
     let actions = match action {
         Action::Deny => json!(["Deny"]),
@@ -101,9 +101,9 @@ pub fn binding_of(resource: &Resource, action: Action) -> Value {
     })
 }
 
-/// A rule as the policy asks it: it holds, or its inputs are what they were.
+/// The expression of a rule in the policy: the rule is true, or its inputs are unchanged.
 ///
-/// The expression of the rule itself stands there unchanged, with `self` bound to the node.
+/// It contains the expression of the rule unchanged, with `self` bound to the node.
 fn expression(resource: &Resource, rule: &Rule) -> String {
     let Requirement {
         cel, inputs, layer, ..
@@ -163,8 +163,8 @@ fn expression(resource: &Resource, rule: &Rule) -> String {
     }
 }
 
-/// The members that make an item of a list the same before and after an update, as steps; none
-/// if items have no identity, or the list is too long to look for each.
+/// The members that identify an item of a list before and after an update, as steps. Empty if
+/// items have no identity, or if the list is too long to search for each item.
 fn identity(resource: &Resource, list: &str) -> Vec<String> {
     let schema = (resource.schema)();
     let pointer = format!("/properties/{}", list.replace('.', "/properties/"));
@@ -188,7 +188,7 @@ fn lens(path: &str) -> String {
     format!(".?{}", path.replace('.', ".?"))
 }
 
-/// Whether this is an update that leaves the inputs alone.
+/// A CEL expression: whether this is an update that leaves the inputs unchanged.
 fn unchanged(lens: &str, inputs: &[&str]) -> String {
     let steps = match inputs {
         [] => vec![lens.to_owned()],

@@ -1,11 +1,11 @@
-//! What an API server answers to ScheduledMachines under the rendered CRD and policy.
+//! How an API server with the rendered CRD and policy admits ScheduledMachines.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     reason = "clippy takes the functions beside the tests of an integration test for no test code"
 )]
 
-// Each module is one aspect of the same judge.
+// Each module tests one aspect of the same judge.
 mod admission {
     mod bounds;
     mod cost;

@@ -1,8 +1,8 @@
-//! How long the creation of a Pod takes, from the request to the reply, through the default
-//! plugins: in this process, through a socket with TLS, and where `KUBECONFIG` names a real server,
-//! through a socket on that too. `cargo xtask creation` starts one and keeps the times.
+//! Measures the creation of a Pod with the default plugins, from the request to the response: in
+//! this process and through a socket with TLS. If `KUBECONFIG` is set, also through a socket of
+//! that server. `cargo xtask creation` starts a real server and records the times.
 
-#![allow(missing_docs, reason = "criterion's macros write public functions")]
+#![allow(missing_docs, reason = "criterion's macros generate public functions")]
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// What a Deployment of an ordinary web application makes.
+/// A Pod as the Deployment of a typical web application creates it.
 fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -47,19 +47,19 @@ fn pod(name: &str) -> Value {
     })
 }
 
-/// A server on which the account of the Pods exists.
+/// A server with the service account of the Pods.
 async fn server() -> Server {
     let server = Server::new(Options::new(Clock::system())).expect("the defaults start");
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"},
     });
     let path = "/api/v1/namespaces/default/serviceaccounts";
-    // The server's own controller may have been first.
+    // The controller of the server may have created it already.
     let _ = server.client().create(path, account).await;
     server
 }
 
-/// Removes what was created, so that every creation finds the same server.
+/// Deletes the Pod, so that the server is in the same state for every creation.
 async fn remove(client: &Client, name: &str) {
     let now = Delete {
         grace_seconds: Some(0),
@@ -69,7 +69,7 @@ async fn remove(client: &Client, name: &str) {
     client.delete(&path, &now).await.expect("the Pod exists");
 }
 
-/// Times creations of a Pod, each of which `create` begins and ends.
+/// Measures the time of `create` for a number of Pods.
 fn time(runtime: &Runtime, times: u64, create: impl AsyncFn(&Server, Value)) -> Duration {
     runtime.block_on(async {
         let server = server().await;
@@ -97,7 +97,7 @@ async fn send(service: InProcess, body: Bytes) -> Response<Bytes> {
     Response::from_parts(head, body)
 }
 
-/// Times creations through a socket, on the server that the kubeconfig leads to.
+/// Measures creations through a socket of the server of a kubeconfig.
 async fn time_through_socket(kubeconfig: Kubeconfig, times: u64) -> Duration {
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
@@ -121,7 +121,7 @@ async fn time_through_socket(kubeconfig: Kubeconfig, times: u64) -> Duration {
     spent
 }
 
-/// Times creations through a socket of the embedded server.
+/// Measures creations through a socket of the embedded server.
 async fn time_embedded(times: u64) -> Duration {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -155,7 +155,7 @@ fn create(criterion: &mut Criterion) {
             });
         });
     }
-    // Last, when the controllers of a new cluster are at rest.
+    // Last, when the controllers of a new cluster are idle.
     group.bench_function("value", |bencher| {
         bencher.iter_custom(|times| {
             time(&runtime, times, async |server, pod| {

@@ -1,6 +1,6 @@
-//! Prints apiVersion and kind of everything that is served without a CustomResourceDefinition or
-//! posted to a subresource, a line each: what `cargo xtask gen` makes schemas and the protobuf
-//! table of.
+//! Prints the apiVersion and kind of every object that is served without a
+//! CustomResourceDefinition or posted to a subresource, one per line. `cargo xtask gen`
+//! generates the schemas and the protobuf table from this list.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ fn main() {
     let mut lines = BTreeSet::new();
     for resource in builtin_kinds().iter().map(|it| it.resource()) {
         lines.insert(format!("{} {}", resource.api_version(), resource.kind));
-        // The options of a connection are in its query.
+        // The options of a connection subresource are query parameters.
         let written = resource
             .subresources
             .iter()

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args()
         .nth(1)
-        .ok_or("usage: serve FILE; FILE is where the kubeconfig is written")?;
+        .ok_or("usage: serve FILE; writes the kubeconfig to FILE")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Why the configuration of the plugins cannot be read.
+/// The error of a plugin configuration that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigurationError {
@@ -16,15 +16,15 @@ pub enum ConfigurationError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// A file says something else than it may.
+    /// A file is invalid.
     #[error("{}: {why}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with the field that is at fault.
+        /// The error, with the invalid field.
         why: String,
     },
 }
@@ -35,16 +35,16 @@ const CONFIGURATION: Shape = Shape {
     fields: &["plugins"],
 };
 
-/// Most bytes of a configuration file.
+/// The maximum size of a configuration file in bytes.
 const MOST: u64 = 3 * 1024 * 1024;
 
-/// Reads an `AdmissionConfiguration`, YAML or JSON: the configurations by the names of their
-/// plugins, as [`Options::plugin_configurations`](crate::Options::plugin_configurations) takes
-/// them. A `path` in it is relative to the file.
+/// Reads an `AdmissionConfiguration`, YAML or JSON. Returns the plugin configurations by plugin
+/// name, for [`Options::plugin_configurations`](crate::Options::plugin_configurations). A `path` in
+/// it is relative to the file.
 ///
 /// # Errors
-/// A file that cannot be read, an unknown field, a plugin that is named twice, and one with both
-/// `path` and `configuration`.
+/// A file that cannot be read, an unknown field, a duplicate plugin, and a plugin with both `path`
+/// and `configuration`.
 pub fn read_admission_configuration(
     path: &Path,
 ) -> Result<BTreeMap<String, Value>, ConfigurationError> {
@@ -95,20 +95,20 @@ fn read(path: &Path) -> Result<Value, ConfigurationError> {
         why,
     };
     if fs::metadata(path).map_err(unreadable)?.len() > MOST {
-        return Err(invalid(format!("it has more than {MOST} bytes")));
+        return Err(invalid(format!("larger than {MOST} bytes")));
     }
     let text = fs::read_to_string(path).map_err(unreadable)?;
     serde_saphyr::from_str(&text).map_err(|error| invalid(error.to_string()))
 }
 
-/// What the configuration of a plugin may look like.
+/// The kind, versions and fields of a plugin's configuration.
 pub(crate) struct Shape {
     pub(crate) kind: &'static str,
     pub(crate) versions: &'static [&'static str],
     pub(crate) fields: &'static [&'static str],
 }
 
-/// An object of a configuration, which has no other fields than the known ones.
+/// An object of a configuration; unknown fields are rejected.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields<'a> {
     value: &'a Value,
@@ -119,7 +119,7 @@ impl<'a> Fields<'a> {
     /// The fields of an object of one kind.
     ///
     /// # Errors
-    /// For another kind or version, and for a field that it does not have.
+    /// Another kind or version, or an unknown field.
     pub(crate) fn read(value: &'a Value, shape: &Shape) -> Result<Self, String> {
         let fields = Self::plain(value, "")?;
         let (kind, version) = (fields.text("kind")?, fields.text("apiVersion")?);
@@ -127,7 +127,7 @@ impl<'a> Fields<'a> {
             && !(shape.kind.ends_with("Configuration") && kind == "Configuration")
         {
             return Err(format!(
-                "kind: Unsupported value: {kind:?}: it has to be {:?}",
+                "kind: Unsupported value: {kind:?}: must be {:?}",
                 shape.kind
             ));
         }
@@ -146,7 +146,7 @@ impl<'a> Fields<'a> {
     /// The fields of an object without a kind.
     ///
     /// # Errors
-    /// For anything but an object.
+    /// The value is not an object.
     pub(crate) fn plain(value: &'a Value, path: &str) -> Result<Self, String> {
         if !value.is_object() {
             let at = if path.is_empty() {
@@ -154,7 +154,7 @@ impl<'a> Fields<'a> {
             } else {
                 path
             };
-            return Err(format!("{at}: it has to be an object"));
+            return Err(format!("{at}: must be an object"));
         }
         Ok(Self {
             value,
@@ -162,10 +162,10 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Refuses other fields than these.
+    /// Rejects fields that are not in `known`.
     ///
     /// # Errors
-    /// The first one that is not known.
+    /// The first unknown field.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), String> {
         let mut all = self.value.as_object().into_iter().flatten();
         match all.find(|(name, _)| !known.contains(&name.as_str())) {
@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Where the object is.
+    /// The path of the object in the document.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -191,56 +191,56 @@ impl<'a> Fields<'a> {
         self.value.get(name).filter(|it| !it.is_null())
     }
 
-    /// The fields of an object in a field; none where that is absent.
+    /// The fields of an object in a field; `None` if absent.
     pub(crate) fn object(&self, name: &str) -> Result<Option<Self>, String> {
         let found = self.get(name);
         found.map(|it| Self::plain(it, &self.at(name))).transpose()
     }
 
-    /// A text; empty where it is absent.
+    /// A string; empty if absent.
     pub(crate) fn text(&self, name: &str) -> Result<String, String> {
         match self.get(name) {
             None => Ok(String::new()),
             Some(Value::String(text)) => Ok(text.clone()),
-            Some(_) => Err(format!("{}: it has to be a string", self.at(name))),
+            Some(_) => Err(format!("{}: must be a string", self.at(name))),
         }
     }
 
-    /// A number; none where it is absent.
+    /// A number; `None` if absent.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, String> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
         let number = value.as_i64();
-        let why = || format!("{}: it has to be an integer", self.at(name));
+        let why = || format!("{}: must be an integer", self.at(name));
         number.map(Some).ok_or_else(why)
     }
 
-    /// The items of a list; none where it is absent.
+    /// The items of a list; empty if absent.
     pub(crate) fn values(&self, name: &str) -> Result<Vec<Value>, String> {
         match self.get(name) {
             None => Ok(Vec::new()),
             Some(Value::Array(items)) => Ok(items.clone()),
-            Some(_) => Err(format!("{}: it has to be a list", self.at(name))),
+            Some(_) => Err(format!("{}: must be a list", self.at(name))),
         }
     }
 
-    /// The texts of a list; none where it is absent.
+    /// The strings of a list; empty if absent.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<String>, String> {
         let items = self.values(name)?.into_iter().enumerate();
         let texts = items.map(|(index, it)| match it {
             Value::String(text) => Ok(text),
-            _ => Err(format!("{}[{index}]: it has to be a string", self.at(name))),
+            _ => Err(format!("{}[{index}]: must be a string", self.at(name))),
         });
         texts.collect()
     }
 
-    /// The objects of a list; none where it is absent.
+    /// The objects of a list; empty if absent.
     pub(crate) fn list(&self, name: &str) -> Result<Vec<Self>, String> {
         let items = match self.get(name) {
             None => return Ok(Vec::new()),
             Some(Value::Array(items)) => items,
-            Some(_) => return Err(format!("{}: it has to be a list", self.at(name))),
+            Some(_) => return Err(format!("{}: must be a list", self.at(name))),
         };
         let items = items.iter().enumerate();
         items
@@ -266,9 +266,9 @@ mod tests {
         error.rsplit_once("config.yaml: ").unwrap().1.to_owned()
     }
 
-    /// The form of the admission-controllers document.
+    /// The example of the admission-controllers document.
     #[test]
-    fn configurations_are_beside_the_file_or_in_it() {
+    fn configurations_are_read_from_other_files_or_inline() {
         let folder = tempfile::tempdir().unwrap();
         write(
             folder.path(),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_and_named() {
+    fn invalid_configurations_are_rejected_with_the_field() {
         let head =
             "kind: AdmissionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n";
         let rows = [
@@ -312,7 +312,7 @@ mod tests {
             ),
             (
                 "kind: Other\napiVersion: apiserver.config.k8s.io/v1\n".to_owned(),
-                "kind: Unsupported value: \"Other\": it has to be \"AdmissionConfiguration\"",
+                "kind: Unsupported value: \"Other\": must be \"AdmissionConfiguration\"",
             ),
             (
                 "kind: AdmissionConfiguration\napiVersion: v9\n".to_owned(),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_missing_is_named() {
+    fn a_missing_file_is_reported_with_its_path() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("none.yaml");
         let error = read_admission_configuration(&path).unwrap_err().to_string();

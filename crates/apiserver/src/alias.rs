@@ -1,4 +1,4 @@
-//! Groups that are served under another name too.
+//! API groups that are also served under another name.
 
 use std::borrow::Cow;
 
@@ -7,21 +7,22 @@ use serde_json::Value;
 use crate::authorization::Action;
 use crate::resource::{Resource, api_version};
 
-/// Another name for a group whose resources come from definitions: an older one, say, that
-/// clients still use.
+/// Another name for an API group that CustomResourceDefinitions define, such as an older name
+/// that clients still use.
 ///
-/// What is asked for under the other name is answered under it: discovery, schemas, lists,
-/// watches, tables and refusals. Objects are kept once, roles are asked about the group
-/// itself, and short names and categories are the group's alone, so that they stay clear.
+/// Responses to requests under the other name use that name: discovery, OpenAPI, lists,
+/// watches, tables and errors. Objects are stored once, and authorization checks the group
+/// itself. Short names and categories are those of the group only, so that they stay
+/// unambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupAlias {
     /// The other name.
     pub group: String,
-    /// The group itself.
+    /// The group that it is an alias of.
     pub of: String,
 }
 
-/// The same resource under the other names of its group.
+/// The same resource under the aliases of its group.
 pub(crate) fn others<'a>(
     aliases: &'a [GroupAlias],
     resource: &'a Resource,
@@ -35,7 +36,7 @@ pub(crate) fn others<'a>(
     })
 }
 
-/// The names that a group is served under, its own first.
+/// The names that a group is served under; its own name is first.
 pub(crate) fn names<'a>(aliases: &'a [GroupAlias], group: &'a str) -> Vec<&'a str> {
     let others = aliases.iter().filter(|it| it.of == group);
     std::iter::once(group)
@@ -43,7 +44,7 @@ pub(crate) fn names<'a>(aliases: &'a [GroupAlias], group: &'a str) -> Vec<&'a st
         .collect()
 }
 
-/// An action as roles know it.
+/// The action with the group that roles refer to in place of an alias.
 pub(crate) fn settled(aliases: &[GroupAlias], action: &Action) -> Action {
     let alias = aliases.iter().find(|it| it.group == action.group);
     let mut action = action.clone();
@@ -53,7 +54,7 @@ pub(crate) fn settled(aliases: &[GroupAlias], action: &Action) -> Action {
     action
 }
 
-/// An object of a resource from a definition as the definition knows it.
+/// A custom object with the apiVersion of the group of its CustomResourceDefinition.
 pub(crate) fn in_own_group<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.group == resource.storage.group {
         return Cow::Borrowed(object);

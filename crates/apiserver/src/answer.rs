@@ -1,4 +1,4 @@
-//! What a request is answered with, before it takes the form that was asked for.
+//! The response to a request, before it is encoded in the negotiated media type.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,50 +12,50 @@ use crate::status::Status;
 use crate::store::Object;
 use crate::watch::Watch;
 
-/// A complete answer.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) content: Content,
     /// For `Warning` headers.
     pub(crate) warnings: Vec<String>,
-    /// What admission has to say to the audit log.
+    /// The audit annotations of admission.
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-/// What an answer carries.
+/// The content of a response.
 #[derive(Debug)]
 pub(crate) enum Content {
     /// One object of a resource.
     Object(Arc<Resource>, Object),
-    /// Something that is not an object of a served resource, such as a `Status`.
+    /// A value that is not an object of a served resource, such as a `Status`.
     Plain(Value),
-    /// Many objects.
+    /// A list of objects.
     List(List),
     /// A finished document.
     Document { content_type: String, body: Bytes },
-    /// Events as they happen.
+    /// A stream of events.
     Watch(Box<Watch>),
 }
 
-/// Some objects of a resource as they were at one version.
+/// Objects of a resource as of one resourceVersion.
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) resource: Arc<Resource>,
     pub(crate) version: u64,
-    /// Asks for the rest; empty when there is none.
-    pub(crate) go_on: String,
-    /// How many more there are, where that is known.
+    /// The continue token of the rest of the list; empty if there is no rest.
+    pub(crate) continue_token: String,
+    /// The number of remaining objects, if it is known.
     pub(crate) remaining: Option<usize>,
     pub(crate) items: Vec<Object>,
 }
 
 impl List {
-    /// The `ListMeta` of the answer.
+    /// The `ListMeta` of the response.
     pub(crate) fn metadata(&self) -> Value {
         let mut all = Map::new();
-        if !self.go_on.is_empty() {
-            all.insert("continue".to_owned(), self.go_on.as_str().into());
+        if !self.continue_token.is_empty() {
+            all.insert("continue".to_owned(), self.continue_token.as_str().into());
         }
         if let Some(remaining) = self.remaining {
             all.insert("remainingItemCount".to_owned(), remaining.into());
@@ -83,19 +83,19 @@ impl Answer {
         Self::new(200, Content::Object(resource.clone(), object))
     }
 
-    /// A text that is no JSON.
+    /// A response of plain text.
     pub(crate) fn text(code: u16, text: &str) -> Self {
         let content_type = "text/plain; charset=utf-8".to_owned();
         let body = Bytes::copy_from_slice(text.as_bytes());
         Self::new(code, Content::Document { content_type, body })
     }
 
-    /// 404 of a path that nothing is served at.
-    pub(crate) fn nothing_there() -> Self {
+    /// 404 for a path that is not served.
+    pub(crate) fn not_found() -> Self {
         Self::text(404, "404 page not found\n")
     }
 
-    /// A `Status` that says that all went well.
+    /// A `Status` of success.
     pub(crate) fn success(code: u16, details: Value) -> Self {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
@@ -109,7 +109,7 @@ impl Answer {
         Self::new(code, Content::Plain(status))
     }
 
-    /// The answer with what the plugins that let the request pass had to say.
+    /// The response with the warnings and audit annotations of the admission plugins.
     pub(crate) fn admitted(mut self, notes: Notes) -> Self {
         self.warnings.extend(notes.warnings);
         self.annotations.extend(notes.annotations);

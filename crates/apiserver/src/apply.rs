@@ -1,10 +1,10 @@
-//! Who set which field: server-side apply and `metadata.managedFields`.
+//! Field ownership: server-side apply and `metadata.managedFields`.
 //!
-//! The rules are those of Kubernetes' structured merge diff: a configuration is merged
-//! field by field under the object's schema, lists by the keys that the schema declares;
-//! each field belongs to the managers that set it; applying over another manager's value
-//! is a conflict unless forced; what a manager applied before and no longer names is
-//! removed unless somebody else owns it.
+//! The rules are those of Kubernetes' structured merge diff. A configuration is merged field
+//! by field according to the object's schema, lists by the keys that the schema declares. Each
+//! field belongs to the managers that set it. Applying another value over another manager's
+//! value is a conflict unless forced. A field that a manager applied before and omits from its
+//! next configuration is removed unless another manager owns it.
 
 mod check;
 mod compare;
@@ -34,48 +34,47 @@ use conflict::Conflicts;
 use record::{Managers, Operation};
 use set::FieldSet;
 
-/// Who writes, where, and when.
+/// The field manager of a write, the subresource, and the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// Name of the field manager; an empty one is called `unknown`.
     pub manager: &'a str,
-    /// The subresource written through; empty for the object itself.
+    /// The subresource that the write goes through; empty for the object itself.
     pub subresource: &'a str,
-    /// When; kept in whole seconds.
+    /// The time of the write; recorded in whole seconds.
     pub now: Timestamp,
 }
 
-/// What is to become of an object, and of other managers' fields in it.
+/// A configuration to apply, and how conflicts with other managers are handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration<'a> {
-    /// The fields that the manager wants, and no others.
+    /// The configuration: all the fields that the manager wants to own.
     pub object: &'a Value,
-    /// What happens where another manager wants something else.
+    /// What happens if another manager has set a field to another value.
     pub on_conflict: OnConflict,
 }
 
-/// What happens where another manager has set a field to another value.
+/// What happens if another manager has set a field to another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnConflict {
-    /// Nothing is applied, and every such field is named.
+    /// Nothing is applied; the error lists every conflicting field.
     Refuse,
-    /// The field is taken over.
+    /// The manager takes over the field.
     Force,
 }
 
 impl OnConflict {
-    /// From the query parameter `force`.
+    /// The value of the query parameter `force`.
     pub(crate) fn of(force: bool) -> Self {
         if force { Self::Force } else { Self::Refuse }
     }
 }
 
-/// Records in `object` whose fields an update, a patch or a creation by `writer` has
-/// changed; `old` is the stored object, `None` for a creation.
+/// Records in `object` the fields that an update, a patch or a create by `writer` has changed;
+/// `old` is the stored object, `None` for a create.
 ///
-/// An object whose `managedFields` were reset with `[{}]` is not tracked until somebody
-/// applies to it. Entries of `object` itself are honoured where they are well formed.
-/// Cannot fail.
+/// An object whose `managedFields` were reset with `[{}]` is not tracked until a manager
+/// applies to it. Entries in `object` itself are used if they are well formed. Cannot fail.
 pub fn tracked(
     resource: &Resource,
     old: Option<&Value>,
@@ -94,15 +93,15 @@ pub fn tracked(
     managers.write_to(object);
 }
 
-/// The object that results when `writer` applies `config` to `old`, or creates it where
-/// there is none; its managers are recorded in it.
+/// The object that results when `writer` applies `config` to `old`, or creates it if there is
+/// no `old`, with its managed fields.
 ///
-/// Where nothing changes the result equals `old`, times included.
+/// If nothing changes, the result equals `old`, including the times.
 ///
 /// # Errors
-/// 409 naming every field that another manager has set otherwise, unless forced; 400 for
-/// a configuration of another kind or with managed fields; 500, as Kubernetes answers, for
-/// one that does not fit the schema.
+/// 409 with every field that another manager has set to another value, unless forced; 400 for
+/// a configuration of another kind or with managed fields; 500, as in Kubernetes, for a
+/// configuration that does not fit the schema.
 pub fn applied(
     resource: &Resource,
     old: Option<&Value>,
@@ -129,11 +128,12 @@ pub fn applied(
     Ok(object)
 }
 
-/// `live` with all that `configuration` names set as there, without noting who has set it: what a
-/// MutatingAdmissionPolicy does (`ApplyStructuredMergeDiff` in k8s.io/apiserver).
+/// `live` with all fields of `configuration` set to its values, without recording a manager. A
+/// MutatingAdmissionPolicy applies its configuration this way (`ApplyStructuredMergeDiff` in
+/// k8s.io/apiserver).
 ///
 /// # Errors
-/// Why it cannot be merged, in Kubernetes' words.
+/// Kubernetes' message for a configuration that cannot be merged.
 pub(crate) fn merged(
     live: &Value,
     configuration: &Value,
@@ -193,7 +193,7 @@ fn apply(
     }
     managers.give_up(&change, Some(&id));
     managers.strip(&id, &UNMANAGED);
-    // A manager that changes nothing is noted without a time.
+    // A manager whose apply changes nothing is recorded without a time.
     if object != live {
         managers.touch(&id, writer.now);
     }
@@ -201,7 +201,7 @@ fn apply(
     Ok(object)
 }
 
-/// Takes changed fields from their managers and gives them to the writer.
+/// Removes changed fields from their managers and adds them to the writer.
 fn update(
     resource: &Resource,
     (old, new): (&Value, &Value),
@@ -221,7 +221,7 @@ fn update(
     managers.cap_updates();
 }
 
-/// Fields that a write through `subresource` cannot change, and so nobody owns by it.
+/// The fields that a write through `subresource` cannot change and therefore does not own.
 fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     let kind = resource.builtin.as_ref();
     if let Some(own) = kind.and_then(|it| it.reset_fields(subresource)) {
@@ -236,11 +236,11 @@ fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     }
 }
 
-/// The record of the managers, which a write does not change by itself.
+/// `metadata.managedFields`, which a write does not change directly.
 static MANAGED_FIELDS: LazyLock<FieldSet> =
     LazyLock::new(|| FieldSet::of(&[&["metadata", "managedFields"]]));
 
-/// Fields that the server sets, or that say which object it is: nobody owns them.
+/// Fields that the server sets or that identify the object: they have no manager.
 static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of(&[
         &["apiVersion"],
@@ -258,10 +258,11 @@ static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
     ])
 });
 
-/// Checks that a configuration is one of a kind, brings no record of managers and fits the schema.
+/// Checks that a configuration has its resource's kind, contains no managed fields and fits
+/// the schema.
 ///
 /// # Errors
-/// 400 or 500, as Kubernetes answers.
+/// 400 or 500, as in Kubernetes.
 pub(crate) fn check_config(resource: &Resource, config: &Value) -> Result<(), Status> {
     let text = |key: &str| config[key].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -286,8 +287,8 @@ pub(crate) fn check_config(resource: &Resource, config: &Value) -> Result<(), St
     Err(Status::new(500, Reason::Unknown, message))
 }
 
-/// 500, as Kubernetes answers, for what came of the configuration `config` and cannot be had as
-/// an object of its kind, for the reason `why`.
+/// 500, as in Kubernetes, for a result of the configuration `config` that cannot be converted
+/// to an object of its kind for the reason `why`.
 pub(crate) fn unconvertible(resource: &Resource, config: &Value, why: &str) -> Status {
     let named = go_kind(&resource.api_version(), &resource.kind);
     let why = format!("unable to convert unstructured object to {named}: {why}");
@@ -309,7 +310,7 @@ fn improper(config: &Value, named: &str, why: &str) -> Status {
     Status::new(500, Reason::Unknown, message)
 }
 
-/// What is wrong, as structured merge diff prints it.
+/// The errors as structured merge diff prints them.
 fn listed(wrong: &[String]) -> String {
     match wrong {
         [one] => one.clone(),

@@ -1,4 +1,4 @@
-//! What was asked and answered, for whoever keeps a record.
+//! Audit events: requests and their responses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
-    /// When it was answered, by the server's clock.
+    /// The time of the response, from the server's clock.
     pub at: Timestamp,
     /// The user name.
     pub user: String,
-    /// Whom the user asked to be taken for; empty for nobody.
+    /// The impersonated user name; empty without impersonation.
     pub impersonated: String,
-    /// Discovery's word for resources (`get`, `list`, `create`…), else the HTTP method in
+    /// The API verb for resources (`get`, `list`, `create`…), otherwise the HTTP method in
     /// lower case.
     pub verb: String,
     /// The path without its query.
     pub path: String,
-    /// API group; empty for the core group, and for what is no resource.
+    /// API group; empty for the core group and for non-resource requests.
     pub group: String,
     /// Plural name, or empty.
     pub resource: String,
@@ -29,18 +29,18 @@ pub struct AuditEvent {
     pub subresource: String,
     /// Namespace, or empty.
     pub namespace: String,
-    /// Name as the path gives it, or empty.
+    /// Name in the path, or empty.
     pub name: String,
-    /// The label selector that was asked for, decoded; empty for none.
+    /// The label selector of the request, decoded; empty if there is none.
     pub label_selector: String,
-    /// HTTP status code of the answer.
+    /// HTTP status code of the response.
     pub code: u16,
-    /// What admission wanted on record.
+    /// The audit annotations of admission.
     pub annotations: BTreeMap<String, String>,
 }
 
 impl AuditEvent {
-    /// Whether the request was for a change.
+    /// Whether the request is a write.
     pub fn is_write(&self) -> bool {
         !matches!(
             self.verb.as_str(),
@@ -48,7 +48,7 @@ impl AuditEvent {
         )
     }
 
-    /// As an `audit.k8s.io/v1` Event at level Metadata.
+    /// The event as an `audit.k8s.io/v1` Event at level Metadata.
     pub fn to_value(&self) -> Value {
         let mut object = json!({});
         let parts = [
@@ -83,8 +83,8 @@ impl AuditEvent {
     }
 }
 
-/// Records every request, in the order in which they were answered. Called while the
-/// server waits: it must neither block nor send the server a request.
+/// Records every request, in the order of the responses. It is called while the server waits,
+/// so it must neither block nor send the server a request.
 #[derive(Clone)]
 pub struct Audit(Arc<dyn Fn(&AuditEvent) + Send + Sync>);
 

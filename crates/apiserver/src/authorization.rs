@@ -1,8 +1,9 @@
-//! Role-based access control: may somebody do something?
+//! Role-based access control.
 //!
-//! Members of `system:masters` may do everything. Everybody else may do what the rules of
-//! the roles allow that are bound to them, as in Kubernetes' RBAC authorizer
-//! (plugin/pkg/auth/authorizer/rbac); nothing can be denied, only not allowed.
+//! Members of `system:masters` may do everything. Other users may do what the rules of the
+//! roles bound to them allow, as in Kubernetes' RBAC authorizer
+//! (plugin/pkg/auth/authorizer/rbac). A request is either allowed or not allowed; there are no
+//! deny rules.
 
 mod action;
 pub(crate) mod bootstrap;
@@ -26,14 +27,14 @@ use crate::state::State;
 use crate::status::{Details, Reason, Status};
 use crate::user::{MASTERS, User};
 
-/// The group of roles and bindings.
+/// The API group of roles and bindings.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What the roles say to an action.
+/// The decision of the authorizer on an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
-    /// Which binding allows it, or which roles were missing; often empty.
+    /// The binding that allows the action, or the roles that are missing; often empty.
     pub(crate) reason: String,
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn decide(book: &RuleIndex, user: &User, action: &Action) -> Decision
     }
 }
 
-/// Several errors as Kubernetes prints them in one; empty for none.
+/// Several errors as Kubernetes prints them in one message; empty if there are none.
 fn aggregate_text(errors: &[String]) -> String {
     let mut distinct: Vec<&str> = Vec::new();
     for error in errors {
@@ -83,22 +84,26 @@ fn aggregate_text(errors: &[String]) -> String {
     }
 }
 
-/// Lets a request pass that its user may make.
+/// Authorizes a request.
 ///
 /// # Errors
-/// 403 in Kubernetes' words.
+/// 403 with Kubernetes' message.
 pub(crate) fn check(state: &State, call: &Call) -> Result<(), Status> {
     if call.user.is_in(MASTERS) {
         return Ok(());
     }
-    demand(state, &call.user, &Action::of(call))
+    authorize(state, &call.user, &Action::of(call))
 }
 
-/// Lets `user` do `action`.
+/// Authorizes `action` for `user`.
 ///
 /// # Errors
-/// 403 in Kubernetes' words.
-pub(crate) fn demand(state: &State, user: &User, action: &Action) -> Result<(), Status> {
+/// 403 with Kubernetes' message.
+pub(crate) fn authorize(
+    state: &State,
+    user: &User,
+    action: &Action,
+) -> Result<(), Status> {
     let asked = alias::settled(&state.aliases, action);
     let decision = decide(&state.rules, user, &asked);
     if decision.allowed {

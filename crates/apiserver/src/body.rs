@@ -1,4 +1,4 @@
-//! Bodies of responses: bytes at once, or events as they happen.
+//! Response bodies: bytes, or a stream of events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,9 +13,9 @@ use crate::watch::Watch;
 
 /// The body of a response.
 ///
-/// A virtual clock stands still until a body of bytes has been read or dropped. The body
-/// of a watch lets it go while there is nothing to deliver; each event holds it from the
-/// write that caused it until the body is polled again after the event's frame, or is
+/// A virtual clock is stopped until a body of bytes has been read or dropped. The body of a
+/// watch releases the clock while there is nothing to deliver. Each event holds the clock from
+/// the write that caused it until the body is polled again after the event's frame, or is
 /// dropped.
 #[derive(Debug)]
 pub struct Body(Content);

@@ -1,4 +1,4 @@
-//! Sends each write to watchers as it happens.
+//! Sends each write to the watchers of its resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use crate::meta;
 use crate::selector::Filter;
 use crate::store::{Bucket, Change, Object};
 
-/// How many undelivered events a watcher may have before its watch is ended; it can then
-/// go on from the last one that it got.
+/// The maximum number of undelivered events of a watcher. Above it the watch is ended; the
+/// watcher can resume from the last event that it received.
 const BACKLOG: usize = 65_536;
 
-/// What a watcher sees of a write.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// The object is there, or has come into the selection.
+    /// The object exists, or matches the selector after a change.
     Added,
     /// The object has changed.
     Modified,
-    /// The object is gone, or has left the selection.
+    /// The object was deleted, or does not match the selector after a change.
     Deleted,
-    /// Nothing happened; the object carries a version to go on from.
+    /// No change; the object carries a resourceVersion to resume from.
     Bookmark,
 }
 
 impl EventKind {
-    /// The word on the wire, such as `ADDED`.
+    /// The event type in the response, such as `ADDED`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "ADDED",
@@ -48,30 +48,32 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// The event that a watcher of this scope gets for `change`; `None` for none.
-    pub(crate) fn see(&self, change: &Arc<Change>) -> Option<Seen> {
+    /// The event that a watcher of this scope receives for `change`; `None` if it receives
+    /// none.
+    pub(crate) fn event_of(&self, change: &Arc<Change>) -> Option<ChangeEvent> {
         if !self.namespace.is_empty() && *self.namespace != *change.key.namespace {
             return None;
         }
         let matches =
             |it: &Option<Object>| it.as_ref().is_some_and(|it| self.filter.matches(it));
-        let seen = |kind, object| Seen {
+        let event = |kind, object| ChangeEvent {
             kind,
             object,
             change: change.clone(),
         };
         match (matches(&change.before), matches(&change.after)) {
             (false, false) => None,
-            (false, true) => Some(seen(EventKind::Added, None)),
-            (true, true) => Some(seen(EventKind::Modified, None)),
+            (false, true) => Some(event(EventKind::Added, None)),
+            (true, true) => Some(event(EventKind::Modified, None)),
             (true, false) if change.after.is_none() => {
-                Some(seen(EventKind::Deleted, None))
+                Some(event(EventKind::Deleted, None))
             }
             (true, false) => {
-                // It left the selection: the watcher is shown the state that it knew.
+                // The object left the selection: the watcher receives the last state that
+                // matched.
                 let mut last = change.before.as_deref().cloned().unwrap_or_default();
                 meta::set(&mut last, "resourceVersion", change.version.to_string());
-                Some(seen(EventKind::Deleted, Some(Arc::new(last))))
+                Some(event(EventKind::Deleted, Some(Arc::new(last))))
             }
         }
     }
@@ -79,27 +81,27 @@ impl Scope {
 
 /// One event for one watcher.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ChangeEvent {
     pub(crate) kind: EventKind,
-    /// What is shown in place of what the change has.
+    /// The object to send in place of the one of the change.
     pub(crate) object: Option<Object>,
     pub(crate) change: Arc<Change>,
 }
 
-impl Seen {
+impl ChangeEvent {
     pub(crate) fn object(&self) -> &Object {
         self.object.as_ref().unwrap_or(&self.change.object)
     }
 }
 
-/// An event on its way; a virtual clock waits until it has been handled.
+/// An event in delivery; a virtual clock waits until it has been handled.
 #[derive(Debug)]
 pub(crate) struct Delivery {
-    pub(crate) seen: Seen,
+    pub(crate) event: ChangeEvent,
     pub(crate) busy: Option<Busy>,
 }
 
-/// All live watches.
+/// All open watches.
 #[derive(Debug, Default)]
 pub(crate) struct Broadcaster {
     watchers: BTreeMap<Bucket, Vec<Watcher>>,
@@ -113,7 +115,7 @@ struct Watcher {
 }
 
 impl Broadcaster {
-    /// Delivers every write to `bucket` that `scope` wants from now on. With a clock, each
+    /// Delivers all later writes to `bucket` that match `scope`. With a clock, each
     /// undelivered event holds it.
     pub(crate) fn subscribe(
         &mut self,
@@ -128,21 +130,21 @@ impl Broadcaster {
         receive
     }
 
-    /// Sends a write to the watches. Watchers that are gone, or too far behind, are dropped.
+    /// Sends a write to the watchers. Watchers that are closed or too far behind are dropped.
     pub(crate) fn publish(&mut self, change: &Arc<Change>) {
         let Some(watchers) = self.watchers.get_mut(&change.bucket) else {
             return;
         };
         watchers.retain(|watcher| {
-            let Some(seen) = watcher.scope.see(change) else {
+            let Some(event) = watcher.scope.event_of(change) else {
                 return true;
             };
             let busy = watcher.hold.as_ref().map(Clock::busy);
-            watcher.send.try_send(Delivery { seen, busy }).is_ok()
+            watcher.send.try_send(Delivery { event, busy }).is_ok()
         });
     }
 
-    /// Ends every watch of a bucket: what it held is no longer served.
+    /// Ends every watch of a bucket whose resource is not served any longer.
     pub(crate) fn end(&mut self, bucket: Bucket) {
         self.watchers.remove(&bucket);
     }

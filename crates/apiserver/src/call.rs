@@ -1,4 +1,4 @@
-//! One request, read but not yet understood.
+//! One request, before it is routed.
 
 use bytes::Bytes;
 use http::Method;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::query::Query;
 use crate::user::User;
 
-/// A request as the verbs see it, whichever way it came.
+/// A request as the verbs use it, from the HTTP service or the in-process client.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -19,10 +19,10 @@ pub(crate) struct Call {
     /// The `User-Agent` header.
     pub(crate) agent: String,
     pub(crate) user: User,
-    /// Who has asked to be taken for `user`, if that is somebody else.
+    /// The user that impersonates `user`, if any.
     pub(crate) impersonator: Option<User>,
     pub(crate) body: Payload,
-    /// Whether a virtual clock has to wait for this caller: it does for those in the
+    /// Whether a virtual clock has to wait for this caller: it waits for callers in the
     /// process and not for those behind a socket.
     pub(crate) holds_clock: bool,
 }
@@ -30,15 +30,15 @@ pub(crate) struct Call {
 /// The body of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Payload {
-    /// As it came over a wire; may be empty.
+    /// As received over the network; may be empty.
     Bytes(Bytes),
-    /// Handed over within the process.
+    /// Passed within the process.
     Json(Value),
 }
 
 impl Call {
-    /// The name under which fields written by this request are recorded: the
-    /// `fieldManager` parameter, or the first word of the user agent.
+    /// The field manager of this request: the `fieldManager` parameter, or the first word of
+    /// the user agent.
     pub(crate) fn manager(&self) -> String {
         if !self.query.field_manager.is_empty() {
             return self.query.field_manager.clone();
@@ -56,7 +56,7 @@ impl Call {
         }
     }
 
-    /// The media type of the body without its parameters; empty when not said.
+    /// The media type of the body without its parameters; empty if not specified.
     pub(crate) fn media_type(&self) -> String {
         let word = self.content_type.split(';').next().unwrap_or_default();
         word.trim().to_ascii_lowercase()

@@ -1,4 +1,4 @@
-//! A client within the process of JSON values.
+//! An in-process client of JSON values.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,19 +18,18 @@ use crate::status::Status;
 use crate::user::User;
 use crate::watch;
 
-/// A client for one user, without a wire between.
+/// A client of one user that calls the server directly, without HTTP.
 ///
-/// Paths are those of the REST interface, such as
-/// `/apis/apps/v1/namespaces/default/things/x`; with `/status` behind them they are about
-/// the status alone. A virtual clock waits for events that have been delivered, as it does
-/// for [`Body`](crate::Body).
+/// Paths are those of the REST API, such as `/apis/apps/v1/namespaces/default/things/x`; with
+/// the suffix `/status` they refer to the status subresource. A virtual clock waits for events
+/// that have been delivered, as it does for [`Body`](crate::Body).
 #[derive(Clone, Debug)]
 pub struct Client {
     server: Server,
     user: User,
 }
 
-/// Which objects are wanted; empty texts want all.
+/// Label and field selectors; an empty text selects all objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     /// A label selector, such as `app=web,tier!=back`.
@@ -40,7 +39,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// By labels alone.
+    /// A selector of labels only.
     pub fn labels(text: impl Into<String>) -> Self {
         Self {
             labels: text.into(),
@@ -48,7 +47,7 @@ impl Selector {
         }
     }
 
-    /// By fields alone.
+    /// A selector of fields only.
     pub fn fields(text: impl Into<String>) -> Self {
         Self {
             fields: text.into(),
@@ -57,54 +56,54 @@ impl Selector {
     }
 }
 
-/// A list as of one version.
+/// A list as of one resourceVersion.
 #[derive(Clone, Debug, Default)]
 pub struct Items {
-    /// To watch from.
+    /// The resourceVersion to watch from.
     pub version: String,
-    /// In the order of namespace and name.
+    /// Sorted by namespace and name.
     pub items: Vec<Arc<Value>>,
 }
 
-/// A change in one of four forms.
+/// A patch in one of four formats.
 #[derive(Clone, Debug)]
 pub enum Patch {
-    /// RFC 6902.
+    /// JSON patch (RFC 6902).
     Json(Value),
-    /// RFC 7386.
+    /// JSON merge patch (RFC 7386).
     Merge(Value),
-    /// Kubernetes' own, for built-in kinds.
+    /// Strategic merge patch, for built-in kinds.
     Strategic(Value),
     /// Server-side apply.
     Apply {
         /// The configuration.
         body: Value,
-        /// Whose it is.
+        /// The field manager.
         manager: String,
         /// Whether fields of other managers are taken over.
         force: bool,
     },
 }
 
-/// How an object is to be deleted; the default asks for nothing in particular.
+/// Delete options; the default sets none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delete {
-    /// Only the object with this uid.
+    /// Precondition: the uid of the object.
     pub uid: Option<String>,
-    /// Only the object at this version.
+    /// Precondition: the resourceVersion of the object.
     pub version: Option<String>,
-    /// What is to become of dependents: `Background`, `Foreground` or `Orphan`.
+    /// The propagation policy for dependents: `Background`, `Foreground` or `Orphan`.
     pub propagation: Option<String>,
-    /// How long a pod has to stop.
+    /// The grace period of a pod.
     pub grace_seconds: Option<i64>,
 }
 
 /// One event of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchEvent {
-    /// What happened.
+    /// The type of the event.
     pub kind: EventKind,
-    /// The object it happened to.
+    /// The object of the event.
     pub object: Arc<Value>,
 }
 
@@ -141,7 +140,7 @@ impl Client {
             Content::Plain(_) | Content::Document { .. } => {
                 Err(Status::no_such_resource())
             }
-            Content::Watch(_) => Err(Status::bad_request("a watch is not one object")),
+            Content::Watch(_) => Err(Status::bad_request("a watch returns no object")),
         }
     }
 
@@ -150,16 +149,16 @@ impl Client {
         self.send(&call).await
     }
 
-    /// One object.
+    /// Returns one object.
     ///
     /// # Errors
-    /// The server's refusal, here as in every method.
+    /// The error `Status` of the server, here as in every method.
     pub async fn get(&self, path: &str) -> Result<Arc<Value>, Status> {
         self.send(&self.call(Method::GET, path, Query::default()))
             .await
     }
 
-    /// The objects of a collection.
+    /// Lists the objects of a collection.
     pub async fn list(&self, path: &str, selector: &Selector) -> Result<Items, Status> {
         let _busy = self.server.clock().busy();
         let call = self.call(Method::GET, path, query_of(selector));
@@ -175,13 +174,13 @@ impl Client {
         }
     }
 
-    /// Makes an object in the collection at `path`.
+    /// Creates an object in the collection at `path`.
     pub async fn create(&self, path: &str, object: Value) -> Result<Arc<Value>, Status> {
         self.write(self.call(Method::POST, path, Query::default()), object)
             .await
     }
 
-    /// Replaces the object at `path`; its `resourceVersion`, if any, is a condition.
+    /// Replaces the object at `path`; its `resourceVersion`, if any, is a precondition.
     pub async fn update(&self, path: &str, object: Value) -> Result<Arc<Value>, Status> {
         self.write(self.call(Method::PUT, path, Query::default()), object)
             .await
@@ -196,7 +195,7 @@ impl Client {
         self.update(&format!("{path}/status"), object).await
     }
 
-    /// Changes the object at `path`.
+    /// Patches the object at `path`.
     pub async fn patch(&self, path: &str, patch: Patch) -> Result<Arc<Value>, Status> {
         let mut call = self.call(Method::PATCH, path, Query::default());
         let (kind, body) = match patch {
@@ -217,8 +216,8 @@ impl Client {
         self.write(call, body).await
     }
 
-    /// Deletes the object at `path`. Returns the object while it waits for something, and a
-    /// pod also where it goes at once; else a `Status`.
+    /// Deletes the object at `path`. Returns the object if its deletion waits for finalizers
+    /// or a grace period, and a pod also if it is removed immediately; otherwise a `Status`.
     pub async fn delete(&self, path: &str, how: &Delete) -> Result<Arc<Value>, Status> {
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
         if how.uid.is_some() || how.version.is_some() {
@@ -235,7 +234,7 @@ impl Client {
             .await
     }
 
-    /// Deletes the objects of a collection that are selected.
+    /// Deletes the selected objects of a collection.
     pub async fn delete_collection(
         &self,
         path: &str,
@@ -260,8 +259,8 @@ impl Client {
         Ok(())
     }
 
-    /// Follows a collection from `version` on, as a list gave it; an empty version begins
-    /// with all that is there.
+    /// Watches a collection from `version`, the resourceVersion of a list; an empty version
+    /// starts with an event for each existing object.
     pub fn watch(
         &self,
         path: &str,
@@ -302,10 +301,11 @@ fn meta_conditions(how: &Delete) -> Value {
     conditions
 }
 
-/// Events as they happen. Ends when what is watched is no longer served, or after an error.
+/// A stream of watch events. Ends when the resource is not served any longer, or after an
+/// error.
 ///
-/// A virtual clock stands still from the write that caused an event until the stream is
-/// polled again after that event.
+/// A virtual clock is stopped from the write that caused an event until the stream is polled
+/// again after that event.
 #[derive(Debug)]
 pub struct Watch(watch::Watch);
 
@@ -323,7 +323,7 @@ impl Stream for Watch {
             }
             let object = event.object()?.clone();
             let kind = match &event {
-                watch::Event::Seen(seen) => seen.kind,
+                watch::Event::Changed(it) => it.kind,
                 watch::Event::Shown(kind, _) => *kind,
                 watch::Event::Bookmark(_) => EventKind::Bookmark,
                 watch::Event::Initial(_) | watch::Event::Error(_) => EventKind::Added,

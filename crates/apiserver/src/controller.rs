@@ -1,8 +1,8 @@
-//! The controllers that live in the server, one file each.
+//! The controllers that run in the server, one file each.
 //!
-//! In a real cluster they are clients of its API, each with a service account of its own. Those that
-//! delete or change what users have made are clients here as well: their requests pass admission, so
-//! that a policy can refuse them.
+//! In a real cluster they are clients of the API, each with its own service account. Those that
+//! delete or change objects of users are clients here too: their requests pass through admission,
+//! so that a policy can reject them.
 
 mod cluster_role_aggregation;
 pub(crate) mod disruption;
@@ -36,24 +36,24 @@ use crate::verb;
 pub(crate) enum Controller {
     /// Counts the pods of disruption budgets.
     Disruption,
-    /// Deletes what has lost its owners.
+    /// Deletes objects that have lost their owners.
     GarbageCollector,
     /// Empties namespaces that are being deleted.
     Namespaces,
-    /// Takes the taints off nodes that are ready.
+    /// Removes the taints of nodes that are ready.
     Nodes,
-    /// Lets claims go that no pod uses.
+    /// Removes the finalizer of deleted claims that no pod uses.
     Claims,
-    /// Lets volumes go that no claim uses.
+    /// Removes the finalizer of deleted volumes that no claim uses.
     Volumes,
-    /// Counts what quotas limit.
+    /// Counts the usage that quotas limit.
     Quotas,
     /// Fills the secrets that hold tokens of service accounts.
     Tokens,
 }
 
 impl Controller {
-    /// Its service account, as `--use-service-account-credentials` has it.
+    /// Its service account, as with `--use-service-account-credentials`.
     fn user(self) -> User {
         let name = match self {
             Self::Disruption => "disruption-controller",
@@ -71,7 +71,7 @@ impl Controller {
     /// Deletes one object with `DeleteOptions`.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The rejection.
     pub(crate) fn delete(
         self,
         state: &mut State,
@@ -85,7 +85,7 @@ impl Controller {
     /// Deletes every object of a resource in a namespace, in the background.
     ///
     /// # Errors
-    /// Why the first that is refused is.
+    /// The first rejection.
     pub(crate) fn delete_all(
         self,
         state: &mut State,
@@ -100,7 +100,7 @@ impl Controller {
     /// Changes one object by a merge patch.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The rejection.
     pub(crate) fn patch(
         self,
         state: &mut State,
@@ -114,7 +114,7 @@ impl Controller {
     /// Replaces the status of one object.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The rejection.
     pub(crate) fn update_status(
         self,
         state: &mut State,
@@ -129,7 +129,7 @@ impl Controller {
     /// Replaces the finalizers in the spec of a namespace.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The rejection.
     pub(crate) fn finalize(
         self,
         state: &mut State,
@@ -174,7 +174,7 @@ fn place_of(bucket: Bucket, object: &Value) -> Place {
     Place::new(bucket, key)
 }
 
-/// One object, or with an empty name a collection, in the version in which it is stored.
+/// One object in the version in which it is stored; with an empty name, the collection.
 fn target(state: &State, place: &Place) -> Result<Target, Status> {
     let resource = state.stored_resource(place.bucket);
     let resource = resource.ok_or_else(Status::no_such_resource)?;

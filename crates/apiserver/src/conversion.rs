@@ -1,4 +1,4 @@
-//! From the version in which objects are stored to the one that is asked for, and back.
+//! Conversion between the stored version of objects and the requested one.
 
 pub(crate) mod webhook;
 
@@ -20,9 +20,9 @@ use crate::store::Object;
 use crate::webhook_client::Endpoint;
 use webhook::Webhook;
 
-/// An object that a webhook has to convert. Requests are performed in one go under a lock, and
-/// webhooks are far away: a request that lacks an answer is given up before it has written
-/// anything, the webhook is called, and the request is performed anew.
+/// An object that a webhook must convert. Requests are performed under a lock, which is not held
+/// while a webhook is called. A request that lacks a response is therefore abandoned before it has
+/// written anything, the webhook is called, and the request is performed again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     pub(crate) webhook: Webhook,
@@ -30,23 +30,23 @@ pub(crate) struct Question {
     pub(crate) api_version: String,
 }
 
-/// What webhooks have answered, or why they have not.
+/// The webhooks' responses or errors.
 pub(crate) type Answers = HashMap<Question, Result<Value, String>>;
 
-/// A call of an admission webhook, for which the same holds as for a [`Question`].
+/// A call of an admission webhook, which is made as described for [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ReviewCall {
     pub(crate) endpoint: Endpoint,
     pub(crate) body: Arc<Value>,
     pub(crate) timeout: Duration,
-    /// How long to wait before one that could not be reached is called once more; zero for not
-    /// at all.
+    /// How long to wait before a webhook that could not be reached is called again; zero for no
+    /// retry.
     pub(crate) backoff: Duration,
 }
 
 impl ReviewCall {
-    /// Calls the webhook, up to five times where it is called again at all, each time after half
-    /// as long again (`DefaultRetryBackoffWithInitialDelay` in k8s.io/apiserver).
+    /// Calls the webhook, up to five times if there is a backoff. Each wait is 1.5 times the
+    /// previous one (`DefaultRetryBackoffWithInitialDelay` in k8s.io/apiserver).
     async fn answer(&self) -> Result<Value, String> {
         let mut backoff = self.backoff;
         let mut answer = self.endpoint.post(&self.body, self.timeout).await;
@@ -62,7 +62,7 @@ impl ReviewCall {
     }
 }
 
-/// The answers that a request has so far, and the questions that came up in it.
+/// The webhook responses that a request has so far, and the calls that it still needs.
 #[derive(Debug, Default)]
 pub(crate) struct WebhookCalls {
     answers: Answers,
@@ -71,17 +71,17 @@ pub(crate) struct WebhookCalls {
     open_reviews: Vec<ReviewCall>,
     /// When the request was performed for the first time.
     pub(crate) began: Option<Timestamp>,
-    /// Whether it is performed anew.
+    /// Whether the request is performed again.
     pub(crate) is_retry: bool,
 }
 
 impl WebhookCalls {
-    /// Whether no question is open.
+    /// Whether no call is pending.
     pub(crate) fn is_settled(&self) -> bool {
         self.open.is_empty() && self.open_reviews.is_empty()
     }
 
-    /// The answer of an admission webhook; none until it has been asked.
+    /// The response of an admission webhook; `None` until it has been called.
     pub(crate) fn review(&mut self, call: ReviewCall) -> Option<Result<Value, String>> {
         let answer = self.reviews.get(&call).cloned();
         if answer.is_none() {
@@ -90,7 +90,7 @@ impl WebhookCalls {
         answer
     }
 
-    /// Asks every webhook those questions that are open.
+    /// Makes all pending calls.
     pub(crate) async fn ask(&mut self) {
         ask(std::mem::take(&mut self.open), &mut self.answers).await;
         let calls = std::mem::take(&mut self.open_reviews);
@@ -98,14 +98,14 @@ impl WebhookCalls {
             let answer = call.answer().await;
             (call, answer)
         });
-        // They are asked at once, as in Kubernetes.
+        // The calls are concurrent, as in Kubernetes.
         let answered = futures::future::join_all(calls).await;
         self.reviews.extend(answered);
         self.is_retry = true;
     }
 }
 
-/// [`WebhookCalls`] for all who convert in one request.
+/// The [`WebhookCalls`] that all conversions of one request share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared(Arc<Mutex<WebhookCalls>>);
 
@@ -115,18 +115,18 @@ impl Shared {
     }
 }
 
-/// How the objects of one resource become those of another of its versions.
+/// Converts objects of one resource between its versions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
-    /// Of a custom resource its definition.
+    /// The definition of a custom resource.
     definition: Option<Arc<Crd>>,
-    /// Who converts where that is not the server itself, or why nobody can.
+    /// The conversion webhook, or why it cannot be called; `None` if the server converts.
     webhook: Option<Result<Webhook, String>>,
     calls: Shared,
 }
 
 impl Conversion {
-    /// The conversion of `resource` as it is defined now.
+    /// The conversion of `resource` by its current definition.
     pub(crate) fn of(state: &State, resource: &Resource) -> Self {
         if !resource.custom {
             return Self::default();
@@ -139,10 +139,10 @@ impl Conversion {
         }
     }
 
-    /// An object that is stored, as `resource` shows it.
+    /// A stored object in the version of `resource`.
     ///
     /// # Errors
-    /// 500 where a webhook has not converted it.
+    /// 500 if a webhook has not converted it.
     pub(crate) fn shown(
         &self,
         resource: &Resource,
@@ -157,10 +157,10 @@ impl Conversion {
         Ok(Arc::new(shown))
     }
 
-    /// An object, as `resource` shows it, in the version that is stored.
+    /// An object in the version of `resource`, converted to the stored version.
     ///
     /// # Errors
-    /// 500 where a webhook has not converted it.
+    /// 500 if a webhook has not converted it.
     pub(crate) fn to_stored(
         &self,
         resource: &Resource,
@@ -169,12 +169,12 @@ impl Conversion {
         self.converted(resource, object, &resource.stored_as)
     }
 
-    /// An object of `resource` as one of `api_version`. What the schema of that version does not
-    /// have is pruned, as in Kubernetes whatever the strategy (`schemaCoercingConverter` in
+    /// An object of `resource` in version `api_version`. Fields that the schema of that version
+    /// does not have are pruned, as in Kubernetes with every strategy (`schemaCoercingConverter` in
     /// k8s.io/apiextensions-apiserver).
     ///
     /// # Errors
-    /// 500 where a webhook has not converted it.
+    /// 500 if a webhook has not converted it.
     pub(crate) fn converted(
         &self,
         resource: &Resource,
@@ -203,12 +203,12 @@ impl Conversion {
         if is_other {
             return Ok(self.finished(object, api_version));
         }
-        // The same version of a group under its other name.
+        // The same version of a group under its alias.
         meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
         Ok(object)
     }
 
-    /// What a webhook has to be asked to convert an object; none where the server does it.
+    /// The webhook call that converts an object; `None` if the server converts it.
     pub(crate) fn question(
         &self,
         resource: &Resource,
@@ -218,7 +218,7 @@ impl Conversion {
         let from = object["apiVersion"].as_str().unwrap_or_default();
         let (from, to) = (version_of(from), version_of(api_version));
         let webhook = self.webhook.as_ref().filter(|_| from != to)?;
-        // A webhook knows a group by its own name alone.
+        // A webhook uses a group's own name, not its alias.
         let group = &resource.storage.group;
         let mut object = object.clone();
         object["apiVersion"] = format!("{group}/{from}").into();
@@ -235,10 +235,10 @@ impl Conversion {
             return answer.clone();
         }
         calls.open.push(question);
-        Err("it has not been asked yet".to_owned())
+        Err("the webhook has not been called yet".to_owned())
     }
 
-    /// An object that is one of `api_version` but for its name and what that does not have.
+    /// Sets `apiVersion` of a converted object and prunes fields that this version does not have.
     pub(crate) fn finished(&self, mut object: Value, api_version: &str) -> Value {
         meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
         let definition = self.definition.as_ref();
@@ -250,7 +250,7 @@ impl Conversion {
     }
 }
 
-/// 500, in the words of Kubernetes, of an object that a webhook has not converted.
+/// The error 500, with Kubernetes' message, for an object that a webhook has not converted.
 pub(crate) fn failed(resource: &Resource, api_version: &str, why: &str) -> Status {
     let message = format!(
         "conversion webhook for {}/{}, Kind={} failed: {why}",
@@ -261,18 +261,18 @@ pub(crate) fn failed(resource: &Resource, api_version: &str, why: &str) -> Statu
     Status::new(500, Reason::Unknown, message)
 }
 
-/// Refuses to go on to a write while a question is open, whoever has asked it.
+/// Stops before a write while a call of the request is pending.
 ///
 /// # Errors
-/// 500, which nobody sees: the request is performed anew.
+/// 500, which no client receives: the request is performed again.
 pub(crate) fn all_answered(state: &State) -> Result<(), Status> {
     if state.webhook_calls.lock().is_settled() {
         return Ok(());
     }
-    Err(Status::internal("a webhook has not been asked yet"))
+    Err(Status::internal("a webhook has not been called yet"))
 }
 
-/// Asks every webhook, one after the other, those questions that it was not asked.
+/// Calls the webhooks one after the other for the objects without a response.
 pub(crate) async fn ask(open: Vec<Question>, answers: &mut Answers) {
     let mut batches: HashMap<(Webhook, String), Vec<Question>> = HashMap::new();
     for question in open {

@@ -1,5 +1,5 @@
-//! What protects a listening server: a certificate of its own authority, a token, and the
-//! certificates of its clients.
+//! Credentials of a listening server: a serving certificate with its own certificate
+//! authority, a token, and client certificates.
 
 use std::fmt;
 use std::fs;
@@ -27,37 +27,38 @@ use crate::user::{MASTERS, User};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system gave no randomness.
-    #[error("the system gave no randomness for the access token")]
+    /// The operating system returned no randomness.
+    #[error("the operating system returned no randomness for the access token")]
     Random,
-    /// A key or certificate was refused by the library that makes it.
-    #[error("the serving certificate could not be made")]
+    /// The library rejected a key or certificate that it should make.
+    #[error("the serving certificate could not be created")]
     Certificate(#[from] rcgen::Error),
-    /// The system gave no randomness for the key that signs tokens, or it is none.
+    /// The operating system returned no randomness for the key that signs tokens, or the key
+    /// is invalid.
     #[error(transparent)]
     TokenKey(#[from] KeyError),
-    /// The file that they are kept in cannot be read or written.
+    /// The credentials file cannot be read or written.
     #[error("{path} cannot be read or written")]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file that they are kept in holds something else.
-    #[error("{0} does not hold credentials; remove it and new ones are made")]
+    /// The credentials file does not contain credentials.
+    #[error("{0} does not contain credentials; remove it to create new ones")]
     Damaged(PathBuf),
-    /// The certificate was refused by the library that serves it.
+    /// The TLS library rejected the serving certificate.
     #[error("the serving certificate could not be used")]
     Tls(#[from] rustls::Error),
-    /// The authority of clients' certificates was refused by the library that verifies them.
-    #[error("the authority of clients' certificates could not be used")]
+    /// The TLS library rejected the certificate authority of client certificates.
+    #[error("the certificate authority of client certificates could not be used")]
     Clients(#[from] VerifierBuilderError),
 }
 
-/// A certificate for `localhost` and the loopback addresses, the authority that signed it,
-/// the administrator's token and certificate, the authority that signs certificates of clients,
-/// and the key that signs the tokens of service accounts.
+/// A certificate for `localhost` and the loopback addresses, the certificate authority that
+/// signed it, the administrator's token and certificate, the authority that signs client
+/// certificates, and the key that signs service account tokens.
 #[derive(Clone)]
 pub struct Credentials {
     secrets: Secrets,
@@ -65,7 +66,7 @@ pub struct Credentials {
     tls: Arc<ServerConfig>,
 }
 
-/// What has to be kept for the same clients to be let in again; binary parts in base64.
+/// What must be stored so that the same clients are accepted again; binary parts in base64.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Secrets {
@@ -74,11 +75,11 @@ struct Secrets {
     certificate: String,
     key: String,
     token_key: String,
-    /// Absent from what was kept before clients could show certificates.
+    /// Absent in files that were written before client certificates existed.
     client: Option<ClientSecrets>,
 }
 
-/// The authority of clients' certificates, and the administrator's.
+/// The certificate authority of client certificates, and the administrator's certificate.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClientSecrets {
@@ -118,13 +119,13 @@ impl ClientSecrets {
     }
 }
 
-/// What a client shows to be let in; PEM.
+/// A client certificate and its key; PEM.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ClientCertificate {
-    /// The certificate, which names the user.
+    /// The certificate, which contains the user name.
     pub certificate: String,
-    /// Its key, which is for the user alone.
+    /// The private key of the certificate.
     pub key: String,
 }
 
@@ -134,14 +135,14 @@ impl fmt::Debug for ClientCertificate {
     }
 }
 
-/// The file that they are kept in.
+/// The name of the credentials file.
 const FILE: &str = "credentials.json";
 
 impl Credentials {
-    /// Makes a certificate, a token of 256 random bits and a key, in memory alone.
+    /// Generates a certificate, a token of 256 random bits and a key, only in memory.
     ///
     /// # Errors
-    /// When the system has no randomness, or the certificate cannot be made.
+    /// The operating system returns no randomness, or the certificate cannot be made.
     pub fn generate() -> Result<Self, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut secret = [0; 32];
@@ -172,11 +173,11 @@ impl Credentials {
         })
     }
 
-    /// Those that a directory keeps, made and put there if there are none. The file is for
-    /// its owner alone.
+    /// Reads the credentials in a directory; generates and writes them if there are none. Only
+    /// the owner can read the file.
     ///
     /// # Errors
-    /// The file cannot be read or written, or holds something else.
+    /// The file cannot be read or written, or does not contain credentials.
     pub fn kept_in(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(FILE);
         let failed = |source| Error::File {
@@ -221,11 +222,11 @@ impl Credentials {
         })
     }
 
-    /// A certificate for a client: the user `name`, in `group` where one is said and, as
-    /// everybody who is known, in `system:authenticated`.
+    /// Issues a client certificate for the user `name`, in `group` if it is given and, like
+    /// every authenticated user, in `system:authenticated`.
     ///
     /// # Errors
-    /// A name that a certificate cannot hold, or a system without randomness.
+    /// A name that a certificate cannot contain, or no randomness from the operating system.
     pub fn issue(
         &self,
         name: &str,
@@ -237,17 +238,17 @@ impl Credentials {
         }
     }
 
-    /// The key that signs the tokens of service accounts.
+    /// The key that signs service account tokens.
     pub fn token_key(&self) -> TokenKey {
         self.token_key.clone()
     }
 
-    /// The token that clients have to send.
+    /// The bearer token of the administrator.
     pub fn token(&self) -> &str {
         &self.secrets.token
     }
 
-    /// The certificate of the authority, for clients to check the server against; PEM.
+    /// The certificate of the authority, with which clients verify the server; PEM.
     pub fn authority_pem(&self) -> &str {
         &self.secrets.authority
     }
@@ -256,9 +257,9 @@ impl Credentials {
         self.tls.clone()
     }
 
-    /// Whether `token` is the right one. Takes as long for every wrong one.
+    /// Whether `token` is the bearer token. Takes the same time for every wrong token.
     pub(crate) fn accepts(&self, token: &str) -> bool {
-        // Digests are of one length and reveal nothing about where texts begin to differ.
+        // Digests have equal length and reveal nothing about where the texts differ.
         let wanted = Sha256::digest(self.secrets.token.as_bytes());
         let given = Sha256::digest(token.as_bytes());
         let differences = wanted
@@ -269,16 +270,15 @@ impl Credentials {
     }
 
     /// A kubeconfig for the server at `address`, with the administrator's token and
-    /// certificate. It grants everything and so belongs into a file that only its owner can
-    /// read.
+    /// certificate. It grants full access, so write it to a file that only its owner can read.
     pub fn kubeconfig(&self, address: SocketAddr, name: &str) -> String {
         let token = format!("\x20   token: {}\n", self.secrets.token);
         let user = format!("{token}{}", self.certificate_lines());
         self.kubeconfig_of((address, name), &user)
     }
 
-    /// The same with the certificate alone, as Cluster API's providers write those of workload
-    /// clusters; some of their clients use nothing else.
+    /// A kubeconfig with the certificate only, as Cluster API providers write those of
+    /// workload clusters; some of their clients use nothing else.
     pub fn certificate_kubeconfig(&self, address: SocketAddr, name: &str) -> String {
         self.kubeconfig_of((address, name), &self.certificate_lines())
     }
@@ -325,10 +325,10 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What a server shows, and what it asks of its clients: a certificate is looked at where one
-/// is shown.
+/// The TLS configuration of the server. A client certificate is optional; it is verified if
+/// the client sends one.
 fn tls(secrets: &Secrets) -> Result<ServerConfig, Error> {
-    let unreadable = |_| rustls::Error::General("a certificate is no base64".to_owned());
+    let unreadable = |_| rustls::Error::General("a certificate is not base64".to_owned());
     let bytes = |text: &str| STANDARD.decode(text).map_err(unreadable);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut clients = RootCertStore::empty();
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_debug_print_shows_no_secret() {
+    fn debug_output_contains_no_secret() {
         let credentials = Credentials::generate().unwrap();
         assert!(!format!("{credentials:?}").contains(credentials.token()));
     }

@@ -1,4 +1,4 @@
-//! From a request body to the object that the server works on.
+//! Decodes a request body to the object that the server works on.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::syntax;
 /// Media types of whole objects.
 const OBJECTS: [&str; 3] = ["application/json", "application/yaml", protobuf::MEDIA];
 
-/// What a body said.
+/// A decoded body.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) value: Value,
-    /// What strict decoding has to say about keys that were said twice.
+    /// The strict decoding errors for duplicate keys.
     pub(crate) repeated: Vec<String>,
 }
 
@@ -38,20 +38,20 @@ impl Body {
     }
 }
 
-/// A body that could not be read.
+/// A body that could not be decoded.
 #[derive(Debug)]
 pub(crate) struct DecodeError {
-    /// In the words of Kubernetes' decoder.
+    /// The message of Kubernetes' decoder.
     pub(crate) why: String,
 }
 
 impl DecodeError {
-    /// 400, where Kubernetes says no more than why.
+    /// 400 with only the decoder's message.
     pub(crate) fn bare(self) -> Status {
         Status::bad_request(self.why)
     }
 
-    /// 400 of a body that ought to have been an object of `kind`.
+    /// 400 for a body that should be an object of `kind`.
     fn of_kind(self, kind: &str, call: &Call) -> Status {
         let summary = match &call.body {
             Payload::Json(value) => summary(&meta::json(value)),
@@ -81,10 +81,11 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// Reads the body of a request that sends a whole object of `kind`.
+/// Decodes the body of a request that sends a whole object of `kind`.
 ///
 /// # Errors
-/// 415 for a form that is not read, 400 for a text that is not what its form says.
+/// 415 for an unsupported media type, 400 for a body that does not have its media type's
+/// format.
 pub(crate) fn object(call: &Call, kind: &str) -> Result<Body, Status> {
     let read = unchecked(call)?.and_then(|body| {
         if body.value.is_object() {
@@ -101,10 +102,10 @@ pub(crate) fn object(call: &Call, kind: &str) -> Result<Body, Status> {
     read.map_err(|it| it.of_kind(kind, call))
 }
 
-/// As [`object`], where it is not known yet what a refusal is called.
+/// Same as [`object`], where the error's kind is not determined yet.
 ///
 /// # Errors
-/// 415 for a form that is not read.
+/// 415 for an unsupported media type.
 pub(crate) fn unchecked(call: &Call) -> Result<Result<Body, DecodeError>, Status> {
     let media = call.media_type();
     if !media.is_empty() && !OBJECTS.contains(&media.as_str()) {
@@ -122,10 +123,10 @@ pub(crate) fn unchecked(call: &Call) -> Result<Result<Body, DecodeError>, Status
     }))
 }
 
-/// Reads a body of JSON, or of YAML where that is not JSON.
+/// Decodes a JSON body, or a YAML body if it is not JSON.
 ///
 /// # Errors
-/// When it is neither.
+/// The body is neither.
 pub(crate) fn value(call: &Call) -> Result<Body, DecodeError> {
     let bytes = match &call.body {
         Payload::Json(value) => return Ok(Body::plain(value.clone())),
@@ -148,7 +149,7 @@ pub(crate) fn value(call: &Call) -> Result<Body, DecodeError> {
         }
         Err(_) if call.media_type().ends_with("yaml") => yaml(bytes),
         Err(error) => Err(DecodeError {
-            // What Go would have read is refused in our parser's words.
+            // A body that Go can decode but our parser cannot gets our parser's message.
             why: syntax::error(bytes).unwrap_or_else(|| error.to_string()),
         }),
     }
@@ -184,7 +185,7 @@ fn yaml(bytes: &[u8]) -> Result<Body, DecodeError> {
     })
 }
 
-/// The JSON type in the words of Go's decoder.
+/// The JSON type as Go's decoder names it.
 pub(crate) fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -196,17 +197,17 @@ pub(crate) fn go_kind(value: &Value) -> &'static str {
     }
 }
 
-/// 400: a body that is no object has no kind.
+/// 400: a body that is not an object has no kind.
 pub(crate) fn not_an_object(body: &Value) -> Status {
     let text: String = body.to_string().chars().take(1000).collect();
     Status::bad_request(format!("Object 'Kind' is missing in '{text}'"))
 }
 
-/// Checks that an object that was sent can be read as one of the kind that the path is
-/// about. A built-in kind may be left unsaid; it is then filled in.
+/// Checks that a sent object can be decoded as the kind of the request's path. The kind of a
+/// built-in object may be omitted; it is then filled in.
 ///
 /// # Errors
-/// 400 in Kubernetes' words.
+/// 400 with Kubernetes' message.
 pub(crate) fn check_kind(
     state: &State,
     call: &Call,
@@ -244,7 +245,7 @@ pub(crate) fn check_kind(
         && is_known(&version, &resource.kind)
         && (kind.is_empty() || kind == resource.kind)
     {
-        // Kubernetes converts the versions of a kind into each other before it looks.
+        // Kubernetes converts between the versions of a kind before this check.
         let expected = resource.api_version();
         return Err(Status::bad_request(format!(
             "the API version in the data ({version}) does not match the expected API version \
@@ -266,7 +267,7 @@ pub(crate) fn check_kind(
     })
 }
 
-/// A version or a kind that is no text.
+/// The error for a version or a kind that is not a string.
 pub(crate) fn unreadable_kind(object: &Value) -> Option<DecodeError> {
     ["apiVersion", "kind"].iter().find_map(|key| {
         let value = object.get(key)?;
@@ -279,10 +280,11 @@ pub(crate) fn unreadable_kind(object: &Value) -> Option<DecodeError> {
     })
 }
 
-/// Checks the version of a custom object.
+/// Checks the apiVersion of a custom object.
 ///
 /// # Errors
-/// 400 for another; it warns of the fields that this other version does not have.
+/// 400 for another version, with warnings about the fields that the other version does not
+/// have.
 fn check_version(
     state: &State,
     resource: &Resource,
@@ -301,9 +303,9 @@ fn check_version(
     Err(refused)
 }
 
-/// What strict decoding has to say of a custom object that is written in another version than that
-/// of its path: of the fields that this other version does not have. Objects of another group are
-/// not looked into. None for an object in the version of its path, or in none.
+/// The strict decoding errors of a custom object in another version than that of its path: the
+/// fields that this other version does not have. Empty for objects of another group, which are
+/// not inspected. `None` for an object in the version of its path or without a version.
 pub(crate) fn unknown_in_other_version(
     state: &State,
     resource: &Resource,
@@ -324,7 +326,7 @@ pub(crate) fn unknown_in_other_version(
     Some(unknown.collect())
 }
 
-/// Why an object without a version cannot be read: its kind is none of the group's.
+/// The error for an object without a version if its kind does not exist in the group.
 pub(crate) fn internal_kind_error(resource: &Resource, object: &Value) -> Option<String> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let is_known = kind.is_empty() || is_known(&resource.api_version(), kind);
@@ -337,15 +339,15 @@ pub(crate) fn internal_kind_error(resource: &Resource, object: &Value) -> Option
     })
 }
 
-/// Why the version that an object says cannot be read as one.
+/// The error for an apiVersion that cannot be parsed.
 pub(crate) fn version_error(object: &Value) -> Option<String> {
     let version = object["apiVersion"].as_str().unwrap_or_default();
     let is_readable = version.matches('/').count() < 2;
     (!is_readable).then(|| format!("unexpected GroupVersion string: {version}"))
 }
 
-/// The fields of a custom object that the version in which it is written does not have. One
-/// that the definition does not have has none.
+/// The fields of a custom object that its version does not have. A version that the definition
+/// does not have has no fields.
 fn unknown_fields(version: Option<&CustomResource>, object: &Value) -> Vec<String> {
     if let Some(version) = version {
         return version.decode(&mut object.clone());
@@ -358,11 +360,11 @@ fn unknown_fields(version: Option<&CustomResource>, object: &Value) -> Vec<Strin
         .collect()
 }
 
-/// Reads an object of a built-in kind as Go does: its kind, then the types of its fields.
-/// What it leaves unsaid of its kind is filled in.
+/// Decodes an object of a built-in kind as Go does: its kind, then the types of its fields.
+/// Omitted apiVersion and kind are filled in.
 ///
 /// # Errors
-/// What Kubernetes' decoder says.
+/// The message of Kubernetes' decoder.
 pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), String> {
     let text = |key: &str| object[key].as_str().filter(|it| !it.is_empty());
     let expected = resource.api_version();
@@ -378,14 +380,14 @@ pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
     Ok(())
 }
 
-/// Whether there is a kind in a version.
+/// Whether a kind exists in a version.
 fn is_known(api_version: &str, kind: &str) -> bool {
     let (group, bare) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     definitions::names_kind(group, bare, kind)
 }
 
-/// Why an object of another kind cannot be had as one of this resource: the table of kinds
-/// is called after the place where Kubernetes makes it.
+/// The error for an object of another kind that cannot be converted to this resource. The
+/// scheme is named after the source line where Kubernetes creates it.
 fn unconvertible(resource: &Resource, version: &str, kind: &str) -> String {
     let bare = version.rsplit('/').next().unwrap_or(version);
     if !is_known(version, kind) {
@@ -402,8 +404,8 @@ fn unconvertible(resource: &Resource, version: &str, kind: &str) -> String {
     format!("converting ({bare}.{kind}) to ({family}.{own}): unknown conversion")
 }
 
-/// Writes version and kind where Kubernetes writes them: first. Another kind of a custom
-/// object stays, to be refused with whatever else is wrong.
+/// Writes apiVersion and kind first, as Kubernetes does. A different kind of a custom object
+/// is kept, so that it is rejected together with other errors.
 pub(crate) fn set_type_meta(resource: &Resource, object: &mut Value) {
     let fields = meta::fields(object);
     fields.shift_remove("apiVersion");
@@ -413,8 +415,8 @@ pub(crate) fn set_type_meta(resource: &Resource, object: &mut Value) {
     fields.shift_insert(1, "kind".to_owned(), kind);
 }
 
-/// Removes fields that the kind does not have and fills in its defaults. Returns what strict
-/// decoding has to say: what was `repeated`, and what is unknown.
+/// Prunes unknown fields and fills in defaults. Returns the strict decoding errors: the
+/// `repeated` ones and the unknown fields.
 pub(crate) fn prune_and_default(
     state: &State,
     resource: &Resource,
@@ -433,7 +435,8 @@ pub(crate) fn prune_and_default(
     repeated
 }
 
-/// Fills in the defaults of what was made of an applied configuration. Its fields are known by then.
+/// Fills in the defaults of the result of an applied configuration; its fields have been
+/// checked already.
 pub(crate) fn complete(state: &State, resource: &Resource, object: &mut Value) {
     let Some(definition) = definition(state, resource) else {
         prune_and_default(state, resource, object, Vec::new());
@@ -444,8 +447,8 @@ pub(crate) fn complete(state: &State, resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Fills in the default of the status of a new custom resource, which was taken from it. Returns the
-/// object without it, if there is one.
+/// Fills in the default of the status of a new custom object, from which the sent status was
+/// removed. Returns the object without the default, if there is one.
 pub(crate) fn default_status(
     state: &State,
     resource: &Resource,
@@ -463,10 +466,10 @@ pub(crate) fn default_status(
     status.then(|| std::mem::replace(object, defaulted))
 }
 
-/// What becomes of strict decoding's findings: the warnings.
+/// The warnings that result from strict decoding errors.
 ///
 /// # Errors
-/// Under strict field validation what `refuse` makes of them.
+/// With strict field validation, the result of `refuse`.
 pub(crate) fn judge(
     validation: FieldValidation,
     found: Vec<String>,
@@ -482,7 +485,7 @@ pub(crate) fn judge(
     }
 }
 
-/// 400 of an object that was sent and cannot be read as one of its kind.
+/// 400 for a sent object that cannot be decoded as its kind.
 pub(crate) fn unhandled(resource: &Resource, why: &str) -> Status {
     let (kind, version) = (&resource.kind, &resource.version);
     Status::bad_request(format!(
@@ -490,7 +493,7 @@ pub(crate) fn unhandled(resource: &Resource, why: &str) -> Status {
     ))
 }
 
-/// The compiled definition of a custom resource.
+/// The compiled CustomResourceDefinition of a custom resource.
 pub(crate) fn definition(state: &State, resource: &Resource) -> Option<Arc<Crd>> {
     state.definitions.get(&resource.storage).cloned()
 }

@@ -1,4 +1,5 @@
-//! CustomResourceDefinitions: from a written object to a served resource and back.
+//! CustomResourceDefinitions: registration of the resources that they define, and their
+//! status.
 
 pub(crate) mod naming;
 
@@ -23,10 +24,10 @@ use crate::store::{Bucket, Change, Key, Object, Range};
 use crate::verb::delete::{Options, Propagation, delete_object};
 use naming::{Names, Taken};
 
-/// Keeps a definition until its objects are gone.
+/// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Takes a written definition in: what it defines is served from here on.
+/// Handles a written definition: its resources are served from here on.
 pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
     let Some(after) = change.after.as_deref() else {
         unregister(state, &change.object);
@@ -36,7 +37,7 @@ pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
     let known = state.definitions.contains_key(&defined(after));
     if meta::is_deleting(after) {
         if !known && is_established(after) {
-            // Its objects are served until they are gone, also after a restart.
+            // Its objects are served until they are deleted, also after a restart.
             serve(state, after, &defined(after));
         }
         state.queue.add(WorkItem::Definition(change.key.clone()));
@@ -51,7 +52,7 @@ pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
     }
 }
 
-/// Gives those definitions of a group their names that could not have them before.
+/// Reconciles the definitions of a group whose names were not accepted before.
 fn requeue_group(state: &mut State, bucket: Bucket, group: &str) {
     let waits = |it: &Value| {
         let conditions = it["status"]["conditions"].as_array();
@@ -68,7 +69,7 @@ fn requeue_group(state: &mut State, bucket: Bucket, group: &str) {
     }
 }
 
-/// The definitions of a group, but for the one of that name.
+/// The definitions of a group, except the one with the given name.
 fn others(state: &State, bucket: Bucket, group: &str, name: &str) -> Vec<Object> {
     let found = state.store.list(bucket, &Range::default(), None);
     let found = found.into_iter().flatten().map(|(_, it)| it);
@@ -78,7 +79,7 @@ fn others(state: &State, bucket: Bucket, group: &str, name: &str) -> Vec<Object>
         .collect()
 }
 
-/// Serves what a definition defines if it can have its names, and says so in its status.
+/// Serves the resources of a definition if its names are accepted, and updates its status.
 fn reconcile(state: &mut State, bucket: Bucket, written: &Value) {
     let defined = defined(written);
     let mut taken = Taken::default();
@@ -103,8 +104,8 @@ fn reconcile(state: &mut State, bucket: Bucket, written: &Value) {
     state.put(bucket, definition);
 }
 
-/// What the deletion of a definition begins with: it waits for its objects.
-pub(crate) fn begin_ending(definition: &mut Value, now: &str) {
+/// Starts the deletion of a definition: it waits until its objects are deleted.
+pub(crate) fn begin_termination(definition: &mut Value, now: &str) {
     meta::add_finalizer(definition, CLEANUP);
     let condition = json!({
         "type": "Terminating",
@@ -138,7 +139,7 @@ fn defined(definition: &Value) -> GroupResource {
 }
 
 fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
-    // As one that is registered: what it may keep, a new one might not begin with.
+    // Validated as an update: a stored definition may keep what a new one must not have.
     match Crd::replace(definition, definition, state.kube) {
         Ok(compiled) => {
             state
@@ -152,7 +153,7 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
                 state.webhooks.remove(defined);
             }
         }
-        // What it defines is not served without its schema.
+        // Without its schema the resource is not served.
         Err(errors) => {
             start::note_invalid(state, definition, &errors);
             return;
@@ -237,7 +238,7 @@ fn status(definition: &Value, names: Names, now: &str) -> Value {
     })
 }
 
-/// The served resources of a definition, one a version.
+/// The served resources of a definition, one per version.
 fn resources(definition: &Value) -> Vec<Resource> {
     let spec = &definition["spec"];
     let defined = defined(definition);
@@ -302,7 +303,7 @@ const VERBS: [Verb; 8] = [
     Verb::Watch,
 ];
 
-/// What is said to those who use a version that is deprecated.
+/// The deprecation warning for clients of a version.
 fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     if version["deprecated"] != true {
         return None;
@@ -365,16 +366,16 @@ fn strings(list: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The definition of the objects on a bucket, if it is being deleted.
-pub(crate) fn ending(state: &State, bucket: Bucket) -> Option<Key> {
+/// The definition of the objects in a bucket, if it is being deleted.
+pub(crate) fn terminating(state: &State, bucket: Bucket) -> Option<Key> {
     let resource = state.stored_resource(bucket).filter(|it| it.custom)?;
     let key = Key::new("", &resource.storage.to_string());
     let definition = state.get(state.buckets.definitions, &key)?;
     meta::is_deleting(definition).then_some(key)
 }
 
-/// Deletes the objects of a definition that is being deleted; lets the definition go when
-/// they are gone.
+/// Deletes the objects of a definition that is being deleted; removes the definition's
+/// finalizer when they are gone.
 pub(crate) fn clean_up(state: &mut State, key: &Key) {
     let Some(definition) = state.get(state.buckets.definitions, key).cloned() else {
         return;
@@ -395,15 +396,15 @@ pub(crate) fn clean_up(state: &mut State, key: &Key) {
         state.put_or_finish(state.buckets.definitions, definition);
         return;
     }
-    // Each removal brings this item back, behind the collection of what the removed
-    // object owned: that needs the kind to be served still.
+    // Each removal enqueues this item again, after the garbage collection of the dependents of
+    // the removed object: garbage collection requires that the kind is still served.
     for (key, _) in found.into_iter().filter(|(_, deleting)| !deleting) {
         let propagation = Some(Propagation::Background);
         let options = Options {
             propagation,
             ..Options::default()
         };
-        // An object that waits for its finalizers comes back by its removal.
+        // An object that waits for its finalizers enqueues this item when it is removed.
         let _ = delete_object(state, &Place::new(bucket, key), &options);
     }
 }

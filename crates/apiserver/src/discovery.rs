@@ -1,23 +1,23 @@
-//! What clients ask to find out what is served: `/api`, `/apis` and below.
+//! Discovery: `/api`, `/apis` and below.
 
 use serde_json::{Value, json};
 
 use crate::registry::Registry;
 use crate::resource::{Resource, Subresource, Verb};
 
-/// The form of the answer to a request for `/api` or `/apis`.
+/// The format of the response to `/api` or `/apis`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Everything in one document, `apidiscovery.k8s.io/v2`.
+    /// All groups in one document, `apidiscovery.k8s.io/v2`.
     AggregatedV2,
-    /// Everything in one document, `apidiscovery.k8s.io/v2beta1`.
+    /// All groups in one document, `apidiscovery.k8s.io/v2beta1`.
     AggregatedV2Beta1,
-    /// Names of groups and versions alone; clients then ask for each.
+    /// Unaggregated: names of groups and versions only; clients then request each.
     Plain,
 }
 
 impl Form {
-    /// The first form in an `Accept` header that is served; [`Form::Plain`] for none.
+    /// The first served format in an `Accept` header; [`Form::Plain`] if there is none.
     ///
     /// ```
     /// use fivespot_apiserver::discovery::Form;
@@ -61,7 +61,7 @@ impl Form {
         }
     }
 
-    /// The `Content-Type` of an answer in this form.
+    /// The `Content-Type` of a response in this format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::AggregatedV2 => {
@@ -83,7 +83,7 @@ impl Form {
     }
 }
 
-/// The answer to `/api`; `address` is host and port of the server.
+/// The response to `/api`; `address` is host and port of the server.
 pub fn api(registry: &Registry, form: Form, address: &str) -> Value {
     match form.api_version() {
         Some(api_version) => {
@@ -100,7 +100,7 @@ pub fn api(registry: &Registry, form: Form, address: &str) -> Value {
     }
 }
 
-/// The answer to `/apis`.
+/// The response to `/apis`.
 pub fn apis(registry: &Registry, form: Form) -> Value {
     let mut groups: Vec<&str> = registry.groups().filter(|it| !it.is_empty()).collect();
     groups.sort_by_key(|it| rank(it));
@@ -115,8 +115,8 @@ pub fn apis(registry: &Registry, form: Form) -> Value {
     }
 }
 
-/// Where a group stands among the others: Kubernetes' own in its order of priority (the
-/// minimum that each is registered with), then the others by name.
+/// The position of a group among the others: Kubernetes' own in order of priority (the minimum
+/// priority that each is registered with), then the others by name.
 fn rank(group: &str) -> usize {
     const ORDER: [&str; 10] = [
         "apps",
@@ -134,7 +134,7 @@ fn rank(group: &str) -> usize {
     found.unwrap_or(ORDER.len())
 }
 
-/// The answer to `/apis/<group>`; `None` for a group that is not served.
+/// The response to `/apis/<group>`; `None` for a group that is not served.
 pub fn group(registry: &Registry, group: &str) -> Option<Value> {
     if group.is_empty() {
         return None;
@@ -149,8 +149,8 @@ pub fn group(registry: &Registry, group: &str) -> Option<Value> {
     Some(found)
 }
 
-/// The answer to `/apis/<group>/<version>`, and with an empty group to `/api/<version>`;
-/// `None` for what is not served.
+/// The response to `/apis/<group>/<version>`, and with an empty group to `/api/<version>`;
+/// `None` if it is not served.
 pub fn version(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let mut resources = Vec::new();
     for resource in registry.resources(group, version) {
@@ -211,7 +211,7 @@ fn subresource_entry(resource: &Resource, subresource: &Subresource) -> Value {
     entry
 }
 
-/// Adds short names and categories where there are any.
+/// Adds short names and categories, if any.
 fn names(resource: &Resource, entry: &mut Value) {
     if !resource.short_names.is_empty() {
         entry["shortNames"] = json!(resource.short_names);
@@ -282,7 +282,7 @@ fn aggregated_entry(resource: &Resource) -> Value {
     entry
 }
 
-/// What is answered, in the aggregated form: a built-in resource does not repeat there its own
+/// The response kind in the aggregated format: a built-in resource does not repeat its own
 /// group and version.
 fn shown_kind(resource: &Resource, (group, version, kind): (&str, &str, &str)) -> Value {
     let own = (group, version) == (resource.group.as_str(), resource.version.as_str());
@@ -293,7 +293,7 @@ fn shown_kind(resource: &Resource, (group, version, kind): (&str, &str, &str)) -
     }
 }
 
-/// Group, version and kind of what a subresource takes or answers.
+/// Group, version and kind of the request or response of a subresource.
 pub(crate) fn response_kind<'a>(
     resource: &'a Resource,
     subresource: &Subresource,

@@ -1,4 +1,4 @@
-//! What is served beside resources: versions, health, discovery, schemas.
+//! Documents that are served in addition to resources: version, health, discovery, OpenAPI.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::registry::Registry;
 use crate::route;
 use crate::status::Status;
 
-/// The documents of a server; those that take time to make are kept.
+/// The documents of a server; those that are expensive to generate are cached.
 #[derive(Debug)]
 pub(crate) struct Library {
     kube: KubeVersion,
@@ -32,7 +32,7 @@ impl Library {
         }
     }
 
-    /// The document that a request asks for, 404 if there is none.
+    /// The document at the path of a request; 404 if there is none.
     pub(crate) fn find(&self, registry: &Registry, call: &Call) -> Answer {
         let parts: Vec<&str> = call.path.split('/').filter(|it| !it.is_empty()).collect();
         let form = Form::accepted(&call.accept);
@@ -59,17 +59,18 @@ impl Library {
             if let Some(target) = route::beside_subresources(registry, &call.path) {
                 return Status::not_found(&target.resource, &target.name).into();
             }
-            // Below a built-in group a resource is missing, elsewhere a page.
+            // Below a built-in group the 404 is that of a missing resource, elsewhere that of
+            // a missing page.
             let group = match parts.as_slice() {
                 ["api", _, ..] => "",
                 ["apis", group, _, ..] => group,
-                _ => return Answer::nothing_there(),
+                _ => return Answer::not_found(),
             };
             let mut all = registry.all();
             return if all.any(|it| !it.custom && it.group == *group) {
                 Status::no_such_resource().into()
             } else {
-                Answer::nothing_there()
+                Answer::not_found()
             };
         };
         if call.method != http::Method::GET && call.method != http::Method::HEAD {
@@ -85,7 +86,7 @@ impl Library {
         )
     }
 
-    /// What others check the tokens of service accounts with.
+    /// The keys with which clients verify service account tokens.
     fn published_keys(&self) -> Answer {
         match self.keys.published() {
             Ok(keys) => Answer::new(
@@ -129,9 +130,9 @@ impl Library {
             documents.find(path).map(|it| it.text.clone().into())
         };
         let Some(body) = body else {
-            return Answer::nothing_there();
+            return Answer::not_found();
         };
-        // A real server leaves it to the listener to find out what its index is.
+        // A real server lets the HTTP library detect the content type of the index.
         let content_type = if path.is_empty() {
             "text/plain; charset=utf-8"
         } else {
@@ -141,10 +142,11 @@ impl Library {
         Answer::new(200, Content::Document { content_type, body })
     }
 
-    /// An OpenAPI v2 document that describes nothing.
+    /// An OpenAPI v2 document without definitions.
     ///
-    /// kubectl looks there for a kind that OpenAPI v3 does not know. A kind that is not described
-    /// it passes on, and says then that there is none; without a document it says that alone.
+    /// kubectl reads it for a kind that OpenAPI v3 does not contain. kubectl accepts a kind
+    /// without a definition, and later reports that the kind does not exist; without a
+    /// document it would report only the missing document.
     fn older_schema(&self, call: &Call) -> Answer {
         let release = self.release();
         let (content_type, body) = if call.accept.contains(OPENAPI_V2) {
@@ -176,12 +178,12 @@ impl Library {
     }
 }
 
-/// How clients ask for OpenAPI v2 in protobuf, and how Kubernetes says that it is.
+/// The media types of OpenAPI v2 in protobuf: in the `Accept` header, and in the response.
 const OPENAPI_V2: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const OPENAPI_V2_SENT: &str =
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// A field of a protobuf message that holds bytes, fewer than 128.
+/// A field of a protobuf message with fewer than 128 bytes.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let length = u8::try_from(bytes.len()).unwrap_or(127).min(127);
     let mut field = vec![number << 3 | 2, length];
@@ -209,7 +211,7 @@ fn health(call: &Call, parts: &[&str]) -> Answer {
             Answer::text(200, &format!("[+]ping ok\n{name} check passed\n"))
         }
         [_] | [_, "ping"] => Answer::text(200, "ok"),
-        _ => Answer::nothing_there(),
+        _ => Answer::not_found(),
     }
 }
 

@@ -1,8 +1,8 @@
-//! What becomes of the empty fields of a built-in kind.
+//! Empty fields of built-in kinds.
 //!
-//! Kubernetes reads such objects into Go's structs and writes them from there. Of what is
-//! empty some fields are left out, whoever said them, and others are written although
-//! nobody did. The generated table says which, by definition.
+//! Kubernetes decodes such objects into Go structs and encodes them from there. Some empty
+//! fields are omitted even if the client sent them, and others are written even if it did not.
+//! The generated table lists both, by definition.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -19,24 +19,23 @@ use crate::resource::Resource;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Struct {
-    /// Fields that are always there, with what they are when nothing was said.
+    /// Fields that are always written, with their zero values.
     written: Map<String, Value>,
-    /// Fields that are left out when they are empty.
+    /// Fields that are omitted if empty (`omitempty`).
     omitted: BTreeSet<String>,
 }
 
 static TABLE: LazyLock<HashMap<String, Struct>> = LazyLock::new(|| {
-    // The file is generated and covered by a test; an unreadable one leaves empty fields as
-    // they come.
+    // The file is generated and covered by a test; if it cannot be read, empty fields stay as
+    // they are.
     serde_json::from_str(include_str!("../schema/empty.json")).unwrap_or_default()
 });
 
-/// Lists that are kept when they are empty, because defaults are filled in only where there is
-/// none.
+/// Lists that are kept if empty, because their defaults are only set if the list is missing.
 const KEPT: [(&str, &str); 1] =
     [("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")];
 
-/// Leaves out and fills in what Kubernetes does. Does nothing to custom objects.
+/// Omits and adds empty fields as Kubernetes does. Does nothing to custom objects.
 pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -65,15 +64,14 @@ pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
     }
 }
 
-/// What a field of a struct is when nothing was said, where that is a text, a number or a truth
-/// value.
+/// The zero value of a field of a struct, if it is a string, a number or a boolean.
 pub(crate) fn zero(definition: &str, field: &str) -> Option<&'static Value> {
     let found = TABLE.get(definition)?.written.get(field)?;
     let is_simple = found.is_string() || found.is_number() || found.is_boolean();
     is_simple.then_some(found)
 }
 
-/// Instants are kept in UTC, in whole seconds or in microseconds.
+/// Times are stored in UTC, in whole seconds or in microseconds.
 fn normalize_instant(shape: Shape<'_>, text: &mut String) {
     let digits = match shape.name() {
         Some("Time") => 0,
@@ -100,7 +98,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// An object of the kind of which nothing was said.
+/// An empty object of the kind.
 pub(crate) fn object(resource: &Resource) -> Value {
     let mut object = json!({"apiVersion": resource.api_version(), "kind": resource.kind});
     normalize(Shape::of(resource), &mut object);
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn structs_are_written_although_nobody_said_them() {
+    fn structs_are_written_even_if_not_sent() {
         let pod = normalized("Pod", json!({"spec": {"containers": [{"name": "c"}]}}));
         let expected = json!({"metadata": {}, "status": {},
             "spec": {"containers": [{"name": "c", "resources": {}}]}});
@@ -125,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_field_is_left_out_where_go_leaves_it_out() {
+    fn an_empty_field_is_omitted_where_go_omits_it() {
         let map =
             normalized("ConfigMap", json!({"data": {}, "metadata": {"labels": {}}}));
         assert_eq!(map, json!({"metadata": {}}));
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_is_kept_in_utc_and_as_exactly_as_its_type() {
+    fn a_time_is_stored_in_utc_with_the_precision_of_its_type() {
         let times = json!({"eventTime": "2020-01-01T02:00:00.1234567+02:00",
             "firstTimestamp": "2020-01-01T02:00:00.9+02:00"});
         let event = normalized("Event", times);
@@ -145,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_map_holds_is_kept_however_empty() {
+    fn empty_values_of_a_map_are_kept() {
         let map = json!({"metadata": {}, "data": {"a": ""}});
         assert_eq!(normalized("ConfigMap", map.clone()), map);
     }

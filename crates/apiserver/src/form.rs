@@ -1,4 +1,4 @@
-//! The form in which a client wants its answer: objects, metadata alone, or a table.
+//! Content negotiation: the response as objects, metadata only, or a table.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::store::Object;
 use crate::table::{self, IncludeObject, TablePrinter};
 use crate::watch::{Event, frame};
 
-/// What an `Accept` header asks for.
+/// The negotiated format of an `Accept` header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
     view: View,
@@ -24,10 +24,10 @@ pub(crate) struct Form {
     pub(crate) yaml: bool,
 }
 
-/// What is shown of an object.
+/// Which part of an object the response contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum View {
-    /// All of it.
+    /// The whole object.
     #[default]
     Whole,
     /// `PartialObjectMetadata` and lists of them.
@@ -36,21 +36,21 @@ enum View {
     Table,
 }
 
-/// What is offered.
+/// The media types that are offered.
 const OFFERED: [&str; 2] = ["application/json", "application/yaml"];
 
-/// No form that a client accepts is offered.
+/// The client accepts none of the offered formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotAcceptable {
-    /// The media types are others.
+    /// None of the media types is offered.
     Media,
-    /// The media type is offered, but not for what is asked of it.
+    /// The media type is offered, but not with the requested parameters.
     View,
 }
 
 impl NotAcceptable {
-    /// The refusal. Paths of built-in kinds are closed to other media types before anything
-    /// is read.
+    /// The error. For built-in kinds other media types are rejected before the request is
+    /// processed.
     pub(crate) fn to_status(self, built_in: bool) -> Status {
         if self == Self::View || !built_in {
             return Status::not_acceptable(&OFFERED);
@@ -62,10 +62,10 @@ impl NotAcceptable {
 }
 
 impl Form {
-    /// Reads an `Accept` header; the first form that is offered is taken.
+    /// Parses an `Accept` header; returns the first format that is offered.
     ///
     /// # Errors
-    /// When none is.
+    /// No format is offered.
     pub(crate) fn negotiate(accept: &str) -> Result<Self, NotAcceptable> {
         if accept.trim().is_empty() {
             return Ok(Self::default());
@@ -87,7 +87,7 @@ impl Form {
         match parts.next() {
             Some("application/json" | "application/*" | "*/*") => {}
             Some("application/yaml") => form.yaml = true,
-            // It is known, if not offered.
+            // Protobuf is recognized, but not offered.
             Some(protobuf::MEDIA) => return Err(NotAcceptable::View),
             _ => return Err(NotAcceptable::Media),
         }
@@ -110,7 +110,7 @@ impl Form {
         Ok(form)
     }
 
-    /// The media type of the answer.
+    /// The media type of the response.
     pub(crate) fn content_type(self) -> &'static str {
         if self.yaml {
             "application/yaml"
@@ -119,10 +119,10 @@ impl Form {
         }
     }
 
-    /// Refuses a word for what the rows of a table carry that is none.
+    /// Checks the `includeObject` parameter for tables.
     ///
     /// # Errors
-    /// 400.
+    /// 400 for an unknown value.
     pub(crate) fn check(self, include: &str) -> Result<(), Status> {
         if self.view != View::Table || IncludeObject::parse(include).is_some() {
             return Ok(());
@@ -133,7 +133,7 @@ impl Form {
         )))
     }
 
-    /// Marks tables and metadata as those of the version that was asked for.
+    /// Sets the requested `meta.k8s.io` version of tables and metadata.
     fn versioned(self, mut shown: Value) -> Value {
         if !self.beta {
             return shown;
@@ -149,22 +149,22 @@ impl Form {
     }
 }
 
-/// JSON as YAML, its keys sorted as Kubernetes' encoder does.
+/// JSON as YAML, with sorted keys as from Kubernetes' encoder.
 fn yaml(json: &Bytes) -> Bytes {
     let Ok(mut value) = serde_json::from_slice::<Value>(json) else {
         return json.clone();
     };
     value.sort_all_objects();
-    // JSON is YAML too, so that there is an answer whatever happens.
+    // JSON is also YAML, so that there is a response in any case.
     serde_saphyr::to_string(&value).map_or_else(|_| json.clone(), Bytes::from)
 }
 
-/// How much of an object a table's row carries.
+/// The part of an object that a table row contains.
 fn include(word: &str) -> IncludeObject {
     IncludeObject::parse(word).unwrap_or_default()
 }
 
-/// One answer as bytes.
+/// Encodes a response.
 pub(crate) struct Writer<'a> {
     pub(crate) form: Form,
     /// The `includeObject` parameter.
@@ -173,13 +173,13 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The text of a content that is no watch.
+    /// The encoded content; not for a watch.
     pub(crate) fn text(&self, content: &Content) -> Bytes {
         let text = self.json(content);
         match content {
             Content::Document { .. } | Content::Watch(_) => text,
             _ if self.form.yaml => yaml(&text),
-            // Go's encoder ends what it writes with the end of a line.
+            // Go's encoder ends its output with a newline.
             _ => {
                 let mut line = BytesMut::from(text);
                 line.extend_from_slice(b"\n");
@@ -221,7 +221,7 @@ impl Writer<'_> {
             View::Whole => {
                 let items = list.items.iter().map(|it| item(resource, it));
                 let mut metadata = list.metadata();
-                // Of custom objects Kubernetes says also that there are no more.
+                // For custom objects Kubernetes also writes the empty `continue`.
                 if resource.custom && metadata.get("continue").is_none() {
                     metadata["continue"] = "".into();
                 }
@@ -254,7 +254,7 @@ impl Writer<'_> {
     }
 }
 
-/// A list's text, put together from its items' so that none is copied as a value.
+/// A list's JSON, built from the JSON of its items so that no value is copied.
 fn whole_list(
     (kind, api_version): (&str, &str),
     metadata: &Value,
@@ -274,7 +274,7 @@ fn whole_list(
     text.into()
 }
 
-/// An object in a list: a built-in one does not say again of which kind it is.
+/// An object in a list; a built-in one omits apiVersion and kind.
 fn item(resource: &Resource, object: &Object) -> Bytes {
     if resource.custom {
         return meta::json(object);
@@ -285,7 +285,7 @@ fn item(resource: &Resource, object: &Object) -> Bytes {
     meta::json(&Value::Object(kept))
 }
 
-/// An object's metadata as an object of its own.
+/// An object's metadata as a `PartialObjectMetadata`.
 fn partial(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
@@ -294,13 +294,13 @@ fn partial(object: &Value) -> Value {
     })
 }
 
-/// How the events of a watch are written.
+/// How the events of a watch are encoded.
 #[derive(Debug)]
 pub(crate) struct WatchForm {
     form: Form,
     include: IncludeObject,
     clock: Clock,
-    /// A table's headings are sent with its first event alone.
+    /// The column definitions of a table are sent only with its first event.
     begun: bool,
 }
 
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_form_that_is_offered_is_taken() {
+    fn the_first_offered_format_is_used() {
         let form = |view, beta, yaml| Form { view, beta, yaml };
         let rows = [
             ("", form(View::Whole, false, false)),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_has_its_keys_sorted() {
+    fn yaml_keys_are_sorted() {
         let json = Bytes::from_static(br#"{"b":"yes","a":[1,{"d":null,"c":""}]}"#);
         let text = yaml(&json);
         let text = std::str::from_utf8(&text).unwrap();

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: made, checked, and reviewed.
+//! Service account tokens: issuing, authentication and review.
 
 mod bootstrap;
 pub(crate) mod certificate;
@@ -18,20 +18,20 @@ use claim::Claims;
 use crate::state::State;
 use crate::user::User;
 
-/// Who issues the tokens, and whom they are for unless something else is asked for.
+/// The issuer of the tokens, and their default audience.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Whose a token is, and for which of the asked audiences.
+/// The user of a token, and the requested audiences that it is valid for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bearer {
     pub(crate) user: User,
     pub(crate) audiences: Vec<String>,
 }
 
-/// Finds out whose token this is.
+/// Authenticates a token.
 ///
 /// # Errors
-/// Why it is not, or no longer, accepted for one of `audiences`.
+/// Why the token is not valid, or not valid any longer, for one of `audiences`.
 pub(crate) fn bearer(
     state: &State,
     token: &str,
@@ -46,7 +46,7 @@ pub(crate) fn bearer(
     }
     let payload = state
         .token_key
-        .opened(token)
+        .verify(token)
         .ok_or("invalid bearer token")?;
     let claims = Claims::read(&payload);
     let own = claims.audiences.iter().filter(|it| audiences.contains(it));

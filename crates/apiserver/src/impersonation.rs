@@ -1,4 +1,4 @@
-//! Acting as somebody else: the `Impersonate-*` headers.
+//! Impersonation: the `Impersonate-*` headers.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 
-/// One thing that somebody wants to pass for.
+/// One attribute to impersonate.
 struct Part {
     kind: &'static str,
     namespace: String,
@@ -24,10 +24,10 @@ struct Part {
     key: String,
 }
 
-/// The user that the headers ask to be taken for; `None` without such headers.
+/// The user that the headers impersonate; `None` without such headers.
 ///
 /// # Errors
-/// 400 for groups without a user, 403 for what `user` may not impersonate.
+/// 400 for groups without a user, 403 for attributes that `user` may not impersonate.
 pub(crate) fn wanted(
     state: &State,
     user: &User,
@@ -50,7 +50,7 @@ pub(crate) fn wanted(
         return Err(Status::bad_request(message));
     }
     for part in &parts {
-        authorization::demand(state, user, &part.action())?;
+        authorization::authorize(state, user, &part.action())?;
     }
     Ok(Some(made_of(&parts)))
 }
@@ -126,7 +126,7 @@ fn made_of(parts: &[Part]) -> User {
     user
 }
 
-/// As Go prints a user that has no name.
+/// A user without a name as Go prints it.
 fn go_user(parts: &[Part]) -> String {
     let named = |kind: &str| {
         let all = parts.iter().filter(|it| it.kind == kind);
@@ -181,7 +181,7 @@ impl Part {
         }
     }
 
-    /// As Go prints an object reference.
+    /// The object reference as Go prints it.
     fn printed(&self) -> String {
         let Self {
             kind,

@@ -1,4 +1,4 @@
-//! Ways to find objects other than by name, kept up with every write.
+//! Indexes for finding objects other than by name, updated with every write.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::meta;
 use crate::store::{Bucket, Change, Key};
 
-/// An object's place in the store.
+/// The location of an object in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) bucket: Bucket,
@@ -15,13 +15,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Puts the two together.
+    /// Combines bucket and key.
     pub(crate) fn new(bucket: Bucket, key: Key) -> Self {
         Self { bucket, key }
     }
 }
 
-/// The newest states by uid, by owner and, for pods, by node.
+/// The current objects by uid, by owner and, for pods, by node.
 #[derive(Debug)]
 pub(crate) struct Index {
     pods: Bucket,
@@ -31,7 +31,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index of nothing; `pods` is where pods are kept.
+    /// An empty index; `pods` is the bucket of pods.
     pub(crate) fn new(pods: Bucket) -> Self {
         Self {
             pods,
@@ -41,7 +41,7 @@ impl Index {
         }
     }
 
-    /// Takes a write in.
+    /// Updates the index with a write.
     pub(crate) fn update(&mut self, change: &Change) {
         let place = Place::new(change.bucket, change.key.clone());
         if let Some(before) = &change.before {
@@ -68,12 +68,12 @@ impl Index {
         }
     }
 
-    /// Where the object with this uid is.
+    /// The location of the object with this uid.
     pub(crate) fn by_uid(&self, uid: &str) -> Option<&Place> {
         self.by_uid.get(uid)
     }
 
-    /// The objects that name this uid among their owners, in order.
+    /// The objects with this uid among their owner references, in order.
     pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Place> {
         self.dependents.get(uid).into_iter().flatten()
     }

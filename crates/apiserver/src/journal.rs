@@ -1,4 +1,4 @@
-//! Sees to it that writes are on disk before anybody sees them.
+//! Ensures that writes are on disk before they are visible to clients.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::status::Status;
 use crate::storage::{Entry, Storage, place};
 use crate::store::Change;
 
-/// The writes since the last time that they were written to disk.
+/// The writes that are not on disk yet.
 #[derive(Debug)]
 pub(crate) struct Journal {
     storage: Storage,
     waiting: Vec<Arc<Change>>,
-    /// Why nothing can be written any longer.
+    /// Why writes to disk fail.
     broken: Option<String>,
 }
 
@@ -26,30 +26,31 @@ impl Journal {
         }
     }
 
-    /// Notes a write that is to be written to disk, and published then.
+    /// Adds a write, which is to be written to disk and then published.
     pub(crate) fn note(&mut self, change: &Arc<Change>) {
         self.waiting.push(change.clone());
     }
 
-    /// Whether writes are refused.
+    /// Whether writes are possible.
     ///
     /// # Errors
-    /// 500 that says why, once the disk has failed.
+    /// 500 with the reason after the disk has failed.
     pub(crate) fn check(&self) -> Result<(), Status> {
         match &self.broken {
             None => Ok(()),
             Some(why) => Err(Status::internal(format!(
-                "the data directory cannot be written any longer: {why}; make room and start \
-                 again"
+                "the data directory cannot be written: {why}; free disk space and restart \
+                 the server"
             ))),
         }
     }
 }
 
-/// Keeps what was written since the last call, and sends it to the watches.
+/// Writes the pending changes to disk and sends them to the watches.
 ///
 /// # Errors
-/// 500 when it cannot be written; no watcher sees it then, and later writes are refused.
+/// 500 if they cannot be written; no watcher receives them then, and later writes are
+/// rejected.
 pub(crate) fn flush(state: &mut State) -> Result<(), Status> {
     let Some(journal) = &mut state.journal else {
         return Ok(());

@@ -1,9 +1,9 @@
 //! The kinds that are served without a CustomResourceDefinition: one kind, one file.
 //!
-//! A kind is a [`BuiltinKind`]: what is served under which names, and what is particular about its
-//! objects. [`builtin_kinds`] lists all of them. Discovery, OpenAPI, tables, selectors, defaulting
-//! and validation ask that list alone, and `cargo xtask gen` makes the schemas and the protobuf
-//! table of it. How to add one: docs/contributing/built-in-kind.md.
+//! A kind is a [`BuiltinKind`]: the names under which a resource is served, and its strategy.
+//! [`builtin_kinds`] lists all of them. Discovery, OpenAPI, tables, selectors, defaulting and
+//! validation read that list only, and `cargo xtask gen` generates the schemas and the protobuf
+//! table from it. How to add one: docs/contributing/built-in-kind.md.
 
 mod certificate_signing_request;
 mod cluster_role;
@@ -85,14 +85,13 @@ use crate::openapi::{self, Schema};
 use crate::resource::Resource;
 use crate::user::User;
 
-/// A kind that is served without a CustomResourceDefinition, as its strategy in Kubernetes
-/// (pkg/registry/*/strategy.go) and its printer have it.
+/// A kind that is served without a CustomResourceDefinition. It corresponds to the kind's strategy
+/// in Kubernetes (pkg/registry/*/strategy.go) and to its printer.
 ///
-/// Only [`resource`](Self::resource) has to be given; what else is not overridden is as with a
-/// kind about which there is nothing particular. [`Options::kinds`](crate::Options::kinds) takes
-/// kinds of one's own.
+/// Only [`resource`](Self::resource) is required; the default methods implement a kind without
+/// special behaviour. [`Options::kinds`](crate::Options::kinds) adds custom kinds.
 pub trait BuiltinKind: fmt::Debug + Send + Sync {
-    /// Names, scope, verbs, subresources and columns. Without a schema it gets the one that is
+    /// Names, scope, verbs, subresources and columns. A resource without a schema gets the one
     /// generated for its group, version and kind, if there is one.
     fn resource(&self) -> Resource;
 
@@ -101,67 +100,69 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// What a name has to look like.
+    /// The rule that the object's name must satisfy.
     fn name_rule(&self) -> NameRule {
         NameRule::DnsSubdomain
     }
 
-    /// Whether finalizers have to be qualified by a domain, as those of most kinds.
+    /// Whether finalizers must be qualified by a domain, as for most kinds.
     fn finalizer_rule(&self) -> FinalizerRule {
         FinalizerRule::Owned
     }
 
-    /// Whether an update validates `name` and `generateName` by the rule for new objects too; one of
-    /// a subresource does not.
+    /// Whether an update of the object also validates `name` and `generateName` by the rule for new
+    /// objects. An update of a subresource does not.
     fn revalidates_its_name(&self) -> bool {
         false
     }
 
-    /// Whether a write to the status is not validated by the strategy of the kind.
+    /// Whether a write to the status skips the validation of the kind's strategy.
     fn takes_any_status(&self) -> bool {
         false
     }
 
-    /// Whether applying the status of an object that is not there creates it. Other kinds refuse
-    /// that, unless an update of theirs creates too.
+    /// Whether server-side apply to the status of a missing object creates it. Other kinds reject
+    /// that, unless their updates create objects too.
     fn is_made_by_its_status(&self) -> bool {
         false
     }
 
-    /// Fills in what an object leaves out.
+    /// Defaults the fields that an object leaves out.
     fn default(&self, object: &mut Value) {
         let _ = object;
     }
 
-    /// What the client is warned of that [`prepare_create`](Self::prepare_create) is about to change.
+    /// The warnings for the client about values that [`prepare_create`](Self::prepare_create) is
+    /// about to change.
     fn preparation_warnings(&self, object: &Value) -> Vec<String> {
         let _ = object;
         Vec::new()
     }
 
-    /// What a new object begins with, whatever the client sent.
+    /// Sets the initial values of a new object, regardless of what the client sent.
     fn prepare_create(&self, object: &mut Value) {
         let _ = object;
     }
 
-    /// What a new object gets before it is validated, unless a write to its status makes it: in
-    /// Kubernetes the store of the kind does this, and that of its status does not.
+    /// Sets values of a new object before it is validated, unless a write to its status creates it:
+    /// in Kubernetes the REST storage of the kind does this, and that of its status does not.
     fn complete(&self, object: &mut Value) {
         let _ = object;
     }
 
-    /// Notes in a new object who asks for it, where the kind has fields for that.
+    /// Records the requesting user in a new object, if the kind has fields for that.
     fn note_requester(&self, object: &mut Value, user: &User) {
         let _ = (object, user);
     }
 
-    /// Restores what an update cannot change. A status that is a subresource is restored already.
+    /// Restores fields that an update cannot change. A status that is a subresource is already
+    /// restored.
     fn prepare_update(&self, object: &mut Value, old: &Value) {
         let _ = (object, old);
     }
 
-    /// Restores what a write to `status` or `approval` cannot change beside spec and metadata, and
-    /// notes when it was made.
+    /// Restores fields outside spec and metadata that a write to `status` or `approval` cannot
+    /// change, and records the time of the write.
     fn prepare_subresource(
         &self,
         subresource: &str,
@@ -172,22 +173,22 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         let _ = (subresource, object, old, now);
     }
 
-    /// The paths that a write through a subresource, or to the object itself where that is empty,
-    /// cannot change, so that its manager does not own them (`GetResetFields`); none for those of
-    /// most kinds, which are status or spec.
+    /// The paths that a write through a subresource cannot change, so that its manager does not own
+    /// them (`GetResetFields`). An empty `subresource` means a write to the object itself. `None`
+    /// means the paths of most kinds: status or spec.
     fn reset_fields(&self, subresource: &str) -> Option<Vec<Vec<&'static str>>> {
         let _ = subresource;
         None
     }
 
-    /// The rules that a write breaks, beyond those of every object's metadata.
+    /// The validation errors of a write, beyond those of the common object metadata.
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let _ = write;
         Vec::new()
     }
 
-    /// Gives the object what no other of its kind may have, such as an address, after it was
-    /// found valid; `others` are all that are stored.
+    /// Allocates a value that must be unique among the objects of the kind, such as an address,
+    /// after validation. `others` are all stored objects of the kind.
     fn allocate(
         &self,
         object: &mut Value,
@@ -197,14 +198,14 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What a client is warned of who writes the object.
+    /// The warnings for a client that writes the object.
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
         let _ = write;
         Vec::new()
     }
 
-    /// The cells of a table row, one for each column of the resource, with the name in front
-    /// unless a column is called `Name`. Without any the columns' JSON paths are read.
+    /// The cells of a table row, one for each column of the resource, preceded by the name unless a
+    /// column is called `Name`. If empty, the columns' JSON paths are evaluated.
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         let _ = (object, now);
         Vec::new()
@@ -216,37 +217,37 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         Value::Null
     }
 
-    /// For how many seconds a deleted object stays, of which `requested` were asked for.
+    /// The grace period of a deletion in seconds; `requested` is that of the delete options.
     fn grace_period_seconds(&self, object: &Value, requested: Option<i64>) -> i64 {
         let _ = (object, requested);
         0
     }
 
-    /// The object in another of the shapes that share its storage; `None` for a kind that has
-    /// one shape.
+    /// The object in another of the API versions that share its storage; `None` for a kind with one
+    /// version.
     fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
         let _ = (object, api_version);
         None
     }
 }
 
-/// An object that is to be written, to be validated.
+/// A write to validate.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
-    /// As it is to be stored, in the version of the request.
+    /// The object to store, in the version of the request.
     pub object: &'a Value,
-    /// The object before; `None` for a new one.
+    /// The stored object; `None` on create.
     pub old: Option<&'a Value>,
-    /// The release whose rules hold.
+    /// The Kubernetes release whose rules apply.
     pub kube: KubeVersion,
-    /// What of the object is written: empty for the object itself, else `status` or another of its
-    /// subresources.
+    /// The part of the object that is written: empty for the object itself, else `status` or
+    /// another of its subresources.
     pub subresource: &'a str,
 }
 
 impl Write<'_> {
-    /// Whether an update changes neither spec nor data, so that what was accepted once is not
-    /// refused now.
+    /// Whether an update changes neither spec nor data, so that validation does not reject values
+    /// that were accepted before.
     pub fn keeps_spec(&self) -> bool {
         self.old.is_some_and(|old| {
             old["spec"] == self.object["spec"] && old["data"] == self.object["data"]
@@ -257,16 +258,16 @@ impl Write<'_> {
 /// A field that a `fieldSelector` may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldSelector {
-    /// As the selector names it, such as `spec.nodeName`.
+    /// Its name in selectors, such as `spec.nodeName`.
     pub name: &'static str,
-    /// Where it is in the object as it is stored.
+    /// Its path in the stored object.
     pub path: &'static str,
-    /// What a selector compares with where the object does not have it.
+    /// The value that a selector compares with if the object does not have the field.
     pub absent: &'static str,
 }
 
 impl FieldSelector {
-    /// A field that is selected by its path, and by an empty text where it is absent.
+    /// A field that is selected by its path, and is the empty string if absent.
     pub const fn new(path: &'static str) -> Self {
         Self {
             name: path,
@@ -282,7 +283,7 @@ impl FieldSelector {
         self
     }
 
-    /// The same field, equal to `text` where it is absent.
+    /// The same field, equal to `text` if absent.
     #[must_use]
     pub const fn absent_as(mut self, text: &'static str) -> Self {
         self.absent = text;
@@ -290,19 +291,18 @@ impl FieldSelector {
     }
 }
 
-/// Whether a finalizer has to be one of Kubernetes' own or to have a domain
-/// (pkg/apis/core/validation).
+/// Whether a finalizer must be one of Kubernetes' own or have a domain (pkg/apis/core/validation).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FinalizerRule {
-    /// Every qualified name will do.
+    /// Every qualified name is valid.
     #[default]
     Any,
-    /// It has to.
+    /// A finalizer must be one of Kubernetes' own or have a domain.
     Owned,
 }
 
 impl FinalizerRule {
-    /// The finalizers of an object that do not say whose they are.
+    /// The errors for an object's finalizers that are not [owned](is_owned).
     pub(crate) fn errors(self, object: &Value) -> Vec<FieldError> {
         let unqualified = meta::finalizers(object)
             .enumerate()
@@ -316,7 +316,7 @@ impl FinalizerRule {
     }
 }
 
-/// What is said of a finalizer that is not [owned](is_owned).
+/// The message for a finalizer that is not [owned](is_owned).
 const UNOWNED_FINALIZER: &str =
     "name is neither a standard finalizer name nor is it fully qualified";
 
@@ -328,8 +328,8 @@ fn is_owned(finalizer: &str) -> bool {
 
 /// Every built-in kind.
 ///
-/// What is not listed here, not given as [`Options::kinds`](crate::Options::kinds) and not
-/// registered by a CustomResourceDefinition is not served.
+/// A kind is served only if it is listed here, given as [`Options::kinds`](crate::Options::kinds)
+/// or registered by a CustomResourceDefinition.
 pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
     vec![
         Arc::new(config_map::ConfigMap),
@@ -385,12 +385,12 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
     ]
 }
 
-/// What is served for every built-in kind.
+/// The resources of all built-in kinds.
 pub(crate) fn resources() -> Vec<Resource> {
     builtin_kinds().into_iter().map(served).collect()
 }
 
-/// What is served for a kind: its resource with the kind's behaviour and schema.
+/// The resource of a kind, with the kind's behaviour and schema.
 pub(crate) fn served(kind: Arc<dyn BuiltinKind>) -> Resource {
     let mut resource = kind.resource();
     resource.schema = match resource.schema.take() {

@@ -1,30 +1,29 @@
-//! A Kubernetes API server in a process, for development, tests and simulation.
+//! An in-process Kubernetes API server for development, tests and simulation.
 //!
-//! A [`Server`] keeps objects in memory and answers as a `kube-apiserver` of the chosen
-//! release does: discovery and schemas, every verb, list and watch with their versions,
-//! the four patch formats, admission, custom resources, and what controllers do in a real
-//! cluster (collecting garbage, emptying namespaces, counting disruption budgets). It can be
-//! asked in three ways:
+//! A [`Server`] keeps objects in memory and responds as a `kube-apiserver` of the chosen
+//! release does: discovery and schemas, every verb, list and watch with resource versions, the
+//! four patch formats, admission, custom resources, and the controllers that a client relies
+//! on in a real cluster (garbage collection, namespace deletion, disruption budgets). There
+//! are three ways to send requests:
 //!
 //! - [`Server::in_process`]: a tower service, for `kube::Client::new`;
 //! - [`Server::client`]: a small client of JSON values;
 //! - [`Server::serve`]: TLS on a loopback address, with a token or a certificate, for
 //!   `kubectl`.
 //!
-//! Time comes from a [`Clock`](fivespot_clock::Clock). A virtual one stands still while a
-//! request, an undelivered event or a work item is pending, and uids follow from a seed, so
-//! that a simulation on one thread runs the same way every time.
+//! Time comes from a [`Clock`](fivespot_clock::Clock). A virtual clock is stopped while a
+//! request, an undelivered event or a work item is pending, and uids are derived from a seed,
+//! so that a simulation on one thread runs the same way every time.
 //!
-//! The way of a request: `service` or `client` make a call, `route` finds what it is
-//! about, `verb` does it: `decode` reads the object, `kind` defaults and validates it, `plugin`
-//! admits it, `state` stores it, `broadcaster` sends it to watchers and `controller` does what
-//! has to follow; `form` writes the answer.
+//! The path of a request: `service` or `client` creates a call, `route` finds its resource,
+//! and `verb` handles it: `decode` decodes the object, `kind` defaults and validates it,
+//! `plugin` admits it, `state` stores it, `broadcaster` sends it to watchers and `controller`
+//! reconciles its effects; `form` encodes the response.
 //!
-//! Who asks may do what roles and bindings allow, and members of `system:masters`
-//! everything.
+//! A user may do what roles and bindings allow; members of `system:masters` may do everything.
 //!
-//! It is for development and tests. Objects live in memory, and with a [`Storage`] on disk
-//! as well.
+//! It is for development and tests. Objects are stored in memory, and with a [`Storage`] also
+//! on disk.
 
 mod admission_configuration;
 mod alias;
@@ -109,7 +108,7 @@ pub use status::{Cause, Details, Reason, Status};
 pub use storage::{Storage, StorageError, write_private};
 pub use user::User;
 
-/// The example of the README, kept compiling.
+/// The example of the README, compiled as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

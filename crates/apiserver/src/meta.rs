@@ -1,10 +1,10 @@
-//! Reading and writing an object's `metadata`, which may be absent or malformed.
+//! Reads and writes an object's `metadata`, which may be absent or malformed.
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// A text of `metadata`; empty when absent.
+/// A string field of `metadata`; empty if absent.
 pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
     object["metadata"][key].as_str().unwrap_or_default()
 }
@@ -21,12 +21,12 @@ pub(crate) fn uid(object: &Value) -> &str {
     text(object, "uid")
 }
 
-/// The resource version; empty when absent.
+/// The resourceVersion; empty if absent.
 pub(crate) fn version(object: &Value) -> &str {
     text(object, "resourceVersion")
 }
 
-/// Whether deletion has been asked for.
+/// Whether the object has a deletion timestamp.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
@@ -44,8 +44,8 @@ pub(crate) fn has_finalizer(object: &Value, name: &str) -> bool {
     finalizers(object).any(|it| it == name)
 }
 
-/// Lists and maps that are empty are not kept, whoever wrote them: the real server reads
-/// metadata into fields that are left out when empty.
+/// Removes empty lists and maps, as Kubernetes does: it decodes metadata into fields that are
+/// omitted if empty.
 pub(crate) fn drop_empty(object: &mut Value) {
     let fields = [
         "labels",
@@ -66,7 +66,7 @@ pub(crate) fn drop_empty(object: &mut Value) {
     }
 }
 
-/// Keeps the finalizers that pass; an empty list disappears.
+/// Keeps the finalizers for which `keep` returns true; an empty list is removed.
 pub(crate) fn retain_finalizers(object: &mut Value, keep: impl Fn(&str) -> bool) {
     let left: Vec<Value> = finalizers(object)
         .filter(|it| keep(it))
@@ -95,31 +95,31 @@ pub(crate) fn owners(object: &Value) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// The generation; 0 when absent.
+/// The generation; 0 if absent.
 pub(crate) fn generation(object: &Value) -> i64 {
     object["metadata"]["generation"]
         .as_i64()
         .unwrap_or_default()
 }
 
-/// `metadata` to write to. Makes one where there is none; an object that is not even a
-/// JSON object becomes one.
+/// `metadata` for writing, created if absent; a value that is not a JSON object is replaced by
+/// one.
 pub(crate) fn edit(object: &mut Value) -> &mut Map<String, Value> {
     field(fields(object), "metadata")
 }
 
-/// The fields of a JSON object; anything else is replaced by an empty one.
+/// The fields of a JSON object; any other value is replaced by an empty object.
 pub(crate) fn fields(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
     match value {
         Value::Object(map) => map,
-        _ => unreachable!("an object was put here"),
+        _ => unreachable!("the value is an object"),
     }
 }
 
-/// The JSON object in a field, made if there is none.
+/// The JSON object in a field, created if absent.
 pub(crate) fn field<'a>(
     map: &'a mut Map<String, Value>,
     key: &str,
@@ -137,7 +137,7 @@ pub(crate) fn clear(object: &mut Value, key: &str) {
     }
 }
 
-/// Copies a key of `metadata` from one object to another, or its absence.
+/// Copies a key of `metadata` from one object to another; removes it if it is absent.
 pub(crate) fn copy(from: &Value, to: &mut Value, key: &str) {
     match from["metadata"].get(key) {
         Some(value) => set(to, key, value.clone()),
@@ -145,7 +145,7 @@ pub(crate) fn copy(from: &Value, to: &mut Value, key: &str) {
     }
 }
 
-/// Copies a top-level field from one object to another, or its absence.
+/// Copies a top-level field from one object to another; removes it if it is absent.
 pub(crate) fn copy_field(from: &Value, to: &mut Value, key: &str) {
     let fields = fields(to);
     match from.get(key) {
@@ -158,7 +158,7 @@ pub(crate) fn copy_field(from: &Value, to: &mut Value, key: &str) {
     }
 }
 
-/// An instant as Kubernetes writes it: UTC, whole seconds.
+/// A time as Kubernetes writes it: UTC, whole seconds.
 pub(crate) fn time(at: Timestamp) -> String {
     let whole = Timestamp::from_second(at.as_second());
     whole.unwrap_or(at).to_string()
@@ -166,6 +166,6 @@ pub(crate) fn time(at: Timestamp) -> String {
 
 /// A value as JSON text.
 pub(crate) fn json(value: &Value) -> Bytes {
-    // A JSON value has string keys only and so always has a text.
+    // A JSON value has string keys only and can therefore always be encoded.
     serde_json::to_vec(value).unwrap_or_default().into()
 }

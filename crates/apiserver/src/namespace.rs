@@ -1,4 +1,4 @@
-//! Namespaces that every cluster has, and those that are being deleted.
+//! The initial namespaces, and namespaces that are being deleted.
 
 use serde_json::json;
 
@@ -6,11 +6,11 @@ use crate::meta;
 use crate::state::State;
 use crate::store::Key;
 
-/// Those that are there from the start; all but the last cannot be deleted.
+/// The namespaces that exist from the start; all but the last cannot be deleted.
 pub(crate) const INITIAL: [&str; 4] =
     ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// Makes a namespace unless it is there.
+/// Creates a namespace unless it exists.
 pub(crate) fn ensure(state: &mut State, name: &str) {
     let bucket = state.buckets.namespaces;
     if state.get(bucket, &Key::new("", name)).is_some() {

@@ -1,12 +1,12 @@
-//! How deep objects may be nested: what is stored has to be readable again.
+//! The maximum nesting depth of objects: stored objects must be readable again.
 
 use serde_json::Value;
 
-/// Most objects and lists inside each other, the outermost included: as many as the reader of
-/// bodies and of the data directory takes.
+/// The maximum number of nested objects and lists, including the outermost one. It is the
+/// limit of the parser of bodies and of the data directory.
 pub(crate) const MOST: usize = 127;
 
-/// How many objects and lists there are inside each other; none in a text or a number.
+/// The number of nested objects and lists; 0 for a scalar.
 pub(crate) fn depth(value: &Value) -> usize {
     let deepest = match value {
         Value::Array(items) => items.iter().map(depth).max(),
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_deep_as_may_be_is_read_and_nothing_deeper() {
+    fn a_value_of_the_maximum_depth_is_parsed_and_a_deeper_one_rejected() {
         let read = |levels: usize| {
             let text = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
             serde_json::from_str::<Value>(&text)

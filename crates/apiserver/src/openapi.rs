@@ -1,4 +1,4 @@
-//! OpenAPI v3 documents of what is served, and what the schemas say about an object.
+//! OpenAPI v3 documents of the served resources, and checks of objects against their schemas.
 
 pub(crate) mod definitions;
 mod document;
@@ -24,7 +24,8 @@ pub use schema::Schema;
 pub(crate) use strictness::{bytes, deletion_type_error, metadata_error, value_error};
 pub use strictness::{type_error, unknown_fields};
 
-/// A kind that is built in, for the type checks of policies; none for a custom one.
+/// The built-in kind of a resource, for type checking of policies; `None` for a custom
+/// resource.
 pub(crate) fn known_kind(resource: &Resource) -> Option<KnownKind<'_>> {
     let schema = resource.schema.as_ref().filter(|_| !resource.custom)?;
     Some(KnownKind {
@@ -39,23 +40,23 @@ pub(crate) fn known_kind(resource: &Resource) -> Option<KnownKind<'_>> {
 
 /// The OpenAPI v3 documents of a registry, one for each group and version.
 ///
-/// Making them takes some milliseconds for each; keep them until
-/// [`Registry::revision`] changes.
+/// Generating them takes some milliseconds each; cache them until [`Registry::revision`]
+/// changes.
 #[derive(Clone, Debug)]
 pub struct Documents(BTreeMap<String, Document>);
 
-/// One document as it goes over the wire.
+/// One encoded document.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Changes exactly when the text does; the `hash` of its address and its entity tag.
+    /// The hash of the text: the `hash` parameter of its URL and its entity tag.
     pub hash: String,
     /// JSON.
     pub text: String,
 }
 
 impl Documents {
-    /// The documents of everything that `registry` serves; `release` is the Kubernetes
-    /// release that they name, such as `v1.36.0`.
+    /// The documents of all resources in `registry`; `release` is the Kubernetes release to
+    /// write into them, such as `v1.36.0`.
     pub fn new(registry: &Registry, release: &str) -> Self {
         let mut all = BTreeMap::new();
         for group in registry.groups() {
@@ -74,7 +75,7 @@ impl Documents {
         Self(all)
     }
 
-    /// The answer to `/openapi/v3`: where each document is found.
+    /// The response to `/openapi/v3`: the URL of each document.
     pub fn index(&self) -> Value {
         let paths: serde_json::Map<_, _> = self
             .0
@@ -94,7 +95,7 @@ impl Documents {
     }
 }
 
-/// Hexadecimal in upper case, as Kubernetes writes it.
+/// The hash in upper case hexadecimal, as Kubernetes writes it.
 fn hash(text: &str) -> String {
     let mut hash = String::new();
     for byte in Sha256::digest(text.as_bytes()) {

@@ -1,4 +1,4 @@
-//! The options of a write, which travel in its query.
+//! The options of a write, which are query parameters.
 
 use fivespot_admission::FieldError;
 use http::Method;
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::call::Call;
 use crate::status::{Cause, Details, Reason, Status};
 
-/// Most bytes of a field manager's name.
+/// Maximum length of a field manager's name, in bytes.
 const MANAGER_LIMIT: u64 = 128;
 
-/// Checks the options of a write as Kubernetes' `ValidateCreateOptions` and its siblings do
-/// (k8s.io/apimachinery/pkg/apis/meta/v1/validation). Reads have none of these.
+/// Validates the options of a write like Kubernetes' `ValidateCreateOptions` and its siblings
+/// (k8s.io/apimachinery/pkg/apis/meta/v1/validation). Reads have no such options.
 ///
 /// # Errors
-/// 422 with a cause for each option that is wrong.
+/// 422 with a cause for each invalid option.
 pub(crate) fn check(call: &Call) -> Result<(), Status> {
     call.query.check()?;
     let kind = match call.method {
@@ -61,8 +61,9 @@ fn patch_errors(call: &Call) -> Option<FieldError> {
         let why = "may not be specified for non-apply patch";
         return Some(FieldError::forbidden("force", why));
     }
-    let nobody = applies && call.query.field_manager.is_empty();
-    nobody.then(|| FieldError::required("fieldManager", "is required for apply patch"))
+    let is_missing = applies && call.query.field_manager.is_empty();
+    is_missing
+        .then(|| FieldError::required("fieldManager", "is required for apply patch"))
 }
 
 fn manager_errors(name: &str) -> Vec<FieldError> {
@@ -79,7 +80,7 @@ fn manager_errors(name: &str) -> Vec<FieldError> {
     errors
 }
 
-/// 422 about options of a kind.
+/// 422 for invalid options of a kind.
 pub(crate) fn invalid(kind: &str, errors: &[FieldError]) -> Status {
     let list = fivespot_admission::field::aggregate(errors);
     let text = format!("{kind}.meta.k8s.io \"\" is invalid: {list}");

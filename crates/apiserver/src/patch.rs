@@ -1,4 +1,4 @@
-//! The patch formats: from an object and a patch to the patched object.
+//! The patch formats: applies a patch to an object.
 
 mod json;
 mod refusal;
@@ -12,19 +12,19 @@ use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};
 
-/// A format of patches that need nothing but the object; server-side apply is in
+/// A patch format that depends only on the object; server-side apply is in
 /// [`apply`](crate::apply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// RFC 6902, a list of operations.
+    /// JSON patch (RFC 6902): a list of operations.
     Json,
-    /// RFC 7386, an object laid over another.
+    /// JSON merge patch (RFC 7386): an object that is merged into another.
     Merge,
-    /// Kubernetes' own, which merges lists by key; for built-in kinds alone.
+    /// Strategic merge patch: merges lists by key; only for built-in kinds.
     Strategic,
 }
 
-/// The media types of the patches that `resource` reads, server-side apply included.
+/// The patch media types that `resource` supports, including server-side apply.
 pub fn media_types(resource: &Resource) -> &'static [&'static str] {
     if resource.custom {
         &[
@@ -42,10 +42,10 @@ pub fn media_types(resource: &Resource) -> &'static [&'static str] {
     }
 }
 
-/// `object` with `patch`, which is in the format `kind`.
+/// `object` after `patch`, which is in the format `kind`.
 ///
 /// # Errors
-/// As [`json`], [`merge`] and [`strategic`].
+/// Same as [`json`], [`merge`] and [`strategic`].
 pub fn patched(
     kind: Kind,
     resource: &Resource,
@@ -59,7 +59,7 @@ pub fn patched(
     }
 }
 
-/// 400 of a patch that is no JSON, for the reason `why`.
+/// 400 for a patch that is not JSON, with the reason `why`.
 pub(crate) fn undecodable(kind: Kind, why: &str) -> Status {
     Status::bad_request(match kind {
         Kind::Json | Kind::Merge => format!("error decoding patch: {why}"),
@@ -67,7 +67,7 @@ pub(crate) fn undecodable(kind: Kind, why: &str) -> Status {
     })
 }
 
-/// 422 of a patch whose outcome cannot be read as an object of its kind.
+/// 422 for a patch whose result cannot be decoded as an object of its kind.
 pub(crate) fn refused(
     kind: Kind,
     resource: &Resource,
@@ -80,7 +80,7 @@ pub(crate) fn refused(
     }
 }
 
-/// Why the outcome of a patch cannot be read as an object of a built-in kind.
+/// The decoding error if the result of a patch is not an object of the built-in kind.
 pub(crate) fn type_error(
     kind: Kind,
     resource: &Resource,
@@ -91,59 +91,63 @@ pub(crate) fn type_error(
     }
     let wrong = restored_type_error(resource, patched);
     restore::cut(Shape::of(resource), patched);
-    // Of what kind the object is, is not looked at on this way.
+    // A strategic merge patch does not check the kind of the object.
     decode::set_type_meta(resource, patched);
     wrong
 }
 
-/// Why an object that is merged field by field cannot be had as one of a built-in kind.
+/// The conversion error if an object that is merged field by field is not of its built-in
+/// kind.
 pub(crate) fn restored_type_error(resource: &Resource, object: &Value) -> Option<String> {
     restore::error(Shape::of(resource), object)
 }
 
-/// Cuts the numbers of such an object to the bits that their fields have.
+/// Truncates the numbers of a merged object to the bits of their fields.
 pub(crate) fn cut(resource: &Resource, object: &mut Value) {
     restore::cut(Shape::of(resource), object);
 }
 
-/// `object` with the operations of a JSON patch carried out in order.
+/// `object` after the operations of a JSON patch, in order.
 ///
 /// # Errors
-/// 400 for a body that is no JSON patch, 413 for more than 10,000 operations, 422 for an
-/// operation that does not apply or copies that add up to more than 3 MiB.
+/// 400 for a body that is not a JSON patch, 413 for more than 10,000 operations, 422 for an
+/// operation that does not apply or copies that exceed 3 MiB in total.
 pub fn json(object: &Value, operations: &Value) -> Result<Value, Status> {
     object_of(json::apply(object, operations)?)
 }
 
-/// `object` with the operations that a MutatingAdmissionPolicy has made carried out in order; the
-/// same object where a `test` among them fails.
+/// `object` after the JSON patch operations of a MutatingAdmissionPolicy, in order; unchanged
+/// if a `test` among them fails.
 ///
 /// # Errors
-/// Why an operation does not apply, in the words of Kubernetes' library.
-pub(crate) fn carried_out(object: &Value, operations: &Value) -> Result<Value, String> {
-    json::carried_out(object, operations)
+/// The message of Kubernetes' library for an operation that does not apply.
+pub(crate) fn apply_for_policy(
+    object: &Value,
+    operations: &Value,
+) -> Result<Value, String> {
+    json::apply_for_policy(object, operations)
 }
 
-/// `object` with the operations that a webhook has answered with carried out in order.
+/// `object` after the JSON patch operations of a webhook's response, in order.
 ///
 /// # Errors
-/// Why an operation does not apply, in the words of Kubernetes' library.
+/// The message of Kubernetes' library for an operation that does not apply.
 pub(crate) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, String> {
     json::of_webhook(object, operations)
 }
 
-/// The operations of a patch that a webhook has answered with.
+/// The operations of the patch in a webhook's response.
 ///
 /// # Errors
-/// What Go's decoder says of anything else than a list of objects.
+/// The message of Go's decoder for a value that is not a list of objects.
 pub(crate) fn operations_of_webhook(patch: &Value) -> Result<&[Value], String> {
     json::operations_of_webhook(patch)
 }
 
-/// `object` with a JSON merge patch laid over it.
+/// `object` after a JSON merge patch.
 ///
 /// # Errors
-/// 400 for a body that is no JSON object.
+/// 400 for a body that is not a JSON object.
 pub fn merge(object: &Value, patch: &Value) -> Result<Value, Status> {
     require_object(patch)?;
     let mut merged = object.clone();
@@ -151,10 +155,10 @@ pub fn merge(object: &Value, patch: &Value) -> Result<Value, Status> {
     Ok(merged)
 }
 
-/// `object` with a strategic merge patch laid over it.
+/// `object` after a strategic merge patch.
 ///
 /// # Errors
-/// 400, 422 or 500 for a patch that is malformed, as Kubernetes answers it.
+/// 400, 422 or 500 for a malformed patch, as in Kubernetes.
 pub fn strategic(
     resource: &Resource,
     object: &Value,
@@ -177,7 +181,7 @@ fn require_object(patch: &Value) -> Result<(), Status> {
     )))
 }
 
-/// A patch may turn the whole object into something else; that is refused.
+/// Rejects a patch that replaces the whole object with another JSON type.
 fn object_of(patched: Value) -> Result<Value, Status> {
     if patched.is_object() {
         Ok(patched)
@@ -186,7 +190,7 @@ fn object_of(patched: Value) -> Result<Value, Status> {
     }
 }
 
-/// 422 in the general words with which Kubernetes refuses patches that do not apply.
+/// 422 with Kubernetes' generic message for patches that do not apply.
 fn rejected() -> Status {
     let message = "the server rejected our request due to an error in our request";
     Status::new(422, Reason::Invalid, message).with_details(Details::default())

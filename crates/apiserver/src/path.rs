@@ -1,20 +1,21 @@
-//! Where in an object a walk is. Written out for messages alone: most fields are as they should be.
+//! The path of a value during a traversal. It is only formatted for error messages, because
+//! most fields are valid.
 
 use std::fmt;
 
-/// A path, as Kubernetes prints it: `spec.containers[0].image`.
+/// A path in Kubernetes' format: `spec.containers[0].image`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'a> {
     /// The object itself.
     Root,
-    /// A field of what is there.
+    /// A field of the value at the parent path.
     Field(&'a Path<'a>, &'a str),
-    /// An item of the list there.
+    /// An item of the list at the parent path.
     Item(&'a Path<'a>, usize),
 }
 
 impl Path<'_> {
-    /// Whether it is that of the object itself.
+    /// Whether it is the path of the object itself.
     pub(crate) fn is_root(&self) -> bool {
         matches!(self, Self::Root)
     }

@@ -1,7 +1,7 @@
 //! Admission plugins: one plugin, one file.
 //!
-//! A plugin is a [`Plugin`]. [`builtin_plugins`] lists all of them in Kubernetes' order; the
-//! chain, the switches and the table of the README walk that list alone. How to add one:
+//! A plugin is a [`Plugin`]. [`builtin_plugins`] lists all of them in Kubernetes' order; the chain,
+//! the enable and disable options and the table of the README read that list only. How to add one:
 //! docs/contributing/admission-plugin.md.
 
 mod admission_request;
@@ -73,58 +73,58 @@ pub(crate) use webhook::WebhookSource;
 
 /// An admission plugin (k8s.io/apiserver/pkg/admission).
 ///
-/// Every request that writes, and every POST to a subresource, passes the chain: first
-/// [`admit`](Self::admit) of each plugin in turn, then the object is validated against its kind,
-/// then [`validate`](Self::validate) of each. The first refusal is the answer.
-/// [`Options::plugins`](crate::Options::plugins) takes plugins of one's own, which come after the
-/// built-in ones in each phase.
+/// Every request that writes, and every POST to a subresource, passes through the chain: first
+/// [`admit`](Self::admit) of each plugin in order, then the object is validated against its kind,
+/// then [`validate`](Self::validate) of each. The first rejection is the response.
+/// [`Options::plugins`](crate::Options::plugins) adds custom plugins, which come after the built-in
+/// ones in each phase.
 pub trait Plugin: fmt::Debug + Send + Sync {
-    /// The name by which it is switched on and off.
+    /// The name by which it is enabled and disabled.
     fn name(&self) -> &str;
 
-    /// What it does, in a sentence or two, for the list of plugins in the documentation.
+    /// A description in one or two sentences, for the list of plugins in the documentation.
     fn description(&self) -> &'static str {
         ""
     }
 
-    /// When Kubernetes has removed it, and what has taken its place; none for one that there is.
-    /// One that is removed is off, and named only where
-    /// [`Options::removed_plugins`](crate::Options::removed_plugins) says so.
+    /// The release in which Kubernetes removed the plugin, and its replacement; `None` for a plugin
+    /// that Kubernetes has. A removed plugin is disabled, and is available only if
+    /// [`Options::removed_plugins`](crate::Options::removed_plugins) is set.
     fn removal(&self) -> Option<Removal> {
         None
     }
 
-    /// Whether it does nothing without a configuration, so that it is not enabled without one.
+    /// Whether it has no effect without a configuration, so that it is not enabled without one.
     fn needs_configuration(&self) -> bool {
         false
     }
 
-    /// Whether it is on in that release unless it is disabled.
+    /// Whether it is enabled in that release unless disabled explicitly.
     fn is_on_by_default(&self, kube: KubeVersion) -> bool {
         let _ = kube;
         true
     }
 
-    /// The kinds that are served because it is on.
+    /// The kinds that are served because the plugin is enabled.
     fn kinds(&self) -> Vec<Arc<dyn BuiltinKind>> {
         Vec::new()
     }
 
-    /// The plugin with a configuration, which is what `plugins[].configuration` of an
-    /// `AdmissionConfiguration` holds.
+    /// The plugin with a configuration: the value of `plugins[].configuration` of an
+    /// `AdmissionConfiguration`.
     ///
     /// # Errors
-    /// What is wrong with the configuration. A plugin that does not override this takes none.
+    /// The configuration is invalid. A plugin that does not override this accepts none.
     fn configured(&self, configuration: &Value) -> Result<Arc<dyn Plugin>, String> {
         let _ = configuration;
-        Err("it takes no configuration".to_owned())
+        Err("the plugin does not accept a configuration".to_owned())
     }
 
-    /// Changes the object, or refuses the request. There is no object for a deletion, and none
-    /// for what is posted to a subresource.
+    /// Mutates the object, or rejects the request. There is no object on delete, and none for a
+    /// POST to a subresource.
     ///
     /// # Errors
-    /// The refusal.
+    /// The rejection.
     fn admit(
         &self,
         cluster: &mut Cluster,
@@ -135,10 +135,10 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Refuses the request, or lets it pass. There is no object for a deletion.
+    /// Rejects the request, or admits it. There is no object on delete.
     ///
     /// # Errors
-    /// The refusal.
+    /// The rejection.
     fn validate(
         &self,
         cluster: &Cluster,
@@ -150,16 +150,16 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     }
 }
 
-/// A plugin that Kubernetes no longer has.
+/// A plugin that Kubernetes has removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// The release without it, such as `1.25`.
+    /// The first release without it, such as `1.25`.
     pub release: &'static str,
-    /// What does its work today.
+    /// Its replacement.
     pub instead: &'static str,
 }
 
-/// Plugins that never left their alpha stage: what they were has no meaning any longer.
+/// Plugins that Kubernetes withdrew in their alpha stage; enabling or configuring one is an error.
 pub(crate) const WITHDRAWN: [(&str, Removal); 2] = [
     (
         "Initializers",
@@ -177,7 +177,7 @@ pub(crate) const WITHDRAWN: [(&str, Removal); 2] = [
     ),
 ];
 
-/// Every built-in plugin in the order in which they are asked (`AllOrderedPlugins` in
+/// Every built-in plugin in the order in which they are called (`AllOrderedPlugins` in
 /// pkg/kubeapiserver/options/plugins.go).
 pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
     vec![

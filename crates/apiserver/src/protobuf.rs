@@ -1,7 +1,7 @@
-//! Bodies that clients write in protobuf, read as the JSON that they stand for.
+//! Decodes protobuf request bodies to JSON.
 //!
-//! Which field has which number, name and type stands in a table that is generated from
-//! Kubernetes' own types; this module knows no kinds.
+//! The numbers, names and types of the fields are in a table that is generated from
+//! Kubernetes' own types; this module contains no kinds.
 
 #[cfg(test)]
 mod encode;
@@ -19,17 +19,18 @@ use wire::{Raw, Reader};
 #[cfg(test)]
 pub(crate) use encode::encode;
 
-/// The media type of these bodies.
+/// The media type of protobuf bodies.
 pub(crate) const MEDIA: &str = "application/vnd.kubernetes.protobuf";
 
-/// What stands before each message.
+/// The prefix of each message.
 const MAGIC: &[u8] = b"k8s\0";
-/// How deep messages may lie in each other.
+/// The maximum nesting depth of messages.
 const DEPTH: usize = 100;
-/// How many values one body may hold: more than 3 MiB of JSON can.
+/// The maximum number of values in one body. It bounds the memory of a decoded body; objects of
+/// the built-in kinds have far fewer.
 const VALUES: usize = 1_000_000;
 
-/// Why a body cannot be read.
+/// The reason why a body cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     #[error(
@@ -46,14 +47,14 @@ pub(crate) enum Error {
     Type(String),
     #[error("proto: invalid UTF-8 in field {0}")]
     Text(String),
-    #[error("the message holds more values, or lies deeper, than an object can")]
+    #[error("the message has more values, or is nested deeper, than an object may be")]
     Size,
 }
 
-/// Reads a message of any kind that is in the table.
+/// Decodes a message of any kind in the table.
 ///
 /// # Errors
-/// For bytes that are no such message.
+/// The bytes are not such a message.
 pub(crate) fn read(bytes: &[u8]) -> Result<Value, Error> {
     let message = bytes.strip_prefix(MAGIC).ok_or(Error::Prefix)?;
     let (mut version, mut kind, mut raw) = (String::new(), String::new(), &b""[..]);
@@ -231,7 +232,7 @@ impl Reading {
         })
     }
 
-    /// A schema (field 1 of most), or something else in its place.
+    /// A schema (field 1 in most messages), or an alternative value.
     fn either(
         &mut self,
         name: &str,
@@ -260,14 +261,14 @@ impl Reading {
     }
 }
 
-/// What the first field of a message holds.
+/// The value of the first field of a message.
 fn first(bytes: &[u8]) -> Result<Option<Raw<'_>>, Error> {
     let fields = Reader(bytes).fields()?;
     let found = fields.into_iter().find(|(number, _)| *number == 1);
     Ok(found.map(|(_, raw)| raw))
 }
 
-/// Seconds and nanoseconds; nothing at all is no time.
+/// A time of seconds and nanoseconds; an empty message is null.
 fn time(bytes: &[u8], digits: usize) -> Result<Value, Error> {
     let (mut seconds, mut nanos) = (0_i64, 0_i32);
     let fields = Reader(bytes).fields()?;

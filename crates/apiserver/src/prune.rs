@@ -1,4 +1,4 @@
-//! Removes from objects of built-in kinds what their schema does not know.
+//! Prunes fields that are not in the schema from objects of built-in kinds.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,8 +9,8 @@ use crate::openapi::shape::Shape;
 use crate::path::Path;
 use crate::resource::Resource;
 
-/// Removes unknown fields and nulls; returns the paths of the unknown ones in the order of
-/// the document.
+/// Removes unknown fields and nulls; returns the paths of the unknown fields in document
+/// order.
 pub(crate) fn prune(resource: &Resource, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     at(Shape::of(resource), object, Path::Root, &mut unknown);
@@ -58,7 +58,7 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, unknown: &mut Vec<Str
     }
 }
 
-/// What a value of a map or of a list is of which a client said null: Go keeps it, unlike the field
+/// The value of a null in a map or a list: Go keeps the zero value there, unlike in the field
 /// of a struct.
 fn zero(shape: Shape<'_>) -> Option<Value> {
     match shape.kind() {

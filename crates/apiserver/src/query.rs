@@ -1,24 +1,24 @@
-//! The parameters of a request.
+//! The query parameters of a request.
 
 use crate::status::Status;
 
-/// The query of a request, each parameter in its meaning.
+/// The parsed query of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     pub(crate) field_manager: String,
     pub(crate) field_validation: FieldValidation,
-    /// As it was said.
+    /// As sent.
     pub(crate) field_validation_word: String,
     pub(crate) dry_run: bool,
-    /// As they were said.
+    /// As sent.
     pub(crate) dry_run_words: Vec<String>,
     pub(crate) force: bool,
     pub(crate) force_is_said: bool,
     pub(crate) label_selector: String,
     pub(crate) field_selector: String,
-    /// Most items in one answer; `None` for all.
+    /// Maximum number of items in one response; `None` for all.
     pub(crate) limit: Option<usize>,
-    pub(crate) go_on: String,
+    pub(crate) continue_token: String,
     pub(crate) version: String,
     pub(crate) version_match: String,
     pub(crate) watch: bool,
@@ -31,13 +31,13 @@ pub(crate) struct Query {
     pub(crate) verbose: bool,
     /// `None`, `Metadata` or `Object`, for tables; empty for the default.
     pub(crate) include_object: String,
-    /// All others in their order, as the options of connections.
+    /// All other parameters in order, such as the options of connections.
     pub(crate) others: Vec<(String, String)>,
-    /// The first number that is none.
+    /// The first number parameter that is not a number.
     pub(crate) malformed: Option<String>,
 }
 
-/// What becomes of unknown and repeated fields.
+/// How unknown and duplicate fields are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -47,8 +47,7 @@ pub(crate) enum FieldValidation {
 }
 
 impl Query {
-    /// Reads the part of a URL behind the question mark. [`check`](Self::check) refuses numbers that
-    /// are none.
+    /// Parses the query of a URL. [`check`](Self::check) rejects malformed numbers.
     pub(crate) fn parse(text: &str) -> Self {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
@@ -79,7 +78,7 @@ impl Query {
                 let limit = self.number(&value).filter(|it| *it > 0);
                 self.limit = limit.and_then(|it| usize::try_from(it).ok());
             }
-            "continue" => self.go_on = value,
+            "continue" => self.continue_token = value,
             "resourceVersion" => self.version = value,
             "resourceVersionMatch" => self.version_match = value,
             "watch" => self.watch = truth(&value),
@@ -106,10 +105,10 @@ impl Query {
         number
     }
 
-    /// Checks the numbers. That is done for those alone who may do what they ask for.
+    /// Rejects malformed numbers. The check runs after authorization.
     ///
     /// # Errors
-    /// 400 for a text that is none.
+    /// 400 for a text that is not a number.
     pub(crate) fn check(&self) -> Result<(), Status> {
         let Some(text) = &self.malformed else {
             return Ok(());
@@ -119,12 +118,13 @@ impl Query {
     }
 }
 
-/// Kubernetes takes every text but these for true.
+/// The boolean value of a parameter: Kubernetes treats every text except these as true.
 pub(crate) fn truth(text: &str) -> bool {
     !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F")
 }
 
-/// What a word asks for; an unknown one is refused later, with the kind of the options.
+/// The field validation of a parameter; an unknown value is rejected later, with the kind of
+/// the options.
 fn field_validation(word: &str) -> FieldValidation {
     match word {
         "Ignore" => FieldValidation::Ignore,
@@ -133,12 +133,12 @@ fn field_validation(word: &str) -> FieldValidation {
     }
 }
 
-/// Undoes the encoding of a query: `+` is a space, `%xx` a byte.
+/// Decodes a query component: `+` is a space, `%xx` a byte.
 pub(crate) fn decode(text: &str) -> String {
     percent(&text.replace('+', " "))
 }
 
-/// Undoes percent encoding; what is not well-formed stays as it is.
+/// Percent-decodes a text; malformed sequences stay as they are.
 pub(crate) fn percent(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_read_with_its_encodings_undone() {
+    fn a_query_is_decoded() {
         let query = Query::parse("labelSelector=a%20in+%28b%2Cc%29&limit=5&watch=1&x=y");
         assert_eq!(query.label_selector, "a in (b,c)");
         assert_eq!(query.limit, Some(5));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_refused() {
+    fn a_malformed_number_is_rejected() {
         assert_eq!(Query::parse("limit=-1").limit, None);
         assert_eq!(Query::parse("limit=many").check().unwrap_err().code, 400);
     }

@@ -1,9 +1,9 @@
-//! Uids and name suffixes: random looking, and the same for the same seed.
+//! Uids and name suffixes: pseudorandom, and reproducible from a seed.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// One word of state, and no repetition within 2^64 numbers. Nothing secret is made from it.
+/// A generator with one word of state and a period of 2^64. It is not used for secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(SplitMix64);
 
@@ -26,8 +26,8 @@ impl Random {
         )
     }
 
-    /// Five letters and digits behind a `generateName`, from Kubernetes' alphabet without
-    /// vowels (k8s.io/apimachinery/pkg/util/rand).
+    /// The five-character suffix of a `generateName`, from Kubernetes' alphabet without vowels
+    /// (k8s.io/apimachinery/pkg/util/rand).
     pub(crate) fn suffix(&mut self) -> String {
         const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut rest = self.0.next_u64();
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_one_sequence_and_another_seed_another() {
+    fn a_seed_determines_the_sequence() {
         let draw = |seed| {
             let mut random = Random::new(seed);
             [random.uid(), random.uid(), random.suffix(), random.suffix()]

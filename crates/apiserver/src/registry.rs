@@ -1,4 +1,4 @@
-//! Which resources are served at the moment.
+//! The registry of served resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use crate::resource::Resource;
 
 /// All served resources.
 ///
-/// A registry is a value: registering a CustomResourceDefinition makes another one, so
-/// that whoever holds the older one finishes with what it began with.
+/// A registry is a value: registering a CustomResourceDefinition creates another registry, so
+/// that a request that holds the older one completes with it.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     /// By group, version (best first), then plural.
     groups: BTreeMap<String, Group>,
-    /// Counts the changes; part of the entity tags of discovery and OpenAPI.
+    /// The number of changes; part of the entity tags of discovery and OpenAPI.
     revision: u64,
 }
 
@@ -25,7 +25,8 @@ struct Group {
 }
 
 impl Registry {
-    /// Serves `resources`. Of two with one group, version and plural the later one stays.
+    /// A registry of `resources`. Of two with the same group, version and plural the later one
+    /// is kept.
     pub fn new(resources: impl IntoIterator<Item = Resource>) -> Self {
         let mut registry = Self::default();
         for resource in resources {
@@ -34,12 +35,12 @@ impl Registry {
         registry
     }
 
-    /// Serves every built-in kind.
+    /// A registry of all built-in kinds.
     pub fn builtin() -> Self {
         Self::new(kind::resources())
     }
 
-    /// Serves `resource` too, in place of one of the same group, version and plural.
+    /// Adds `resource`, or replaces the one with the same group, version and plural.
     pub fn insert(&mut self, resource: Resource) {
         self.revision += 1;
         let group = self.groups.entry(resource.group.clone()).or_default();
@@ -64,7 +65,7 @@ impl Registry {
         }
     }
 
-    /// Ends the service of every version of `plural` in `group`.
+    /// Removes all versions of `plural` in `group`.
     pub fn remove(&mut self, group: &str, plural: &str) {
         self.revision += 1;
         if let Some(found) = self.groups.get_mut(group) {
@@ -89,7 +90,7 @@ impl Registry {
         self.plurals(group, version)?.get(plural)
     }
 
-    /// The resource of a kind, where that is served.
+    /// The resource of a kind, if it is served.
     pub fn of_kind(
         &self,
         group: &str,
@@ -130,7 +131,7 @@ impl Registry {
             .flat_map(BTreeMap::values)
     }
 
-    /// Every served resource, group by group, version by version.
+    /// All served resources, by group and version.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.groups
             .values()
@@ -138,7 +139,7 @@ impl Registry {
             .flat_map(|(_, all)| all.values())
     }
 
-    /// Rises with every change.
+    /// Increases with every change.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_resource_takes_its_empty_versions_and_group_along() {
+    fn removing_a_resource_removes_its_empty_versions_and_group() {
         let mut registry = Registry::new([Resource::new("g", "v1", "Kind", "kinds")]);
         registry.remove("g", "kinds");
         assert_eq!(registry.groups().count(), 0);

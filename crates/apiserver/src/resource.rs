@@ -1,4 +1,4 @@
-//! What the server serves: one [`Resource`] for each group, version and plural name.
+//! Served resources: one [`Resource`] for each group, version and plural name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::openapi::Schema;
 
 /// One served resource in one version, built-in or from a CustomResourceDefinition.
 ///
-/// Plain data: everything that discovery, OpenAPI, tables, patches and the verbs need to
-/// know about a kind, so that none of them has to know kinds by name.
+/// Plain data: everything about a kind that discovery, OpenAPI, tables, patches and the verbs
+/// use, so that none of them contains code for specific kinds.
 #[derive(Clone, Debug)]
 pub struct Resource {
     /// API group; empty for the core group.
@@ -24,42 +24,44 @@ pub struct Resource {
     pub list_kind: String,
     /// Name in paths, such as `configmaps`.
     pub plural: String,
-    /// Name of one in command lines, such as `configmap`.
+    /// Singular name, used by kubectl, such as `configmap`.
     pub singular: String,
-    /// Abbreviations, such as `cm`.
+    /// Short names, such as `cm`.
     pub short_names: Vec<String>,
-    /// Groups of kinds that command lines expand, such as `all`.
+    /// Categories, such as `all`.
     pub categories: Vec<String>,
-    /// Whether objects live in a namespace.
+    /// Whether objects are namespaced.
     pub namespaced: bool,
-    /// What may be done to the main resource.
+    /// The verbs of the main resource.
     pub verbs: Vec<Verb>,
-    /// Paths below an object that are served, in the order discovery lists them.
+    /// The served subresources, in the order in which discovery lists them.
     pub subresources: Vec<Subresource>,
-    /// Columns after Name that tables show; Age is listed where it is wanted.
+    /// Columns of tables after Name; Age is only shown if it is listed.
     pub columns: Vec<Column>,
-    /// OpenAPI v3 schema of one object; `None` where none is published.
+    /// OpenAPI v3 schema of one object; `None` if none is published.
     pub schema: Option<Schema>,
-    /// Fields besides name and namespace that custom objects can be selected by, as JSON
-    /// paths such as `.spec.color`.
+    /// Fields other than name and namespace that field selectors of custom objects support, as
+    /// JSON paths such as `.spec.color`.
     pub selectable: Vec<String>,
-    /// Where the objects are stored; two served shapes of one thing share it.
+    /// The resource under which the objects are stored; two served representations of one
+    /// object share it.
     pub storage: GroupResource,
     /// `apiVersion` in which the objects are stored.
     pub stored_as: String,
-    /// Whether `metadata.generation` counts changes of the desired state.
+    /// Whether `metadata.generation` is increased by changes of the desired state.
     pub generation: bool,
-    /// Whether one may be replaced by somebody who does not say at which version it was read.
+    /// Whether an object may be updated without a resourceVersion
+    /// (`AllowUnconditionalUpdate`).
     pub unconditional_update: bool,
-    /// Whether a replacement of one that is not there makes it.
+    /// Whether an update of a missing object creates it (`AllowCreateOnUpdate`).
     pub create_on_update: bool,
-    /// Whether the answer to a deletion is the object (`ReturnDeletedObject` of a store).
+    /// Whether the response to a delete is the object (`ReturnDeletedObject` of a store).
     pub returned_when_deleted: bool,
     /// Whether this comes from a CustomResourceDefinition.
     pub custom: bool,
-    /// What is particular about the objects of a built-in kind; `None` for any other.
+    /// The behavior of the objects of a built-in kind; `None` for a custom resource.
     pub builtin: Option<Arc<dyn BuiltinKind>>,
-    /// What is said to everybody who uses this version, if it is deprecated.
+    /// The deprecation warning for clients of this version, if it is deprecated.
     pub deprecation: Option<String>,
 }
 
@@ -75,14 +77,14 @@ impl Resource {
         api_version(&self.group, &self.version)
     }
 
-    /// Whether `text` is this resource's group and version, as objects say it.
+    /// Whether `text` is this resource's apiVersion.
     pub fn is_served_as(&self, text: &str) -> bool {
         let (group, version) = text.rsplit_once('/').unwrap_or(("", text));
         self.group == group && self.version == version
     }
 
-    /// A namespaced resource with every verb and nothing else: no subresources, short
-    /// names, columns or schema; kept as it is served, its generation counted.
+    /// A namespaced resource with all verbs and no subresources, short names, columns or
+    /// schema. It is stored as it is served, and has a generation.
     pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -111,93 +113,92 @@ impl Resource {
         }
     }
 
-    /// With objects that are in no namespace.
+    /// Makes the resource cluster-scoped.
     #[must_use]
     pub fn in_the_cluster(mut self) -> Self {
         self.namespaced = false;
         self
     }
 
-    /// With these abbreviations.
+    /// Sets the short names.
     #[must_use]
     pub fn with_short_names(mut self, names: &[&str]) -> Self {
         self.short_names = names.iter().map(|&it| it.to_owned()).collect();
         self
     }
 
-    /// In one more group of kinds that command lines expand.
+    /// Adds a category.
     #[must_use]
     pub fn with_category(mut self, name: &str) -> Self {
         self.categories.push(name.to_owned());
         self
     }
 
-    /// With no other verbs than these.
+    /// Sets the verbs.
     #[must_use]
     pub fn with_verbs(mut self, verbs: &[Verb]) -> Self {
         self.verbs = verbs.to_vec();
         self
     }
 
-    /// Without one of the verbs.
+    /// Removes one of the verbs.
     #[must_use]
     pub fn without_verb(mut self, verb: Verb) -> Self {
         self.verbs.retain(|it| *it != verb);
         self
     }
 
-    /// With these subresources, in the order in which discovery lists them.
+    /// Sets the subresources, in the order in which discovery lists them.
     #[must_use]
     pub fn with_subresources(mut self, all: &[Subresource]) -> Self {
         self.subresources = all.to_vec();
         self
     }
 
-    /// With these columns after Name.
+    /// Sets the columns after Name.
     #[must_use]
     pub fn with_columns(mut self, columns: Vec<Column>) -> Self {
         self.columns = columns;
         self
     }
 
-    /// With an OpenAPI v3 schema of one object. Of apiVersion, kind and metadata it need not say
-    /// anything.
+    /// Sets the OpenAPI v3 schema of one object. It may omit apiVersion, kind and metadata.
     #[must_use]
     pub fn with_schema(mut self, schema: Value) -> Self {
         self.schema = Some(Schema::new(schema));
         self
     }
 
-    /// With a generation that counts no changes.
+    /// Disables the generation.
     #[must_use]
     pub fn without_generation(mut self) -> Self {
         self.generation = false;
         self
     }
 
-    /// Created by an update of one that is not there (`AllowCreateOnUpdate` of a strategy).
+    /// Allows an update to create a missing object (`AllowCreateOnUpdate` of a strategy).
     #[must_use]
     pub fn created_on_update(mut self) -> Self {
         self.create_on_update = true;
         self
     }
 
-    /// Shown in the answer to its deletion.
+    /// Returns the deleted object in the response to a delete.
     #[must_use]
     pub fn returned_when_deleted(mut self) -> Self {
         self.returned_when_deleted = true;
         self
     }
 
-    /// Replaced only by who says at which version it was read (a strategy without
-    /// `AllowUnconditionalUpdate`).
+    /// Requires a resourceVersion on update (a strategy without `AllowUnconditionalUpdate`).
     #[must_use]
     pub fn replaced_at_a_version(mut self) -> Self {
         self.unconditional_update = false;
         self
     }
 
-    /// Stored as another resource, whose kind converts between the two shapes.
+    /// Stores the objects as another resource; the kind converts between the two
+    /// representations.
     #[must_use]
     pub fn stored_with(mut self, group: &str, plural: &str, api_version: &str) -> Self {
         self.storage = GroupResource::new(group, plural);
@@ -205,12 +206,12 @@ impl Resource {
         self
     }
 
-    /// `plural.group`, the plural alone in the core group: how error texts name it.
+    /// `plural.group`, only the plural in the core group, as in error messages.
     pub fn qualified(&self) -> String {
         GroupResource::new(&self.group, &self.plural).to_string()
     }
 
-    /// `Kind.group`, the kind alone in the core group: how `Invalid` errors name it.
+    /// `Kind.group`, only the kind in the core group, as in `Invalid` errors.
     pub fn qualified_kind(&self) -> String {
         GroupResource::new(&self.group, &self.kind).to_string()
     }
@@ -222,13 +223,14 @@ impl Resource {
             .any(|it| matches!(it, Subresource::Status))
     }
 
-    /// Where the field that a `fieldSelector` names is in the object as it is stored, and what
-    /// it counts as where it is absent; `None` for a field that cannot be selected by.
+    /// The path of a field of a `fieldSelector` in the stored object, and the value that
+    /// counts if it is absent; `None` for an unsupported field.
     pub(crate) fn selected_field<'a>(
         &self,
         name: &'a str,
     ) -> Option<(&'a str, &'static str)> {
-        // Kinds without a list of their own share one, whether they have namespaces or not.
+        // Kinds without their own list of field selectors share one, whether namespaced or
+        // not.
         let kind = self.builtin.as_ref();
         let shares = kind.is_some_and(|it| it.field_selectors().is_empty());
         let by_namespace = name == "metadata.namespace" && (self.namespaced || shares);
@@ -262,7 +264,7 @@ pub(crate) fn api_version(group: &str, version: &str) -> String {
     }
 }
 
-/// The version of an `apiVersion`.
+/// The version part of an `apiVersion`.
 pub(crate) fn version_of(api_version: &str) -> &str {
     api_version
         .rsplit_once('/')
@@ -279,7 +281,7 @@ pub struct GroupResource {
 }
 
 impl GroupResource {
-    /// Puts the two together.
+    /// Combines group and resource.
     pub fn new(group: &str, resource: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -299,29 +301,29 @@ impl fmt::Display for GroupResource {
     }
 }
 
-/// What can be done to a resource, in discovery's words.
+/// The API verbs, as in discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
-    /// Make one.
+    /// Creates an object.
     Create,
-    /// Remove one.
+    /// Deletes an object.
     Delete,
-    /// Remove all that match.
+    /// Deletes all selected objects.
     DeleteCollection,
-    /// Read one.
+    /// Returns an object.
     Get,
-    /// Read all that match.
+    /// Lists all selected objects.
     List,
-    /// Change parts of one.
+    /// Patches an object.
     Patch,
-    /// Replace one.
+    /// Replaces an object.
     Update,
-    /// Follow changes.
+    /// Watches for changes.
     Watch,
 }
 
 impl Verb {
-    /// All of them, in the order of discovery documents.
+    /// All verbs, in the order of discovery documents.
     pub const ALL: [Self; 8] = [
         Self::Create,
         Self::Delete,
@@ -333,7 +335,7 @@ impl Verb {
         Self::Watch,
     ];
 
-    /// The word discovery uses.
+    /// The verb as in discovery.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -348,12 +350,12 @@ impl Verb {
     }
 }
 
-/// A path below an object.
+/// A subresource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subresource {
-    /// `status`: get, update and patch of the observed state alone.
+    /// `status`: get, update and patch of the observed state only.
     Status,
-    /// `approval` of a request for a certificate: get, update and patch of its conditions.
+    /// `approval` of a CertificateSigningRequest: get, update and patch of its conditions.
     Approval,
     /// `scale`: the object's replica count as an `autoscaling/v1` Scale.
     Scale(Scale),
@@ -366,7 +368,7 @@ pub enum Subresource {
     /// `token` of a service account: create only, an `authentication.k8s.io/v1`
     /// TokenRequest.
     Token,
-    /// `attach` to a pod: a connection to what runs in a container.
+    /// `attach` to a pod: a connection to the process of a container.
     Attach,
     /// `exec` in a pod: a connection to a new process in a container.
     Exec,
@@ -391,13 +393,13 @@ impl Subresource {
         }
     }
 
-    /// Whether it is a connection to what runs, which no object is written by.
+    /// Whether it is a connection to a running container, which writes no object.
     pub fn is_connection(&self) -> bool {
         matches!(self, Self::Attach | Self::Exec | Self::PortForward)
     }
 
-    /// Group, version and kind of what is written there, or of the options of a connection;
-    /// `None` where that is the object itself.
+    /// Group, version and kind of the written object, or of the options of a connection;
+    /// `None` if it is the main object.
     pub fn kind(&self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
             Self::Scale(_) => Some(("autoscaling", "v1", "Scale")),
@@ -411,7 +413,7 @@ impl Subresource {
         }
     }
 
-    /// What may be done to it.
+    /// The verbs of the subresource.
     pub fn verbs(&self) -> &'static [Verb] {
         match self {
             Self::Status | Self::Approval | Self::Scale(_) => {
@@ -424,31 +426,31 @@ impl Subresource {
     }
 }
 
-/// Where a custom object keeps what its `scale` shows; simple dotted paths.
+/// The field paths of the `scale` subresource of a custom resource; simple dotted paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scale {
-    /// Path of the wished replica count.
+    /// Path of the desired replica count.
     pub spec_replicas_path: String,
     /// Path of the observed replica count.
     pub status_replicas_path: String,
-    /// Path of the serialised selector, where there is one.
+    /// Path of the serialised selector, if any.
     pub label_selector_path: Option<String>,
 }
 
-/// One column of a table, as `additionalPrinterColumns` words it.
+/// One column of a table, with the fields of `additionalPrinterColumns`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// Heading.
+    /// Name in the header.
     pub name: String,
     /// OpenAPI type: `string`, `integer`, `number`, `boolean` or `date`.
     pub kind: String,
     /// OpenAPI format; empty for none.
     pub format: String,
-    /// What the column says; empty for none.
+    /// Description; empty for none.
     pub description: String,
-    /// 0 is shown always, more only in the wide view.
+    /// 0 is always shown, a higher one only in the wide view.
     pub priority: i32,
-    /// Where the cell is read from, such as `.status.phase`.
+    /// The JSON path of the cell, such as `.status.phase`.
     pub json_path: String,
 }
 
@@ -471,19 +473,19 @@ impl Column {
         }
     }
 
-    /// The same, shown in the wide view alone.
+    /// Shows the column only in the wide view.
     #[must_use]
     pub fn wide(mut self) -> Self {
         self.priority = 1;
         self
     }
 
-    /// How long ago the object was created.
+    /// The Age column: time since creation.
     pub fn age() -> Self {
         Self::new("Age", "string", CREATION)
     }
 
-    /// When the object was created.
+    /// The creation time column.
     pub fn created_at() -> Self {
         Self::new("Created At", "date", CREATION)
     }

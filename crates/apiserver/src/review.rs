@@ -1,4 +1,4 @@
-//! Questions that are posted like objects, answered and not stored.
+//! Reviews: objects that are posted, evaluated and not stored.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::status::Status;
 use crate::verb;
 
-/// Whether the kind is a question that is answered and not stored.
+/// Whether the kind is a review, which is evaluated and not stored.
 pub(crate) fn is_review(resource: &Resource) -> bool {
     matches!(
         resource.group.as_str(),
@@ -25,10 +25,10 @@ pub(crate) fn is_review(resource: &Resource) -> bool {
     )
 }
 
-/// Answers a question about rights or identities with itself and a status.
+/// Responds to an access or authentication review with the review and its status.
 ///
 /// # Errors
-/// 400 and 422 for a question that is none.
+/// 400 and 422 for an invalid review.
 pub(crate) fn reply(
     state: &mut State,
     call: &Call,
@@ -56,7 +56,7 @@ pub(crate) fn reply(
     Ok(answer)
 }
 
-/// Records the fields' manager, as for everything that is posted.
+/// Records the field manager, as for every created object.
 fn track(state: &State, call: &Call, target: &Target, review: &mut Value) {
     let manager = call.manager();
     let writer = Writer {

@@ -1,4 +1,4 @@
-//! Which resource a path is about.
+//! Routing: finds the resource of a path.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::registry::Registry;
 use crate::resource::{Resource, Verb};
 use crate::review;
 
-/// What a path stands for.
+/// The target of a path.
 #[derive(Clone, Debug)]
 pub(crate) enum Route {
-    /// Objects, one or many.
+    /// One object or a collection.
     Resource(Target),
-    /// Anything else: a document, or nothing.
+    /// Another path: a document, or nothing.
     Other,
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum Route {
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) resource: Arc<Resource>,
-    /// Empty where the path names none.
+    /// Empty if the path has no namespace.
     pub(crate) namespace: String,
     /// Empty for a collection.
     pub(crate) name: String,
@@ -29,7 +29,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The verb that a method means here; `None` if it means nothing.
+    /// The verb of an HTTP method for this target; `None` if the method is not supported.
     pub(crate) fn verb(&self, method: &http::Method, watch: bool) -> Option<Verb> {
         let one = !self.name.is_empty();
         Some(match (method.as_str(), one) {
@@ -46,7 +46,7 @@ impl Target {
         })
     }
 
-    /// Whether the verb is served here.
+    /// Whether the verb is served for this target.
     pub(crate) fn allows(&self, verb: Verb) -> bool {
         if self.subresource.is_empty() {
             let in_namespace = !self.resource.namespaced || !self.namespace.is_empty();
@@ -58,8 +58,8 @@ impl Target {
     }
 }
 
-/// The custom object that a path names with a subresource that is not served: Kubernetes
-/// misses the object then, not the page.
+/// The custom object in a path with a subresource that is not served: Kubernetes reports then
+/// that the object, not the page, is not found.
 pub(crate) fn beside_subresources(registry: &Registry, path: &str) -> Option<Target> {
     let (object, below) = path.trim_end_matches('/').rsplit_once('/')?;
     match find(registry, object) {
@@ -75,7 +75,7 @@ pub(crate) fn beside_subresources(registry: &Registry, path: &str) -> Option<Tar
     }
 }
 
-/// Finds what `path` stands for among the served resources.
+/// Finds the served resource of `path`.
 pub(crate) fn find(registry: &Registry, path: &str) -> Route {
     let parts: Vec<String> = path
         .split('/')
@@ -109,7 +109,7 @@ fn target(
         _ => return None,
     };
     let resource = registry.find(group, version, plural)?.clone();
-    // Nothing is served below a question that is answered and not stored.
+    // A review has no paths of objects below it.
     if review::is_review(&resource) && !name.is_empty() {
         return None;
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_name_collections_objects_and_subresources() {
+    fn paths_identify_collections_objects_and_subresources() {
         let rows = [
             ("/api/v1/pods", ("pods", "", "", "")),
             ("/api/v1/namespaces/a/pods/x", ("pods", "a", "x", "")),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_nothing_is_served_at_are_not_resources() {
+    fn unserved_paths_are_not_resources() {
         let rows = [
             "/api/v1/pods/x",
             "/api/v1/namespaces/a/namespaces/b",

@@ -1,4 +1,4 @@
-//! Which objects a list, a watch or a collection deletion is about.
+//! Label and field selectors of a list, a watch or a collection deletion.
 
 mod field;
 mod label;
@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(crate) use field::Fields;
 pub(crate) use label::{Labels, matches_label_selector};
 
-/// Label and field selector of one request.
+/// The label and field selectors of one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     pub(crate) labels: Labels,
@@ -16,7 +16,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Whether `object`, as it is stored, is selected.
+    /// Whether the stored `object` is selected.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.fields.matches(object) && self.labels.matches(object)
     }

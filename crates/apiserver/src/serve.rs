@@ -1,4 +1,4 @@
-//! The server behind a socket: TLS, who asks, limits, an orderly end.
+//! The server on a socket: TLS, authentication, limits, graceful shutdown.
 
 use std::future::Future;
 use std::io;
@@ -19,8 +19,8 @@ use crate::service::{bearer_token, refuse, respond};
 use crate::status::Status;
 use crate::user::User;
 
-/// How much clients may take. A watch is a request that does not end by itself, and is cut off
-/// when the server stops.
+/// Limits of client connections. A watch is a request without an end, and is cut off when the
+/// server stops.
 const LIMITS: Limits = Limits {
     connections: 4096,
     streams: 1000,
@@ -28,16 +28,16 @@ const LIMITS: Limits = Limits {
         idle: Duration::from_mins(10),
         request: None,
     },
-    farewell: Duration::from_secs(2),
+    shutdown_timeout: Duration::from_secs(2),
 };
 
-/// Why a server does not listen.
+/// The reason why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address can be reached from other machines.
+    /// The address is reachable from other machines.
     #[error(
-        "the API server listens on loopback addresses alone, not on {0}; use 127.0.0.1"
+        "the API server listens only on loopback addresses, not on {0}; use 127.0.0.1"
     )]
     NotLoopback(SocketAddr),
     /// The socket failed.
@@ -46,15 +46,16 @@ pub enum Error {
 }
 
 impl Server {
-    /// Serves clients over TLS until `stop` ends: those who show a certificate of
-    /// `credentials`, the administrator with its token, service accounts and new nodes with
-    /// theirs. Then waits up to two seconds for requests
-    /// that are being answered. Clients behind a socket never hold a virtual clock.
+    /// Serves clients over TLS until `stop` completes. It authenticates client certificates
+    /// issued by `credentials`, the administrator's token, service account tokens and
+    /// bootstrap tokens. Then waits up to two seconds for requests in progress. Clients behind
+    /// a socket never hold a virtual clock.
     ///
-    /// Without either clients are `system:anonymous`, who may ask for health and version.
+    /// Clients without a certificate or token are `system:anonymous`, who may only read health
+    /// and version.
     ///
     /// # Errors
-    /// The listener is not on a loopback address, or fails for good.
+    /// The listener is not on a loopback address, or fails permanently.
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -65,7 +66,7 @@ impl Server {
         if !address.ip().is_loopback() {
             return Err(Error::NotLoopback(address));
         }
-        let door = Arc::new(Door {
+        let authenticator = Arc::new(Authenticator {
             server: self.clone(),
             credentials: credentials.clone(),
         });
@@ -75,21 +76,21 @@ impl Server {
             limits: LIMITS,
         };
         let respond = move |request| {
-            let door = door.clone();
-            async move { door.answer(request).await }
+            let authenticator = authenticator.clone();
+            async move { authenticator.answer(request).await }
         };
         server.serve(respond, stop).await;
         Ok(())
     }
 }
 
-/// Finds out who asks.
-struct Door {
+/// Authenticates requests.
+struct Authenticator {
     server: Server,
     credentials: Credentials,
 }
 
-impl Door {
+impl Authenticator {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         match self.user(&request) {
             Ok(user) => respond(&self.server, user, request, None).await,

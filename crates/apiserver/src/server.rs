@@ -1,4 +1,4 @@
-//! The server: its state, its clock, and the ways to ask it.
+//! The server: its state, its clock, and its clients.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,19 +36,19 @@ use crate::storage::Storage;
 use crate::user::User;
 use crate::verb;
 
-/// How often a request is performed anew for what webhooks have answered: of a write each version
-/// of the object may have to be converted on its own, and mutating webhooks are asked one after the
-/// other.
+/// Maximum number of attempts of a request that needs responses of webhooks: for a write each
+/// version of the object may need a separate conversion, and mutating webhooks are called one
+/// after the other.
 const ROUNDS: usize = 256;
-/// How long all webhooks together have to answer a request.
+/// The timeout of a request, for all its webhooks together.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A Kubernetes API server. Clones share one.
+/// A Kubernetes API server. Clones share the same state.
 ///
-/// Requests, and the server's own controllers (collecting what has lost its owners, emptying
-/// namespaces, counting disruption budgets), take turns; each sees all that was done
-/// before it. Controllers run on the tokio runtime of the request that gave them work and hold
-/// a virtual clock until they have done it.
+/// Requests and the server's own controllers (garbage collector, namespace controller,
+/// disruption controller) take turns; each sees all changes of those before it. Controllers
+/// run on the tokio runtime of the request that enqueued their work items and hold a virtual
+/// clock until the items are processed.
 ///
 /// ```
 /// use fivespot_apiserver::{Options, Selector, Server};
@@ -75,44 +75,46 @@ struct Inner {
     library: Library,
 }
 
-/// What a [`Server`] is made with.
+/// The options of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where timestamps come from, and what is held while there is work.
+    /// The source of timestamps; it is held while there is work.
     pub clock: Clock,
-    /// Uids and generated names follow from it.
+    /// Uids and generated names are derived from it.
     pub seed: u64,
-    /// The Kubernetes release whose answers are given.
+    /// The Kubernetes release to emulate.
     pub kube: KubeVersion,
-    /// Admission plugins to switch on beside the default ones.
+    /// Admission plugins to enable in addition to the default ones.
     pub enable_plugins: Vec<String>,
-    /// Admission plugins to switch off.
+    /// Admission plugins to disable.
     pub disable_plugins: Vec<String>,
-    /// Whether `enable_plugins` may name plugins that Kubernetes has removed.
+    /// Whether `enable_plugins` may contain plugins that Kubernetes has removed.
     pub removed_plugins: bool,
-    /// Admission plugins beside the built-in ones.
+    /// Admission plugins in addition to the built-in ones.
     pub plugins: Vec<Arc<dyn Plugin>>,
     /// The configurations of admission plugins, by name.
     pub plugin_configurations: BTreeMap<String, Value>,
-    /// Kinds that are served beside the built-in ones and those of definitions.
+    /// Kinds that are served in addition to the built-in ones and those of
+    /// CustomResourceDefinitions.
     pub kinds: Vec<Arc<dyn BuiltinKind>>,
-    /// How many writes can be watched from, or listed as of, afterwards.
+    /// The number of recent writes from which a client can watch or list.
     pub history: usize,
     /// Records every request.
     pub audit: Option<Audit>,
-    /// Other names of groups that definitions bring.
+    /// Aliases of API groups that CustomResourceDefinitions define.
     pub aliases: Vec<GroupAlias>,
-    /// Where objects are stored; without it they live as long as the server.
+    /// The storage of objects; without it they exist only in memory.
     pub storage: Option<Storage>,
-    /// Signs the tokens of service accounts; without one, one is made when it is needed.
+    /// The key that signs service account tokens; if absent, one is generated when it is
+    /// needed.
     pub token_key: Option<TokenKey>,
-    /// The certificate that clients check the server against, PEM; every namespace has it
-    /// in a ConfigMap `kube-root-ca.crt`. Without one there is no such map.
+    /// The certificate authority with which clients verify the server, PEM; every namespace
+    /// has it in a ConfigMap `kube-root-ca.crt`. Without it that ConfigMap does not exist.
     pub authority: Option<String>,
 }
 
 impl Options {
-    /// Seed 0, the default release and plugins, the last 16,384 writes, no audit.
+    /// Seed 0, the default release and plugins, a history of 16,384 writes, no audit.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -135,11 +137,11 @@ impl Options {
 }
 
 impl Server {
-    /// A server with the four namespaces of every cluster and nothing else in it.
+    /// A server with the four initial namespaces.
     ///
     /// # Errors
-    /// A plugin is named that is not known or removed, both enabled and disabled, or does not
-    /// take its configuration; a kind is served already; or what the storage holds is not valid
+    /// A plugin name is unknown or removed, is both enabled and disabled, or the plugin
+    /// rejects its configuration; a kind is served already; or a stored object is not valid
     /// for the chosen release.
     pub fn new(options: Options) -> Result<Self, StartError> {
         let chain = Chain::new(&Switches {
@@ -151,7 +153,7 @@ impl Server {
             configurations: &options.plugin_configurations,
         })?;
         let registry = registry(chain.kinds().chain(options.kinds))?;
-        let token_key = options.token_key.unwrap_or_else(TokenKey::late);
+        let token_key = options.token_key.unwrap_or_else(TokenKey::lazy);
         let library = Library::new(options.kube, token_key.clone());
         let mut state = State::new(Start {
             clock: options.clock.clone(),
@@ -175,7 +177,7 @@ impl Server {
         }
         bootstrap::install(&mut state);
         while queue::process_next(&mut state) {}
-        // Where the disk fails the first write is refused.
+        // If the disk fails, the first write is rejected.
         let _ = journal::flush(&mut state);
         Ok(Self(Arc::new(Inner {
             state: Mutex::new(state),
@@ -185,38 +187,38 @@ impl Server {
         })))
     }
 
-    /// The server as a service for requests from within the process, asked by an
-    /// administrator: what `kube::Client::new` takes.
+    /// The server as an in-process tower service, authenticated as an administrator, for
+    /// `kube::Client::new`.
     pub fn in_process(&self) -> InProcess {
         self.in_process_as(User::admin())
     }
 
-    /// The same, asked by `user`.
+    /// The server as an in-process tower service, authenticated as `user`.
     pub fn in_process_as(&self, user: User) -> InProcess {
         InProcess::new(self.clone(), user)
     }
 
-    /// A client of JSON values, for an administrator.
+    /// A client of JSON values, authenticated as an administrator.
     pub fn client(&self) -> Client {
         self.client_as(User::admin())
     }
 
-    /// The same, for `user`.
+    /// A client of JSON values, authenticated as `user`.
     pub fn client_as(&self, user: User) -> Client {
         Client::new(self.clone(), user)
     }
 
-    /// The clock that it was made with.
+    /// The clock of the server.
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// What is served at the moment.
+    /// The registry of the currently served resources.
     pub fn registry(&self) -> Arc<Registry> {
         self.state().registry.clone()
     }
 
-    /// The version of the last write.
+    /// The resourceVersion of the last write.
     pub fn version(&self) -> u64 {
         self.state().store.version()
     }
@@ -225,10 +227,10 @@ impl Server {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request, and calls webhooks where they have to be asked about it.
+    /// Handles a request, and calls the webhooks that it needs.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The error `Status` of the request.
     pub(crate) async fn answer(&self, call: &Call) -> Result<Answer, Status> {
         let mut calls = WebhookCalls::default();
         let answer = self.attempt(call, &mut calls);
@@ -249,23 +251,24 @@ impl Server {
         timed.unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Answers a request about which no webhook has to be asked, or says that one has.
+    /// Handles a request without calling webhooks; fails if it needs one.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The error `Status` of the request.
     pub(crate) fn perform(&self, call: &Call) -> Result<Answer, Status> {
         self.attempt(call, &mut WebhookCalls::default())
     }
 
-    /// Performs a request with the answers that webhooks have given. Where questions are open
-    /// nothing has happened.
+    /// Performs a request with the webhook responses received so far. Changes nothing if
+    /// further webhook calls are needed.
     fn attempt(&self, call: &Call, calls: &mut WebhookCalls) -> Result<Answer, Status> {
         let mut state = self.state();
         let route = route::find(&state.registry, &call.path);
         let answer = match (authorization::check(&state, call), &route) {
             (Err(refused), _) => Err(refused),
             (Ok(()), Route::Resource(target)) => {
-                // The next attempt has to come to the same object, to be given its answer.
+                // The next attempt must generate the same object, so that the webhook's
+                // response applies to it.
                 let random = state.random.clone();
                 calls.began.get_or_insert_with(|| self.0.clock.now());
                 *state.webhook_calls.lock() = std::mem::take(calls);
@@ -293,32 +296,32 @@ impl Server {
         answer
     }
 
-    /// Whether a path is about objects of a built-in kind.
+    /// Whether a path refers to objects of a built-in kind.
     pub(crate) fn is_built_in(&self, path: &str) -> bool {
         let route = route::find(&self.state().registry, path);
         matches!(route, Route::Resource(target) if !target.resource.custom)
     }
 
-    /// The user whose token this is: a service account, in its groups and with what its
-    /// token is bound to.
+    /// Authenticates a token. Returns its service account, with its groups and the bound
+    /// objects of the token.
     ///
     /// # Errors
-    /// 401 for a token that is not, or no longer, accepted.
+    /// 401 for a token that is not valid, or not valid any longer.
     pub fn authenticate(&self, token: &str) -> Result<User, Status> {
         let audiences = [identity::ISSUER.to_owned()];
         match identity::bearer(&self.state(), token, &audiences) {
             Ok(bearer) => Ok(bearer.user),
             Err(why) => {
-                tracing::debug!(why, "token refused");
+                tracing::debug!(why, "token rejected");
                 Err(Status::unauthorized())
             }
         }
     }
 
-    /// The user that a request's headers ask to be taken for.
+    /// The user that a request's headers impersonate.
     ///
     /// # Errors
-    /// 403 for one that `user` may not impersonate.
+    /// 403 for a user that `user` may not impersonate.
     pub(crate) fn impersonated(
         &self,
         user: &User,
@@ -369,7 +372,7 @@ impl Server {
         event
     }
 
-    /// Starts a worker for the queue where there is none, as a task where there is a runtime.
+    /// Starts a worker for the queue if none is running: as a task if there is a runtime.
     fn spawn_worker(&self) {
         {
             let mut state = self.state();
@@ -390,8 +393,8 @@ impl Server {
         }
     }
 
-    /// Processes the next work item, and asks the webhooks that its requests need. Returns whether
-    /// there was one.
+    /// Processes the next work item, and calls the webhooks that its requests need. Returns
+    /// whether there was an item.
     async fn run_next(&self) -> bool {
         let mut calls = WebhookCalls::default();
         for _ in 1..ROUNDS {
@@ -404,8 +407,8 @@ impl Server {
         true
     }
 
-    /// Processes the next work item with the answers that webhooks have given. Where questions
-    /// are open it is the next one again.
+    /// Processes the next work item with the webhook responses received so far. If further
+    /// webhook calls are needed, the item is put back at the front.
     fn try_next(&self, calls: &mut WebhookCalls) -> bool {
         let mut state = self.state();
         let item = state.queue.peek().cloned();
@@ -415,20 +418,20 @@ impl Server {
         if let Some(item) = item.filter(|_| !calls.is_settled()) {
             state.queue.add_first(item);
         }
-        // The next write is refused with the reason.
+        // If this fails, the next write is rejected with the reason.
         let _ = journal::flush(&mut state);
         state.queue.has_worker = found;
         found
     }
 }
 
-/// 504 of a request that took too long.
+/// 504 for a request that timed out.
 fn timed_out() -> Status {
     let message = "Timeout: request did not complete within requested timeout";
     Status::new(504, Reason::Timeout, message)
 }
 
-/// The built-in kinds and further ones.
+/// The built-in kinds and additional ones.
 fn registry(
     kinds: impl Iterator<Item = Arc<dyn BuiltinKind>>,
 ) -> Result<Registry, StartError> {
@@ -448,7 +451,7 @@ fn registry(
     Ok(registry)
 }
 
-/// Performs a request, and writes what it changes to disk before it is answered.
+/// Performs a request, and writes its changes to disk before the response.
 fn perform(
     state: &mut State,
     call: &Call,

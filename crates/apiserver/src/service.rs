@@ -1,4 +1,4 @@
-//! The server as a tower service: requests in, responses out, no socket.
+//! The server as a tower service, without a socket.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -22,15 +22,15 @@ use crate::server::Server;
 use crate::status::Status;
 use crate::user::User;
 
-/// Most bytes of a request's body that are read: 3 MiB, as a real server's.
+/// Maximum size of a request body, in bytes: 3 MiB, as in kube-apiserver.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A [`Server`] as a tower service for one user, for whoever lives in the same process. A
-/// request that brings a bearer token is its service account's.
+/// A [`Server`] as a tower service of one user, for clients in the same process. A request
+/// with a bearer token is authenticated as the token's service account.
 ///
-/// A virtual clock stands still from the call until the response's body has been read or
+/// A virtual clock is stopped from the call until the response's body has been read or
 /// dropped; see [`Body`] for watches.
 #[derive(Clone, Debug)]
 pub struct InProcess {
@@ -78,9 +78,9 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Reads a request, has it answered, and puts the answer into its form.
+/// Decodes a request, handles it, and encodes the response.
 ///
-/// With `busy` the caller lives in this process, and is waited for.
+/// `busy` is present for callers in this process, for which a virtual clock waits.
 pub(crate) async fn respond<B>(
     server: &Server,
     user: User,
@@ -111,7 +111,7 @@ where
     let holds_clock = busy.is_some();
     let read = server
         .impersonated(&user, &head.headers)
-        .and_then(|other| understand(server, &head, body, (user, other)))
+        .and_then(|other| parse_request(server, &head, body, (user, other)))
         .map(|(call, form)| {
             (
                 Call {
@@ -136,7 +136,7 @@ where
     }
 }
 
-/// A refusal that needs no reading of the request.
+/// An error response that does not depend on the content of the request.
 pub(crate) fn refuse(server: &Server, why: Status) -> Response<Body> {
     let wire = Wire {
         server,
@@ -146,7 +146,7 @@ pub(crate) fn refuse(server: &Server, why: Status) -> Response<Body> {
     wire.response(why.into(), None)
 }
 
-fn understand(
+fn parse_request(
     server: &Server,
     head: &http::request::Parts,
     body: Bytes,
@@ -155,7 +155,7 @@ fn understand(
     let text = |name: HeaderName| header(&head.headers, &name);
     let accept = text(ACCEPT);
     let path = head.uri.path().to_owned();
-    // Documents have forms of their own and fall back to JSON.
+    // Documents have their own formats and fall back to JSON.
     let documents = !path.starts_with("/api/") && !path.starts_with("/apis/");
     let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = if documents {
@@ -195,7 +195,7 @@ fn header(headers: &HeaderMap, name: &HeaderName) -> String {
     all.join(",")
 }
 
-/// Writes answers for one client.
+/// Encodes the responses for one client.
 struct Wire<'a> {
     server: &'a Server,
     include: String,
@@ -217,7 +217,8 @@ impl Wire<'_> {
             _ => self.form.content_type(),
         };
         put(&mut headers, CONTENT_TYPE, kind);
-        // A clock that does not show the time of the machine is seen by clients as well.
+        // The date header shows the server's clock, even if it differs from the machine's
+        // clock.
         let rfc2822 = jiff::fmt::rfc2822::DateTimePrinter::new();
         if let Ok(date) = rfc2822.timestamp_to_rfc9110_string(&clock.now()) {
             put(&mut headers, http::header::DATE, &date);

@@ -1,4 +1,4 @@
-//! How large an object may be that is stored.
+//! The maximum size of a stored object.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::status::{Reason, Status};
 
-/// Most bytes of an object as JSON: what etcd takes in a request by default
-/// (`--max-request-bytes`). Kubernetes keeps custom objects as JSON, and built-in ones in a form
-/// that is somewhat smaller.
+/// Maximum size of an object as JSON, in bytes: etcd's default request limit
+/// (`--max-request-bytes`). Kubernetes stores custom objects as JSON, and built-in ones in a
+/// somewhat smaller format.
 const MOST: usize = 1024 * 1024 * 3 / 2;
 
-/// Refuses an object that etcd would not take, in its words.
+/// Rejects an object that is too large for etcd, with etcd's message.
 ///
 /// # Errors
 /// 500.
@@ -26,7 +26,7 @@ pub(crate) fn check(object: &Value) -> Result<(), Status> {
     }
 }
 
-/// Counts what is written to it, up to the limit.
+/// Counts the bytes written to it, up to the limit.
 struct Count(usize);
 
 impl io::Write for Count {

@@ -1,4 +1,4 @@
-//! Why a server does not start.
+//! Errors that prevent the start of a server.
 
 use std::sync::Arc;
 
@@ -9,76 +9,74 @@ use crate::meta;
 use crate::plugin::{Plugin, Removal};
 use crate::state::State;
 
-/// Why a [`Server`](crate::Server) cannot be made.
+/// The reason why a [`Server`](crate::Server) cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// An admission plugin was named that is not known.
+    /// The name of an admission plugin is unknown.
     #[error("admission plugin '{name}' is not known, use one of {known}")]
     UnknownPlugin {
         /// Its name.
         name: String,
-        /// The names of those that are known.
+        /// The names of the known plugins.
         known: String,
     },
-    /// A plugin has the name of another.
-    #[error("there is another admission plugin '{0}'")]
+    /// Two plugins have the same name.
+    #[error("duplicate admission plugin '{0}'")]
     DuplicatePlugin(String),
-    /// A plugin does not take the configuration that is given for it.
+    /// A plugin rejects its configuration.
     #[error("configuration of admission plugin '{plugin}': {why}")]
     PluginConfiguration {
         /// Its name.
         plugin: String,
-        /// What is wrong.
+        /// The error in the configuration.
         why: String,
     },
-    /// A plugin was named that Kubernetes has removed.
+    /// A plugin is named that Kubernetes has removed.
     #[error(
-        "admission plugin '{name}' was removed in Kubernetes {release}; use {instead}, or give \
-         --removed-admission-plugins as well"
+        "admission plugin '{name}' was removed in Kubernetes {release}; use {instead}, or \
+         set --removed-admission-plugins"
     )]
     RemovedPlugin {
         /// Its name.
         name: String,
-        /// The release without it.
+        /// The first release without it.
         release: &'static str,
-        /// What does its work today.
+        /// Its replacement.
         instead: &'static str,
     },
-    /// A plugin was named that never left its alpha stage.
+    /// A plugin is named that was withdrawn in its alpha stage.
     #[error(
         "admission plugin '{name}' was withdrawn in Kubernetes {release}; use {instead}"
     )]
     WithdrawnPlugin {
         /// Its name.
         name: String,
-        /// The release without it.
+        /// The first release without it.
         release: &'static str,
-        /// What does its work today.
+        /// Its replacement.
         instead: &'static str,
     },
-    /// A plugin that is off has a configuration.
+    /// A plugin that is not enabled has a configuration.
     #[error("there is a configuration of admission plugin '{0}', which is not enabled")]
     UnusedConfiguration(String),
     /// A kind is served already.
-    #[error("there is another resource {0:?}")]
+    #[error("duplicate resource {0:?}")]
     DuplicateKind(String),
-    /// An admission plugin was named among those to enable and among those to disable.
+    /// An admission plugin is both enabled and disabled.
     #[error("admission plugin '{0}' is both enabled and disabled")]
     ContradictoryPlugin(String),
-    /// A definition, a policy or a binding on disk cannot be put in force, as where a newer
-    /// release has stored it. Without it the server would admit what it refuses.
-    #[error(
-        "{kind} {name:?} that is stored is not valid for Kubernetes {version}: {why}"
-    )]
+    /// A stored definition, policy or binding is invalid, for example because a newer release
+    /// has stored it. Without it the server would admit requests that it must reject.
+    #[error("stored {kind} {name:?} is not valid for Kubernetes {version}: {why}")]
     Stored {
         /// Its kind.
         kind: String,
         /// Its name.
         name: String,
-        /// The release whose answers were asked for.
+        /// The emulated release.
         version: KubeVersion,
-        /// The rules that it breaks.
+        /// The rules that it violates.
         why: String,
     },
 }
@@ -120,10 +118,11 @@ impl StartError {
     }
 }
 
-/// Notes that a write could not be put in force. Only while objects are loaded from disk this is
-/// possible, and it keeps the server from starting: what a request writes was compiled before.
+/// Records that a stored object is invalid, which prevents the start of the server. This only
+/// happens while objects are loaded from disk: objects in requests are validated before they
+/// are written.
 pub(crate) fn note_invalid(state: &mut State, object: &Value, errors: &[FieldError]) {
     let error = StartError::stored(object, state.kube, errors);
-    tracing::error!(%error, "not in force");
+    tracing::error!(%error, "stored object is not valid");
     state.invalid.get_or_insert(error);
 }

@@ -1,4 +1,4 @@
-//! Everything the server knows, and the one way to change it.
+//! The server's state, and the only way to change it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use crate::status::Status;
 use crate::storage::{Restored, Storage};
 use crate::store::{Bucket, Change, Key, Object, Range, Store};
 
-/// The cluster as admission plugins see it: the server's state. Requests and controllers take
-/// turns on it; each sees what the one before left.
+/// The state of the server, as admission plugins see it. Requests and controllers take turns;
+/// each sees the changes of those before it.
 #[derive(Debug)]
 pub struct State {
     pub(crate) clock: Clock,
@@ -43,34 +43,34 @@ pub struct State {
     pub(crate) queue: WorkQueue,
     pub(crate) expiry: EventExpiry,
     pub(crate) chain: Chain,
-    /// The ValidatingAdmissionPolicies in force.
+    /// The active ValidatingAdmissionPolicies.
     pub(crate) policies: PolicySource,
-    /// The MutatingAdmissionPolicies in force.
+    /// The active MutatingAdmissionPolicies.
     pub(crate) mutating_policies: MutatingPolicySource,
-    /// The admission webhooks in force.
+    /// The active admission webhooks.
     pub(crate) admission_webhooks: WebhookSource,
-    /// The roles and bindings.
+    /// The RBAC roles and bindings.
     pub(crate) rules: Arc<RuleIndex>,
-    /// Keeps the writes, where there is a place for them.
+    /// Writes changes to disk, if there is a storage.
     pub(crate) journal: Option<Journal>,
     pub(crate) aliases: Vec<GroupAlias>,
     pub(crate) token_key: TokenKey,
-    /// The certificate of the server's authority, if clients need one; PEM.
+    /// The certificate of the server's authority, if clients need it; PEM.
     pub(crate) authority: Option<Arc<str>>,
-    /// The compiled CustomResourceDefinitions by what they define.
+    /// The compiled CustomResourceDefinitions by the resource that they define.
     pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
-    /// `spec.conversion.webhook` of those whose objects a webhook converts.
+    /// `spec.conversion.webhook` of the definitions with webhook conversion.
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
-    /// The calls of webhooks by the request that is under way.
+    /// The webhook calls of the request in progress.
     pub(crate) webhook_calls: conversion::Shared,
     pub(crate) buckets: Buckets,
-    /// The first stored object that could not be put in force.
+    /// The first stored object that is invalid.
     pub(crate) invalid: Option<StartError>,
-    /// Each bucket's resource in the version in which it is stored.
+    /// Each bucket's resource in the storage version.
     stored_resources: HashMap<Bucket, Arc<Resource>>,
 }
 
-/// The buckets that the server itself looks after.
+/// The buckets that the server itself uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buckets {
     pub(crate) namespaces: Bucket,
@@ -81,7 +81,7 @@ pub(crate) struct Buckets {
     pub(crate) bindings: Bucket,
     pub(crate) mutating_policies: Bucket,
     pub(crate) mutating_bindings: Bucket,
-    /// The configurations of webhooks, mutating and validating.
+    /// Webhook configurations, mutating and validating.
     pub(crate) webhooks: [Bucket; 2],
     pub(crate) nodes: Bucket,
     pub(crate) quotas: Bucket,
@@ -93,7 +93,7 @@ pub(crate) struct Buckets {
     pub(crate) secrets: Bucket,
     pub(crate) services: Bucket,
     pub(crate) cluster_roles: Bucket,
-    /// Roles and bindings, of clusters and of namespaces.
+    /// Roles and bindings, cluster-wide and namespaced.
     pub(crate) rights: [Bucket; 4],
 }
 
@@ -135,7 +135,7 @@ impl Buckets {
     }
 }
 
-/// What a server starts with.
+/// The initial values of a state.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) clock: Clock,
@@ -149,32 +149,32 @@ pub(crate) struct Start {
     pub(crate) authority: Option<Arc<str>>,
 }
 
-/// What plugins can ask.
+/// The interface for plugins.
 impl State {
-    /// The release whose answers are given.
+    /// The emulated Kubernetes release.
     pub fn kube(&self) -> KubeVersion {
         self.kube
     }
 
-    /// The time by the server's clock. It stands still while one request is performed, also where
-    /// that is done anew for the answer of a webhook.
+    /// The time of the server's clock. It stays the same during one request, including its
+    /// further attempts after responses of webhooks.
     pub fn instant(&self) -> Timestamp {
         let began = self.webhook_calls.lock().began;
         began.unwrap_or_else(|| self.clock.now())
     }
 
-    /// Whether a request is performed anew, for the answer of a webhook.
+    /// Whether this is a further attempt of a request, after responses of webhooks.
     pub(crate) fn is_retry(&self) -> bool {
         self.webhook_calls.lock().is_retry
     }
 
-    /// What is served at the moment.
+    /// The registry of the currently served resources.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The newest state of an object, in the version in which it is stored; the namespace is
-    /// empty for one that is in none. `None` where it does not exist.
+    /// The current state of an object, in its storage version; the namespace is empty for a
+    /// cluster-scoped object. `None` if the object does not exist.
     pub fn object(
         &self,
         resource: &GroupResource,
@@ -185,8 +185,8 @@ impl State {
         self.get(bucket, &Key::new(namespace, name)).cloned()
     }
 
-    /// The newest states of all objects of a resource, in one namespace or in all, in the version
-    /// in which they are stored and in the order of their names.
+    /// The current states of all objects of a resource, in one namespace or in all, in their
+    /// storage version, sorted by name.
     pub fn objects(
         &self,
         resource: &GroupResource,
@@ -240,7 +240,7 @@ impl State {
         state
     }
 
-    /// Serves the resources of `registry` from now on.
+    /// Replaces the registry of served resources.
     pub(crate) fn serve(&mut self, registry: Registry) {
         self.stored_resources.clear();
         for resource in registry.all() {
@@ -256,13 +256,13 @@ impl State {
         self.store.bucket(&resource.storage)
     }
 
-    /// The resource that a bucket holds, in the version that is stored; `None` when it is no
-    /// longer served.
+    /// The resource of a bucket, in the storage version; `None` if it is not served any
+    /// longer.
     pub(crate) fn stored_resource(&self, bucket: Bucket) -> Option<&Arc<Resource>> {
         self.stored_resources.get(&bucket)
     }
 
-    /// Every bucket whose objects live in namespaces, in a fixed order.
+    /// All buckets of namespaced resources, in a fixed order.
     pub(crate) fn namespaced(&self) -> Vec<Bucket> {
         let namespaced = self
             .stored_resources
@@ -273,10 +273,10 @@ impl State {
         all
     }
 
-    /// An object that is stored, as `resource` shows it.
+    /// A stored object, converted to the version of `resource`.
     ///
     /// # Errors
-    /// 500 where it cannot be converted.
+    /// 500 if it cannot be converted.
     pub(crate) fn shown(
         &self,
         resource: &Resource,
@@ -285,19 +285,19 @@ impl State {
         Conversion::of(self, resource).shown(resource, stored)
     }
 
-    /// The newest state of an object as it is stored.
+    /// The current state of an object, in its storage version.
     pub(crate) fn get(&self, bucket: Bucket, key: &Key) -> Option<&Object> {
         self.store.get(bucket, key)
     }
 
-    /// An instant as it is written into objects.
+    /// The current time in the format of object fields.
     pub(crate) fn now(&self) -> String {
         meta::time(self.instant())
     }
 
-    /// Stores an object, as it is stored, under the name in its metadata.
+    /// Stores an object, which is in its storage version, under the name in its metadata.
     ///
-    /// Nothing is written, and the stored state returned, when it is the same already.
+    /// If the stored object is equal, nothing is written and the stored object is returned.
     pub(crate) fn put(&mut self, bucket: Bucket, object: Value) -> Object {
         let key = Key::new(meta::namespace(&object), meta::name(&object));
         if let Some(old) = self.store.get(bucket, &key)
@@ -310,15 +310,15 @@ impl State {
         change.object.clone()
     }
 
-    /// Removes an object; its last state, or `None` if it was not there.
+    /// Removes an object; returns its last state, or `None` if it did not exist.
     pub(crate) fn remove(&mut self, bucket: Bucket, key: &Key) -> Option<Object> {
         let change = self.store.remove(bucket, key)?;
         self.committed(&change);
         Some(change.object.clone())
     }
 
-    /// Stores an object of which some finalizers may be gone: removes it instead when it
-    /// was to be deleted and nothing keeps it any longer. Returns what was to be stored.
+    /// Stores an object from which finalizers may have been removed. If it is being deleted
+    /// and nothing keeps it any longer, it is removed instead. Returns the given object.
     pub(crate) fn put_or_finish(&mut self, bucket: Bucket, object: Value) -> Object {
         let key = Key::new(meta::namespace(&object), meta::name(&object));
         if is_finished(&object) {
@@ -328,7 +328,7 @@ impl State {
         self.put(bucket, object)
     }
 
-    /// Goes on from what `storage` holds, and keeps every write there from now on.
+    /// Loads the state from `storage`, and writes all later changes to it.
     pub(crate) fn restore(&mut self, storage: Storage) {
         let Restored { version, objects } = storage.load();
         self.journal = Some(Journal::new(storage));
@@ -336,7 +336,7 @@ impl State {
             return;
         }
         self.store.resume_at(version);
-        // What the seed gives first was given by the server before.
+        // The first values of the seed were used by the previous run of the server.
         self.random = Random::new(self.seed.wrapping_add(version));
         for (resource, key, object) in objects {
             let bucket = self.store.bucket(&resource);
@@ -356,8 +356,8 @@ impl State {
     }
 }
 
-/// Whether a deleted object has nothing left that keeps it: no finalizers, no grace
-/// period, and for a namespace no finalizers in its spec either.
+/// Whether nothing keeps a deleted object any longer: no finalizers, no grace period, and for
+/// a namespace no finalizers in its spec.
 pub(crate) fn is_finished(object: &Value) -> bool {
     let grace = object["metadata"]["deletionGracePeriodSeconds"]
         .as_i64()

@@ -1,4 +1,4 @@
-//! Refusals in the shape of Kubernetes' `Status` object.
+//! Errors as Kubernetes' `Status` objects.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::resource::Resource;
 
-/// Why a request was refused: what goes over the wire as a `v1` `Status` object.
+/// The reason why a request failed, sent as a `v1` `Status` object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Status {
@@ -14,13 +14,13 @@ pub struct Status {
     pub code: u16,
     /// The machine-readable reason.
     pub reason: Reason,
-    /// The sentence people read.
+    /// The human-readable message.
     pub message: String,
-    /// What the refusal is about.
+    /// Details of the error.
     pub details: Option<Box<Details>>,
-    /// With an expired list, the token that goes on with the newest state instead.
+    /// For an expired list: the token to continue with the current state.
     pub go_on: Option<Box<str>>,
-    /// What is said beside the refusal, in `Warning` headers.
+    /// The `Warning` headers of the response.
     pub warnings: Vec<String>,
 }
 
@@ -31,22 +31,22 @@ pub struct Details {
     pub name: String,
     /// Its group; empty for none.
     pub group: String,
-    /// Its resource or kind, as Kubernetes happens to fill it; empty for none.
+    /// Its resource or kind, whichever Kubernetes sets; empty for none.
     pub kind: String,
     /// Its uid; empty for none.
     pub uid: String,
-    /// One entry for each thing that is wrong.
+    /// One entry for each error.
     pub causes: Vec<Cause>,
-    /// How long to wait before asking again; 0 for no advice.
+    /// Seconds to wait before a retry; 0 for none.
     pub retry_after_seconds: u32,
 }
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cause {
-    /// Kind of the mistake, such as `FieldValueInvalid`.
+    /// The type of the error, such as `FieldValueInvalid`.
     pub reason: String,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
     /// Path of the field; empty for none.
     pub field: String,
@@ -55,7 +55,7 @@ pub struct Cause {
 /// The reasons of Kubernetes' API (k8s.io/apimachinery/pkg/apis/meta/v1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the names are Kubernetes' own")]
+#[expect(missing_docs, reason = "the names of Kubernetes")]
 pub enum Reason {
     Unknown,
     Unauthorized,
@@ -78,7 +78,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The word in the `Status` object; empty for an unknown reason.
+    /// The reason in the `Status` object; empty for an unknown reason.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "",
@@ -135,7 +135,7 @@ impl fmt::Display for Reason {
 }
 
 impl Status {
-    /// A refusal without details.
+    /// An error without details.
     pub fn new(code: u16, reason: Reason, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -157,25 +157,25 @@ impl Status {
         self
     }
 
-    /// The same refusal with `details`.
+    /// Sets the details.
     #[must_use]
     pub fn with_details(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
     }
 
-    /// 400: the request makes no sense.
+    /// 400: the request is invalid.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, Reason::BadRequest, message)
     }
 
-    /// 404: no such object.
+    /// 404: the object does not exist.
     pub fn not_found(resource: &Resource, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", resource.qualified());
         Self::new(404, Reason::NotFound, message).about(resource, name)
     }
 
-    /// 404: nothing is served at that path, said by a path that looks like a resource.
+    /// 404: nothing is served at that path, in the form for a path that looks like a resource.
     pub fn no_such_resource() -> Self {
         Self::new(
             404,
@@ -185,13 +185,13 @@ impl Status {
         .with_details(Details::default())
     }
 
-    /// 409: the name is taken.
+    /// 409: an object with the name exists.
     pub fn already_exists(resource: &Resource, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", resource.qualified());
         Self::new(409, Reason::AlreadyExists, message).about(resource, name)
     }
 
-    /// 409: the object is not as the request expects; `why` follows a colon.
+    /// 409: the object is not in the state that the request requires; `why` follows a colon.
     pub fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
         let what = resource.qualified();
         let message =
@@ -199,8 +199,8 @@ impl Status {
         Self::new(409, Reason::Conflict, message).about(resource, name)
     }
 
-    /// 409 as [`Status::conflict`], said of the kind and not of the resource: Kubernetes does
-    /// so where the storage checks conditions.
+    /// 409 as [`Status::conflict`], with the kind in place of the resource: Kubernetes returns
+    /// this form if the storage checks preconditions.
     pub fn conflict_of_kind(resource: &Resource, name: &str, why: &str) -> Self {
         let kind = resource.qualified_kind();
         let message =
@@ -213,14 +213,14 @@ impl Status {
         conflict
     }
 
-    /// 409: somebody wrote in between.
+    /// 409: the object was modified concurrently.
     pub fn modified(resource: &Resource, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest \
                    version and try again";
         Self::conflict(resource, name, why)
     }
 
-    /// 403: refused; `why` follows a colon.
+    /// 403: forbidden; `why` follows a colon.
     pub fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
         let what = resource.qualified();
         let message = if name.is_empty() {
@@ -231,10 +231,10 @@ impl Status {
         Self::new(403, Reason::Forbidden, message).about(resource, name)
     }
 
-    /// 422: the object breaks the rules of its kind, one cause for each.
+    /// 422: the object is invalid; one cause for each error.
     ///
-    /// The message joins the causes as Kubernetes' aggregate does: brackets around more
-    /// than one, repeated ones left out.
+    /// The message joins the causes like Kubernetes' aggregate: more than one in brackets,
+    /// duplicates left out.
     pub fn invalid(resource: &Resource, name: &str, causes: Vec<Cause>) -> Self {
         let mut texts: Vec<String> = Vec::new();
         for cause in &causes {
@@ -266,23 +266,23 @@ impl Status {
         })
     }
 
-    /// 405: the verb is not served here.
+    /// 405: the verb is not supported here.
     pub fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::new(405, Reason::MethodNotAllowed, message).with_details(Details::default())
     }
 
-    /// 410: `message` says which version is too old.
+    /// 410: `message` contains the expired version.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, Reason::Expired, message)
     }
 
-    /// 410, in the words with which a watch or a list from a compacted version ends.
+    /// 410 with the message for a watch or a list from a compacted version.
     pub fn too_old(asked: u64, oldest: u64) -> Self {
         Self::expired(format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// 415: a body in a form that is not read.
+    /// 415: unsupported media type of the body.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let list = accepted.join(", ");
         let message = format!(
@@ -292,20 +292,20 @@ impl Status {
         Self::new(415, Reason::UnsupportedMediaType, message)
     }
 
-    /// 406: no form of answer that the client accepts.
+    /// 406: the client accepts none of the offered media types.
     pub fn not_acceptable(offered: &[&str]) -> Self {
         let list = offered.join(", ");
         let message = format!("only the following media types are accepted: {list}");
         Self::new(406, Reason::NotAcceptable, message)
     }
 
-    /// 413: the body is larger than what is read.
+    /// 413: the body exceeds the limit.
     pub fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
         Self::new(413, Reason::RequestEntityTooLarge, message)
     }
 
-    /// 401: no credentials, or the wrong ones.
+    /// 401: missing or invalid credentials.
     pub fn unauthorized() -> Self {
         Self::new(401, Reason::Unauthorized, "Unauthorized")
     }
@@ -349,7 +349,7 @@ impl Status {
         status
     }
 
-    /// Reads a `Status` object back; `code` is used where the object names none.
+    /// Parses a `Status` object; `code` is used if the object has none.
     pub fn from_value(value: &Value, code: u16) -> Self {
         let text = |key: &str| value[key].as_str().unwrap_or_default();
         Self {
@@ -416,7 +416,7 @@ impl Details {
 }
 
 impl Cause {
-    /// Puts the three together.
+    /// Combines reason, field and message.
     pub fn new(
         reason: &str,
         field: impl Into<String>,

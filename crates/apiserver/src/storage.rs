@@ -1,4 +1,4 @@
-//! Objects on disk, so that a server can go on where another one ended.
+//! Objects on disk, so that a server can resume from the state of a previous one.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -17,30 +17,33 @@ use crate::meta;
 use crate::resource::GroupResource;
 use crate::store::Key;
 
-/// The newest state of every object as JSON, by its place.
+/// The current state of every object as JSON, by resource, namespace and name.
 const OBJECTS: TableDefinition<&str, &[u8]> = TableDefinition::new("objects");
 /// Numbers by name.
 const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
-/// The version of the last write.
+/// The resourceVersion of the last write.
 const VERSION: &str = "version";
-/// How the tables are to be read.
+/// The format of the tables.
 const FORMAT: &str = "format";
-/// The format written here.
+/// The current format.
 const CURRENT_FORMAT: u64 = 1;
-/// The file in the directory.
+/// The database file in the directory.
 const FILE: &str = "objects.redb";
 
-/// Why a directory cannot be used.
+/// The reason why a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// Somebody else writes there.
-    #[error("{0} is in use by another process; stop that one, or name another directory")]
-    InUse(PathBuf),
-    /// It was written by a newer release.
+    /// Another process uses the directory.
     #[error(
-        "{path} has format {found}, and {CURRENT_FORMAT} is the newest that is known; use a \
-         newer release, or name another directory"
+        "{0} is in use by another process; stop that process, or specify another \
+         directory"
+    )]
+    InUse(PathBuf),
+    /// A newer release wrote the directory.
+    #[error(
+        "{path} has format {found}, but {CURRENT_FORMAT} is the newest supported format; use \
+         a newer release, or specify another directory"
     )]
     Newer {
         /// The directory.
@@ -48,18 +51,18 @@ pub enum StorageError {
         /// Its format.
         found: u64,
     },
-    /// The directory or a file in it cannot be made or opened.
+    /// The directory or a file in it cannot be created or opened.
     #[error("{path} cannot be opened")]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Others than its owner may write to it.
+    /// Users other than the owner may write to the directory.
     #[error(
-        "{path} may be written by others (mode {mode:o}); take that away with `chmod go-w \
-         {path}`, or name another directory"
+        "users other than the owner may write to {path} (mode {mode:o}); run `chmod go-w \
+         {path}`, or specify another directory"
     )]
     Shared {
         /// The directory.
@@ -72,24 +75,24 @@ pub enum StorageError {
     Database {
         /// The directory.
         path: PathBuf,
-        /// What the database says.
+        /// The error of the database.
         source: Box<redb::Error>,
     },
-    /// An object that was stored is no object.
-    #[error("the database in {path} holds {place:?}, which is no object")]
+    /// A stored value is not an object.
+    #[error("the database in {path} contains {place:?}, which is not an object")]
     Damaged {
         /// The directory.
         path: PathBuf,
-        /// Where the object was stored.
+        /// The key of the value in the database.
         place: String,
     },
 }
 
-/// A directory that objects are stored in. Clones share it; one server at a time writes to
-/// it, and no other process.
+/// A directory that stores objects. Clones share it; only one server at a time writes to it,
+/// and no other process.
 ///
-/// Every write is on disk before it is answered. What was answered is there after a crash,
-/// what was not answered may be.
+/// Every write is on disk before the response is sent. After a crash, every write that was
+/// acknowledged is present; one that was not acknowledged may be.
 #[derive(Clone)]
 pub struct Storage(Arc<Inner>);
 
@@ -99,23 +102,23 @@ struct Inner {
     restored: Mutex<Option<Restored>>,
 }
 
-/// What a directory held when it was opened.
+/// The content of a directory when it was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Restored {
-    /// The version of the last write; 0 if there was none.
+    /// The resourceVersion of the last write; 0 if there was none.
     pub(crate) version: u64,
     pub(crate) objects: Vec<(GroupResource, Key, Value)>,
 }
 
-/// One write that is to be kept: a place, and what is there afterwards.
+/// One write to store: the key, and the object after the write.
 pub(crate) type Entry = (String, Option<Vec<u8>>);
 
 impl Storage {
-    /// Opens a directory, which is made if it is missing, for its owner alone.
+    /// Opens a directory, and creates it if it is missing, accessible only to its owner.
     ///
     /// # Errors
-    /// It cannot be made or read, others may write to it, it is in use, or it was written by a
-    /// newer release.
+    /// The directory cannot be created or read, other users may write to it, another process
+    /// uses it, or a newer release wrote it.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         let path = || directory.to_owned();
         let failed = |source| StorageError::Directory {
@@ -128,7 +131,7 @@ impl Storage {
             .create(directory)
             .map_err(failed)?;
         let mode = fs::metadata(directory).map_err(failed)?.mode() & 0o7777;
-        // Its credentials are those of the server's administrator.
+        // The directory contains the credentials of the server's administrator.
         if mode & 0o022 != 0 {
             let path = path();
             return Err(StorageError::Shared { path, mode });
@@ -163,7 +166,7 @@ impl Storage {
         &self.0.directory
     }
 
-    /// What was there; once.
+    /// The content of the directory when it was opened; empty on further calls.
     pub(crate) fn load(&self) -> Restored {
         let mut restored = self
             .0
@@ -173,7 +176,7 @@ impl Storage {
         restored.take().unwrap_or_default()
     }
 
-    /// Keeps some writes, all or none, and the version that they led to.
+    /// Stores some writes, all or none, and the resulting resourceVersion.
     pub(crate) fn keep(
         &self,
         version: u64,
@@ -203,7 +206,7 @@ impl fmt::Debug for Storage {
     }
 }
 
-/// Where an object is kept. Names hold no NUL.
+/// The key of an object in the database. Names contain no NUL.
 pub(crate) fn place(resource: &GroupResource, key: &Key) -> String {
     let GroupResource { group, resource } = resource;
     format!("{group}\0{resource}\0{}\0{}", key.namespace, key.name)
@@ -235,7 +238,7 @@ fn restored(database: &Database, directory: &Path) -> Result<Restored, StorageEr
         let key = Key::new(namespace, name);
         objects.push((GroupResource::new(group, resource), key, object));
     }
-    // In the order in which they were written.
+    // Sorted in the order of the writes.
     objects.sort_by_key(|(.., it)| meta::version(it).parse::<u64>().unwrap_or_default());
     Ok(Restored { version, objects })
 }
@@ -245,7 +248,7 @@ type Stored = Vec<(String, Vec<u8>)>;
 /// The format, the version of the last write, and every object.
 fn read(database: &Database) -> Result<(u64, u64, Stored), redb::Error> {
     let transaction = database.begin_write()?;
-    // A new database has no tables to read yet.
+    // Creates the tables in a new database.
     transaction.open_table(OBJECTS)?;
     transaction.open_table(NUMBERS)?;
     transaction.commit()?;
@@ -262,20 +265,20 @@ fn read(database: &Database) -> Result<(u64, u64, Stored), redb::Error> {
     Ok((number(FORMAT)?, number(VERSION)?, stored))
 }
 
-/// Writes `text` to a file that only its owner can read, whole or not at all.
+/// Writes `text` to a file that only its owner can read, atomically.
 ///
-/// It is written under another name first, one that nobody can have guessed and that is newly
-/// made, so that neither a file nor a link that somebody put there is ever followed.
+/// The text is first written to a new file with an unpredictable name, so that a file or link
+/// of another user is never followed.
 ///
 /// # Errors
-/// The directory is missing or cannot be written to; nothing is left behind then.
+/// The directory is missing or cannot be written to; no file is left behind then.
 pub fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     let directory = path.parent().unwrap_or(Path::new(""));
     let here = Path::new(".");
     let is_here = directory.as_os_str().is_empty();
     let directory = if is_here { here } else { directory };
-    // Made for its owner alone.
+    // Created with access only for its owner.
     let mut draft = tempfile::NamedTempFile::new_in(directory)?;
     draft.write_all(text)?;
     draft.as_file().sync_all()?;

@@ -1,9 +1,9 @@
-//! Objects in all their retained versions, under one counter.
+//! Objects in all their retained versions, with one version counter.
 //!
-//! The store is pure: no clock, no tasks, no knowledge of kinds. Every write goes through
-//! [`Store::put`] or [`Store::remove`], gets the next version and is kept in a log of
-//! bounded length. What the log still covers can be listed and watched as it was; what it
-//! no longer covers is [`TooOld`].
+//! The store is pure: it has no clock, no tasks and no code for specific kinds. Every write
+//! uses [`Store::put`] or [`Store::remove`], gets the next version and is added to a log of
+//! bounded length. The versions in the log can be listed and watched; older ones return
+//! [`TooOld`].
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -17,10 +17,10 @@ use serde_json::Value;
 use crate::meta;
 use crate::resource::GroupResource;
 
-/// One object as it was at one version. Never changed once stored.
+/// One object at one version. It is immutable.
 pub(crate) type Object = Arc<Value>;
 
-/// Where an object lies on its bucket; the order is that of lists.
+/// The key of an object in its bucket; the order is that of lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) namespace: Arc<str>,
@@ -28,7 +28,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// `namespace` is empty for objects that live in none.
+    /// `namespace` is empty for cluster-scoped objects.
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.into(),
@@ -41,8 +41,8 @@ impl Key {
     }
 }
 
-/// As etcd sorts `namespace/name`: what is in `team-a` comes before what is in `team`. The
-/// keys of one namespace lie together.
+/// Sorted as etcd sorts `namespace/name`: the namespace `team-a` comes before `team`. The keys
+/// of one namespace are contiguous.
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         if self.namespace == other.namespace {
@@ -58,7 +58,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// Names the objects of one resource; see [`Store::bucket`].
+/// The identifier of the objects of one resource; see [`Store::bucket`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Bucket(usize);
 
@@ -68,35 +68,36 @@ pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) bucket: Bucket,
     pub(crate) key: Key,
-    /// The object before; `None` for a creation.
+    /// The object before; `None` for a create.
     pub(crate) before: Option<Object>,
-    /// The object after; `None` for a removal.
+    /// The object after; `None` for a delete.
     pub(crate) after: Option<Object>,
-    /// The object of the watch event: `after`, or the last state at the removal's version.
+    /// The object of the watch event: `after`, or the last state with the version of the
+    /// delete.
     pub(crate) object: Object,
     json: OnceLock<Bytes>,
 }
 
 impl Change {
-    /// `object` as JSON, made once however many watch.
+    /// `object` as JSON, encoded once for all watchers.
     pub(crate) fn json(&self) -> &Bytes {
         self.json.get_or_init(|| meta::json(&self.object))
     }
 }
 
-/// The asked version is no longer retained.
+/// The requested version is not retained any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooOld {
-    /// The oldest version that is.
+    /// The oldest retained version.
     pub(crate) oldest: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Store {
     version: u64,
-    /// Lists and watches from before this version are too old.
+    /// Lists and watches of earlier versions are too old.
     oldest: u64,
-    /// How many changes are retained.
+    /// The maximum number of retained changes.
     retained: usize,
     names: HashMap<GroupResource, Bucket>,
     buckets: Vec<Objects>,
@@ -105,7 +106,7 @@ pub(crate) struct Store {
 
 #[derive(Debug, Default)]
 struct Objects {
-    /// Each with its retained versions, the newest last; a removal is a `None`.
+    /// Each object with its retained versions, the newest last; `None` is a delete.
     versions: BTreeMap<Key, VecDeque<(u64, Option<Object>)>>,
     log: VecDeque<Arc<Change>>,
 }
@@ -128,7 +129,7 @@ impl Store {
         self.version
     }
 
-    /// The bucket of `resource`, made if there is none yet.
+    /// The bucket of `resource`, created if necessary.
     pub(crate) fn bucket(&mut self, resource: &GroupResource) -> Bucket {
         if let Some(bucket) = self.names.get(resource) {
             return *bucket;
@@ -145,13 +146,14 @@ impl Store {
         found.map(|(resource, _)| resource)
     }
 
-    /// Goes on at `version`, as of which objects are loaded; what was before is too old.
+    /// Resumes at `version`, the version of the objects that are loaded next; earlier versions
+    /// are too old.
     pub(crate) fn resume_at(&mut self, version: u64) {
         self.version = version;
         self.oldest = version;
     }
 
-    /// Puts an object back that was stored before, at its own version; no write.
+    /// Loads a stored object at its own version; this is not a write.
     pub(crate) fn load(
         &mut self,
         bucket: Bucket,
@@ -175,12 +177,12 @@ impl Store {
         })
     }
 
-    /// The bucket of `resource`, if there is one.
+    /// The bucket of `resource`, if it exists.
     pub(crate) fn known_bucket(&self, resource: &GroupResource) -> Option<Bucket> {
         self.names.get(resource).copied()
     }
 
-    /// The newest state of one object.
+    /// The current state of an object.
     pub(crate) fn get(&self, bucket: Bucket, key: &Key) -> Option<&Object> {
         let (_, newest) = self.buckets.get(bucket.0)?.versions.get(key)?.back()?;
         newest.as_ref()
@@ -208,7 +210,7 @@ impl Store {
         })
     }
 
-    /// Removes an object; `None` if there is none.
+    /// Removes an object; `None` if it does not exist.
     pub(crate) fn remove(&mut self, bucket: Bucket, key: &Key) -> Option<Arc<Change>> {
         let before = self.get(bucket, key)?.clone();
         let version = self.version + 1;
@@ -240,7 +242,7 @@ impl Store {
         change
     }
 
-    /// Drops the oldest change: nothing before the state that it led to can be asked for.
+    /// Drops the oldest change: the states before it cannot be requested any longer.
     fn forget_oldest(&mut self) {
         let Some((bucket, key)) = self.log.pop_front() else {
             return;
@@ -263,8 +265,8 @@ impl Store {
         }
     }
 
-    /// The objects of a bucket in the order of their keys, as they were at version `at`
-    /// (now, if `None`), of one namespace or of all, from behind `after` on.
+    /// The objects of a bucket sorted by key, at version `at` (current if `None`), of one
+    /// namespace or of all, starting after the key `after`.
     pub(crate) fn list<'a>(
         &'a self,
         bucket: Bucket,
@@ -318,12 +320,12 @@ impl Store {
     }
 }
 
-/// Which part of a bucket is listed.
+/// The part of a bucket to list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Range<'a> {
     /// One namespace; `None` for all.
     pub(crate) namespace: Option<&'a str>,
-    /// Only keys behind this one.
+    /// Only keys after this one.
     pub(crate) after: Option<&'a Key>,
 }
 

@@ -1,4 +1,4 @@
-//! JSON read with an eye on repeated keys.
+//! A JSON parser that reports duplicate keys.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-/// Reads JSON text. Returns the value, in which the last of repeated keys won, and the
-/// paths of the keys that were repeated, as `spec.items[0].name`.
+/// Parses JSON text. Returns the value, with the last of duplicate keys, and the paths of the
+/// duplicate keys, such as `spec.items[0].name`.
 ///
 /// # Errors
-/// What the parser has to say about a text that is no JSON.
+/// The parser's error for a text that is not JSON.
 pub(crate) fn read(text: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut repeated = Vec::new();
     let mut parser = serde_json::Deserializer::from_slice(text);
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repeated_key_is_reported_with_its_path_and_the_last_one_wins() {
+    fn a_duplicate_key_is_reported_with_its_path_and_the_last_one_is_used() {
         let text =
             br#"{"spec": {"a": 1, "list": [{"b": 1, "b": 2}], "a": 3}, "n": -1.5}"#;
         let (value, repeated) = read(text).unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_value_is_not_overlooked() {
+    fn data_after_the_value_is_an_error() {
         assert!(read(b"{} {}").is_err());
         assert!(read(b"{").is_err());
     }

@@ -1,9 +1,9 @@
-//! Where a text leaves the grammar of JSON, in the words of Go's decoder.
+//! JSON syntax errors with the messages of Go's decoder.
 //!
-//! Kubernetes passes these words on (encoding/json/scanner.go), so they are looked for only
-//! once a text could not be read.
+//! Kubernetes returns these messages (encoding/json/scanner.go). They are only computed for a
+//! text that could not be parsed.
 
-/// What Go says of a text that is no JSON; `None` for one that is.
+/// Go's error for a text that is not JSON; `None` for valid JSON.
 pub(crate) fn error(text: &[u8]) -> Option<String> {
     let mut scanner = Scanner {
         open: Vec::new(),
@@ -14,16 +14,16 @@ pub(crate) fn error(text: &[u8]) -> Option<String> {
             return Some(error);
         }
     }
-    // A number at the top goes on until something else comes.
+    // A top-level number only ends at the next character.
     let complete = scanner.step(b' ').is_ok() && matches!(scanner.state, State::Top);
     (!complete).then(|| "unexpected end of JSON input".to_owned())
 }
 
-/// How deep arrays and objects may be in each other.
+/// The maximum nesting depth of arrays and objects.
 const MAX_DEPTH: usize = 10_000;
 
 struct Scanner {
-    /// The arrays and objects that are not closed yet.
+    /// The open arrays and objects.
     open: Vec<Open>,
     state: State,
 }
@@ -31,9 +31,9 @@ struct Scanner {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
     Array,
-    /// An object at its key.
+    /// An object, before or in a key.
     Key,
-    /// An object at a value.
+    /// An object, before or in a value.
     Pair,
 }
 
@@ -41,19 +41,19 @@ enum Open {
 enum State {
     /// Before a value.
     Value,
-    /// Behind `[`.
+    /// After `[`.
     FirstItem,
-    /// Behind `{`.
+    /// After `{`.
     FirstKey,
-    /// Behind the comma of an object.
+    /// After the comma of an object.
     NextKey,
-    /// Behind a value.
+    /// After a value.
     After,
-    /// Behind the value that is the whole text.
+    /// After the top-level value.
     Top,
     Text,
     Escape,
-    /// Within `\u`, with that many digits to come.
+    /// In `\u`, with this number of digits left.
     Code(u8),
     Minus,
     Zero,
@@ -63,7 +63,7 @@ enum State {
     Exponent,
     ExponentSign,
     ExponentDigits,
-    /// Within a word, with that many letters read.
+    /// In a literal, with this number of letters parsed.
     Word(&'static str, usize),
 }
 
@@ -217,7 +217,7 @@ impl Scanner {
     }
 }
 
-/// Go takes the byte for a character of its own.
+/// Go treats the byte as a character.
 fn unexpected(byte: u8, place: &str) -> String {
     let shown = match byte {
         b'\'' => "\\'".to_owned(),
@@ -241,7 +241,7 @@ mod tests {
     use super::error;
 
     #[test]
-    fn texts_that_are_no_json_are_refused_in_gos_words() {
+    fn invalid_json_has_gos_messages() {
         let rows = [
             ("", "unexpected end of JSON input"),
             ("[{", "unexpected end of JSON input"),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_has_no_error() {
+    fn valid_json_has_no_error() {
         let rows = [
             "0",
             " -1.5e+3 ",

@@ -1,4 +1,4 @@
-//! Objects as rows: what `kubectl get` shows (`meta.k8s.io/v1` `Table`).
+//! Tables as shown by `kubectl get` (`meta.k8s.io/v1` `Table`).
 
 mod age;
 mod json_path;
@@ -18,7 +18,7 @@ const NAME: &str = "Name must be unique within a namespace. Is required when cre
      and configuration definition. Cannot be updated. More info: \
      https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
-/// How much of each object a row carries beside its cells (`includeObject`).
+/// The part of each object that a row contains in addition to its cells (`includeObject`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncludeObject {
     /// Nothing.
@@ -26,13 +26,13 @@ pub enum IncludeObject {
     /// Its metadata, as `PartialObjectMetadata`.
     #[default]
     Metadata,
-    /// All of it.
+    /// The whole object.
     Object,
 }
 
 impl IncludeObject {
-    /// Reads the query parameter; `None` for a word that is none of `None`, `Metadata`,
-    /// `Object` and the empty one.
+    /// Parses the query parameter; the empty text is the default. `None` for a text other than
+    /// `None`, `Metadata` and `Object`.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "" | "Metadata" => Some(Self::Metadata),
@@ -43,10 +43,10 @@ impl IncludeObject {
     }
 }
 
-/// Makes tables of one resource.
+/// Creates tables of one resource.
 ///
-/// A built-in resource has the columns and cells of Kubernetes' own printers, any other
-/// its `additionalPrinterColumns`, or Age where it declares none.
+/// A built-in resource has the columns and cells of Kubernetes' own printers, any other its
+/// `additionalPrinterColumns`, or Age if it declares none.
 #[derive(Debug)]
 pub struct TablePrinter<'a> {
     resource: &'a Resource,
@@ -57,7 +57,7 @@ pub struct TablePrinter<'a> {
 }
 
 impl<'a> TablePrinter<'a> {
-    /// Ages are counted up to `now`.
+    /// Ages are computed relative to `now`.
     pub fn new(resource: &'a Resource, include: IncludeObject, now: Timestamp) -> Self {
         let age = [Column {
             kind: "date".to_owned(),
@@ -79,8 +79,8 @@ impl<'a> TablePrinter<'a> {
         printer
     }
 
-    /// A table of `items` with the metadata of `list` (a list, or for one object that
-    /// object): resourceVersion, continue and remainingItemCount.
+    /// A table of `items` with the list metadata of `list` (a list, or the object itself for
+    /// one object): resourceVersion, continue and remainingItemCount.
     pub fn table(&self, list: &Value, items: &[Value]) -> Value {
         let mut metadata = Map::new();
         for key in ["resourceVersion", "continue", "remainingItemCount"] {
@@ -102,8 +102,8 @@ impl<'a> TablePrinter<'a> {
         })
     }
 
-    /// The table of one row that a watch event carries; the headings are sent with the
-    /// first event of a watch only.
+    /// The table of one row in a watch event; the column definitions are sent only with the
+    /// first event of a watch.
     pub fn event(&self, object: &Value, event: Event) -> Value {
         let mut table = self.table(object, std::slice::from_ref(object));
         if event == Event::Later {
@@ -142,7 +142,7 @@ impl<'a> TablePrinter<'a> {
             json!({"name": it.name, "type": it.kind, "format": format,
                 "description": description, "priority": it.priority})
         });
-        // Kubernetes puts the name of an event last, for the wide view.
+        // Kubernetes shows the name of an Event last, in the wide view.
         let first = (!names_itself).then_some(name);
         first.into_iter().chain(declared).collect()
     }
@@ -177,16 +177,16 @@ impl<'a> TablePrinter<'a> {
     }
 }
 
-/// Which event of a watch a table is for.
+/// The position of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first one.
+    /// The first event of the watch.
     First,
-    /// Any other.
+    /// Any later event.
     Later,
 }
 
-/// A value in a column of `kind`, as apiextensions-apiserver's table convertor puts it.
+/// The cell of a column of `kind`, as in apiextensions-apiserver's table convertor.
 fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
     match kind {
         "string" => text(value),

@@ -1,36 +1,36 @@
-//! Who asks.
+//! Users.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// The group whose members may do everything, whatever the roles say.
+/// The group whose members may do everything, independent of roles.
 pub(crate) const MASTERS: &str = "system:masters";
-/// The group of everybody whose name is known.
+/// The group of all authenticated users.
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
-/// The group of everybody else.
+/// The group of unauthenticated users.
 pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The name of everybody else.
+/// The name of an unauthenticated user.
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
 
 const ACCOUNT: &str = "system:serviceaccount:";
 const ACCOUNTS: &str = "system:serviceaccounts";
 
-/// Who asks.
+/// The user of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// The user name, such as `kubernetes-admin`.
     pub name: String,
-    /// What distinguishes the user from others of the same name; empty for nothing.
+    /// The uid, which distinguishes users of the same name; empty if there is none.
     pub uid: String,
     /// The groups; `system:authenticated` is not added.
     pub groups: Vec<String>,
-    /// What else is known, such as the node that a token is bound to.
+    /// Extra attributes, such as the node that a token is bound to.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// Somebody in some groups.
+    /// A user in some groups.
     pub fn new(name: &str, groups: &[&str]) -> Self {
         Self {
             name: name.to_owned(),
@@ -39,13 +39,13 @@ impl User {
         }
     }
 
-    /// The one who may do everything.
+    /// An administrator in `system:masters`.
     pub fn admin() -> Self {
         Self::new("kubernetes-admin", &[MASTERS, AUTHENTICATED])
     }
 
-    /// The service account `name` of `namespace`, in the groups that every one is in. What
-    /// it may do is a matter of roles and bindings alone.
+    /// The service account `name` of `namespace`, in the groups of all service accounts. Its
+    /// permissions come only from roles and bindings.
     ///
     /// ```
     /// use fivespot_apiserver::User;
@@ -59,7 +59,7 @@ impl User {
         Self::new(&name, &[ACCOUNTS, &own, AUTHENTICATED])
     }
 
-    /// Somebody of whom nothing is known.
+    /// An unauthenticated user.
     pub(crate) fn anonymous() -> Self {
         Self::new(ANONYMOUS, &[UNAUTHENTICATED])
     }
@@ -73,7 +73,7 @@ impl User {
         service_account(&self.name) == Some((namespace, name))
     }
 
-    /// As a `userInfo`; what is empty is left out.
+    /// As a `userInfo`; empty fields are omitted.
     pub(crate) fn to_value(&self) -> Value {
         let mut info = Map::new();
         for (key, text) in [("username", &self.name), ("uid", &self.uid)] {
@@ -91,7 +91,7 @@ impl User {
     }
 }
 
-/// Namespace and name of the service account that a user name stands for.
+/// Namespace and name of the service account with this user name.
 pub(crate) fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(ACCOUNT)?.split_once(':')?;
     let sound = |part: &str| !part.is_empty() && !part.contains(':');
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_names_stand_for_service_accounts() {
+    fn only_complete_names_are_service_accounts() {
         assert_eq!(
             service_account("system:serviceaccount:a:b"),
             Some(("a", "b"))

@@ -1,4 +1,4 @@
-//! What can be done to resources, one module a verb.
+//! The API verbs, one module for each.
 
 mod connect;
 mod create;
@@ -27,10 +27,10 @@ use crate::route::Target;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
 
-/// Does what a request asks for.
+/// Performs a request.
 ///
 /// # Errors
-/// Why it was refused; nothing has then been written.
+/// The reason why it was rejected; nothing has been written then.
 pub(crate) fn perform(
     state: &mut State,
     call: &Call,
@@ -75,7 +75,7 @@ fn answer(state: &mut State, call: &Call, target: &Target) -> Result<Answer, Sta
     }
 }
 
-/// 405; of a custom object's subresource it says which verb is not served.
+/// 405; for a subresource of a custom object the message contains the verb.
 fn not_served(call: &Call, target: &Target) -> Status {
     let resource = &target.resource;
     if !resource.custom || target.subresource.is_empty() {

@@ -1,4 +1,4 @@
-//! One watch: what has happened since, then what happens.
+//! One watch: past events first, then new ones.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,25 +12,25 @@ use fivespot_clock::Busy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::broadcaster::{Delivery, EventKind, Seen};
+use crate::broadcaster::{ChangeEvent, Delivery, EventKind};
 use crate::conversion::{self, Answers, Conversion, Question};
 use crate::meta;
 use crate::resource::Resource;
 use crate::status::Status;
 use crate::store::Object;
 
-/// How often an idle watch that allows bookmarks gets one, by the machine's clock.
+/// The interval of bookmarks of an idle watch that allows them, by the machine's clock.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 /// A running watch.
 ///
 /// Each event holds a virtual clock from the write until the next poll after its delivery:
-/// that poll says that it has been handled.
+/// that poll indicates that the event has been handled.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
     conversion: Conversion,
-    /// An event whose object a webhook is asked to convert.
+    /// An event whose object is being converted by a webhook.
     converting: Option<Converting>,
     backlog: VecDeque<Event>,
     live: Option<mpsc::Receiver<Delivery>>,
@@ -38,19 +38,19 @@ pub(crate) struct Watch {
     busy: Vec<Busy>,
     version: u64,
     bookmarks: bool,
-    /// By the machine's clock, so that a client's time-out means what it says.
+    /// By the machine's clock, so that a client's timeout is real time.
     timeout: Option<Duration>,
     ends: Option<Pin<Box<tokio::time::Sleep>>>,
     bookmark_due: Option<Pin<Box<tokio::time::Sleep>>>,
 }
 
-/// What a webhook is asked about the object of an event.
+/// The webhook call that converts the object of an event.
 struct Converting {
     kind: EventKind,
     answer: Pin<Box<dyn Future<Output = Converted> + Send>>,
 }
 
-/// The version before, and the object afterwards.
+/// The original version, and the converted object.
 type Converted = (String, Result<Value, String>);
 
 impl Converting {
@@ -61,7 +61,10 @@ impl Converting {
             let mut answers = Answers::default();
             conversion::ask(vec![question.clone()], &mut answers).await;
             let answer = answers.remove(&question);
-            (from, answer.unwrap_or_else(|| Err("no answer".to_owned())))
+            (
+                from,
+                answer.unwrap_or_else(|| Err("no response".to_owned())),
+            )
         };
         Self {
             kind,
@@ -78,22 +81,22 @@ impl fmt::Debug for Converting {
     }
 }
 
-/// One event as it goes out.
+/// One event to send.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A write, in the version that is stored.
-    Seen(Seen),
-    /// An object that was there when the watch began.
+    /// A write, in the storage version.
+    Changed(ChangeEvent),
+    /// An object that existed when the watch started.
     Initial(Object),
-    /// One of the two, in the version that is shown.
+    /// A converted event, in the version of the watch.
     Shown(EventKind, Object),
-    /// A version to go on from.
+    /// A resourceVersion to resume from.
     Bookmark(Object),
-    /// The watch cannot go on.
+    /// An error that ends the watch.
     Error(Status),
 }
 
-/// What a watch starts with.
+/// The initial values of a watch.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) resource: Arc<Resource>,
@@ -123,7 +126,7 @@ impl Watch {
         }
     }
 
-    /// A watch that says why it cannot be and ends.
+    /// A watch that returns an error and ends.
     pub(crate) fn refused(resource: Arc<Resource>, why: Status) -> Self {
         Self {
             resource,
@@ -140,7 +143,7 @@ impl Watch {
         }
     }
 
-    /// The next event; `None` when the watch is over. What was delivered before counts as
+    /// The next event; `None` if the watch has ended. The previously delivered event counts as
     /// handled.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         if let Some(pending) = &mut self.converting {
@@ -159,8 +162,8 @@ impl Watch {
         match live.poll_recv(cx) {
             Poll::Ready(Some(delivery)) => {
                 self.busy.extend(delivery.busy);
-                self.version = delivery.seen.change.version;
-                return self.show(Event::Seen(delivery.seen), cx);
+                self.version = delivery.event.change.version;
+                return self.show(Event::Changed(delivery.event), cx);
             }
             Poll::Ready(None) => {
                 self.live = None;
@@ -171,11 +174,11 @@ impl Watch {
         self.poll_timers(cx)
     }
 
-    /// An event with its object in the version that is watched. Where that cannot be had, the
-    /// watch ends with the reason.
+    /// Converts the object of an event to the version of the watch. If that fails, the watch
+    /// ends with the error.
     fn show(&mut self, event: Event, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let (kind, object) = match &event {
-            Event::Seen(seen) => (seen.kind, seen.object()),
+            Event::Changed(it) => (it.kind, it.object()),
             Event::Initial(object) => (EventKind::Added, object),
             Event::Shown(..) | Event::Bookmark(_) | Event::Error(_) => {
                 return Poll::Ready(Some(event));
@@ -243,14 +246,14 @@ impl Watch {
     }
 }
 
-/// A bookmark at `version`; the one behind the initial events says so.
+/// A bookmark at `version`; the one after the initial events has the annotation for it.
 pub(crate) fn bookmark(resource: &Resource, version: u64, ends_initial: bool) -> Object {
     let mut metadata = json!({"resourceVersion": version.to_string()});
     if ends_initial {
         metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
-    // A real server sends a whole object of the kind; of a custom one it writes the absent
-    // creation time.
+    // Kubernetes sends an otherwise empty object of the kind; for a custom resource it
+    // includes the null creation timestamp.
     if resource.custom {
         metadata["creationTimestamp"] = Value::Null;
     }
@@ -264,7 +267,7 @@ pub(crate) fn bookmark(resource: &Resource, version: u64, ends_initial: bool) ->
 impl Event {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Seen(seen) => seen.kind.as_str(),
+            Self::Changed(it) => it.kind.as_str(),
             Self::Initial(_) => EventKind::Added.as_str(),
             Self::Shown(kind, _) => kind.as_str(),
             Self::Bookmark(_) => EventKind::Bookmark.as_str(),
@@ -275,7 +278,7 @@ impl Event {
     /// The object; `None` for an error.
     pub(crate) fn object(&self) -> Option<&Object> {
         match self {
-            Self::Seen(seen) => Some(seen.object()),
+            Self::Changed(it) => Some(it.object()),
             Self::Initial(object) | Self::Shown(_, object) | Self::Bookmark(object) => {
                 Some(object)
             }
@@ -287,14 +290,14 @@ impl Event {
     pub(crate) fn line(&self) -> Vec<u8> {
         let object = match self {
             Self::Error(status) => meta::json(&status.to_value()),
-            Self::Seen(seen) if seen.object.is_none() => seen.change.json().clone(),
+            Self::Changed(it) if it.object.is_none() => it.change.json().clone(),
             _ => self.object().map(|it| meta::json(it)).unwrap_or_default(),
         };
         frame(self.kind(), &object)
     }
 }
 
-/// `{"type":…,"object":…}` and the end of the line.
+/// `{"type":…,"object":…}` and a newline.
 pub(crate) fn frame(kind: &str, object: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(object.len() + 40);
     line.extend_from_slice(b"{\"type\":\"");

@@ -1,5 +1,4 @@
-//! Webhooks: where they are, and how they are called
-//! (pkg/util/webhook in k8s.io/apiserver).
+//! A client of webhooks: their endpoints, and calls to them (pkg/util/webhook in k8s.io/apiserver).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,26 +20,26 @@ use tokio_rustls::TlsConnector;
 use crate::state::State;
 use crate::store::Key;
 
-/// Most bytes of an answer.
+/// The maximum size of a response body in bytes.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// Where a webhook is, and how it is known again.
+/// The address, CA and credentials of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Endpoint {
-    /// The name that its certificate has to have.
+    /// The name that the webhook's certificate must have.
     pub(crate) name: String,
-    /// The URL as errors show it, without a query.
+    /// The URL in error messages, without a query.
     pub(crate) shown: String,
-    /// Host and port to connect to, or why there are none.
+    /// Host and port to connect to, or why there is no address.
     pub(crate) address: Result<String, String>,
     pub(crate) path: String,
-    /// The authorities of its certificate; PEM.
+    /// The CA certificates that verify the webhook; PEM.
     pub(crate) bundle: Vec<u8>,
-    /// How the server says who it is.
+    /// The credentials that the server sends.
     pub(crate) credentials: Credentials,
 }
 
-/// How the server says who it is to a webhook; empty for not at all.
+/// The credentials of the server for a webhook; empty if it does not authenticate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Credentials {
     /// A certificate and its key; PEM.
@@ -51,10 +50,10 @@ pub(crate) struct Credentials {
 }
 
 impl Endpoint {
-    /// Reads a `clientConfig`, and looks up the service that it names.
+    /// Reads a `clientConfig`, and resolves the service that it names.
     ///
     /// # Errors
-    /// Why it cannot be called whatever happens.
+    /// The `caBundle` or the URL is invalid.
     pub(crate) fn of(state: &State, client: &Value) -> Result<Self, String> {
         let bundle = STANDARD.decode(text(client, "caBundle"));
         let bundle = bundle.map_err(|error| error.to_string())?;
@@ -80,9 +79,9 @@ impl Endpoint {
     /// The endpoint at a URL.
     ///
     /// # Errors
-    /// For a text that is no URL.
+    /// The text is not a URL.
     pub(crate) fn at(url: &str, bundle: Vec<u8>) -> Result<Self, String> {
-        let uri: Uri = url.parse().map_err(|_| format!("{url:?} is no URL"))?;
+        let uri: Uri = url.parse().map_err(|_| format!("{url:?} is not a URL"))?;
         let host = uri.host().unwrap_or_default();
         let port = uri.port_u16().unwrap_or(443);
         Ok(Self {
@@ -95,10 +94,10 @@ impl Endpoint {
         })
     }
 
-    /// Posts a review, and returns what is answered.
+    /// Posts a review, and returns the response.
     ///
     /// # Errors
-    /// Why there is no answer, in the words of a Kubernetes server.
+    /// Why the call failed, with the message of a Kubernetes API server.
     pub(crate) async fn post(
         &self,
         review: &Value,
@@ -149,7 +148,7 @@ impl Endpoint {
             }
             serde_json::from_slice(&body).map_err(|error| unreached(&error))
         };
-        // The connection is driven as long as the exchange needs it.
+        // The connection must be polled until the exchange is complete.
         tokio::select! {
             answer = exchange => answer,
             Err(error) = connection => Err(unreached(&error)),
@@ -193,16 +192,16 @@ impl Endpoint {
     }
 }
 
-/// Why there is no answer.
+/// Why a call failed.
 enum Failure {
-    /// There is one, and it is none that counts.
+    /// The webhook sent an error response.
     Answered(String),
-    /// Nobody has answered.
+    /// The webhook sent no valid response.
     Unreached(String),
 }
 
-/// Where a service leads that has a name outside the cluster. All others lead to pods, which do
-/// not run here.
+/// The address of a service of type ExternalName. All other services lead to pods, which do not run
+/// here.
 fn resolved(state: &State, key: &Key, port: u64) -> Result<String, String> {
     let name = &*key.name;
     let service = state.get(state.buckets.services, key);

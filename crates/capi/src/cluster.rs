@@ -1,22 +1,22 @@
-//! What is read of a Cluster.
+//! Reads Clusters.
 
 use serde_json::Value;
 
 use crate::condition::{self, Truth};
 use crate::{Contract, Error, Meta};
 
-/// A Cluster, the same whichever version it came in.
+/// A Cluster, the same for both contract versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// The version it came in.
+    /// The version of the object that was read.
     pub contract: Contract,
-    /// Name, uid, labels and the rest.
+    /// The metadata.
     pub meta: Meta,
     /// Whether `spec.paused` is set or the object carries the paused annotation.
     pub is_paused: bool,
-    /// Whether the infrastructure of the cluster as a whole is there.
+    /// Whether the infrastructure of the Cluster is ready.
     pub is_infrastructure_ready: bool,
-    /// Whether the control plane has answered once. It never flips back.
+    /// Whether the control plane is initialized. It never becomes false again.
     pub is_control_plane_initialized: bool,
 }
 

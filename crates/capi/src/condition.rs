@@ -4,27 +4,27 @@ use serde_json::Value;
 
 use crate::object::{items, text};
 
-/// What a condition says.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Truth {
-    /// It holds.
+    /// `True`.
     True,
-    /// It does not hold.
+    /// `False`.
     False,
-    /// It is unknown, or the stored status is none of the three.
+    /// `Unknown`, or any other value.
     Unknown,
 }
 
-/// One condition; severity and times are left out, because nothing is decided from them.
+/// One condition. Severity and times are omitted, because no decision depends on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// What it is about, e.g. `Ready`.
+    /// The type, e.g. `Ready`.
     pub kind: String,
-    /// What it says.
+    /// The status.
     pub status: Truth,
-    /// Why, in one word; empty in v1beta1 where the condition holds.
+    /// The reason; empty in v1beta1 if the condition is True.
     pub reason: String,
-    /// Why, for people; may be empty.
+    /// The message; may be empty.
     pub message: String,
 }
 
@@ -40,10 +40,10 @@ pub fn find<'a>(all: &'a [Condition], kind: &str) -> Option<&'a Condition> {
     all.iter().find(|condition| condition.kind == kind)
 }
 
-/// Why the object is not as it is to be, in the words of its conditions: reason and message of
-/// `Ready` if that is False with a message, else of the first such condition. None if there is
-/// none. What v1beta1 marks as a mere information (`severity: Info`) is left out: it is waited for
-/// as planned.
+/// Why the object is not as desired, according to its conditions: reason and message of `Ready` if
+/// that is False with a message, else of the first other such condition. `None` if there is no
+/// such condition. Conditions that v1beta1 marks with `severity: Info` are skipped: they are
+/// expected to change.
 pub(crate) fn trouble(object: &Value) -> Option<(String, String)> {
     let is_trouble = |found: &&Value| {
         found["status"] == "False"

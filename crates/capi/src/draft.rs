@@ -1,4 +1,4 @@
-//! A Machine to be created.
+//! Builds the JSON of Machines to create.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Contract, Owner, Reference, duration, key};
 
-/// What a Machine that is to be created shall be.
+/// The desired state of a Machine to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineDraft {
     /// Name.
@@ -18,7 +18,7 @@ pub struct MachineDraft {
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Owner references; a controller's also blocks the owner's deletion in the foreground.
+    /// Owner references; that of a controller also blocks the owner's foreground deletion.
     pub owners: Vec<Owner>,
     /// The Cluster it belongs to.
     pub cluster_name: String,
@@ -26,20 +26,20 @@ pub struct MachineDraft {
     pub bootstrap: Reference,
     /// The infrastructure object.
     pub infrastructure: Reference,
-    /// How long Cluster API shall drain and, again, wait for volumes.
+    /// For how long Cluster API should drain, and then wait for volumes.
     pub drain_timeout: Duration,
-    /// The Kubernetes version; left out if none.
+    /// The Kubernetes version; omitted if `None`.
     pub version: Option<String>,
-    /// The failure domain; left out if none.
+    /// The failure domain; omitted if `None`.
     pub failure_domain: Option<String>,
 }
 
 impl MachineDraft {
-    /// The Machine in the form of a version. Never fails; empty parts are left out, because
-    /// v1beta2 refuses them.
+    /// The Machine as JSON of a contract version. Never fails. Empty parts are omitted, because
+    /// v1beta2 rejects them.
     ///
-    /// Timeouts are written by [`timeouts`]. In v1beta1 a reference needs a version: where it
-    /// has none, the contract's own is written, which is right for providers of that age.
+    /// Timeouts are written by [`timeouts`]. In v1beta1 a reference needs a version: if it has
+    /// none, the contract's own is written, which is correct for providers of that contract.
     pub fn json(&self, contract: Contract) -> Value {
         let mut labels = self.labels.clone();
         labels.insert(key::CLUSTER_NAME.to_owned(), self.cluster_name.clone());
@@ -95,8 +95,8 @@ impl MachineDraft {
 }
 
 impl Owner {
-    /// The reference as it is written: a controller's blocks the owner's deletion, others say
-    /// nothing about it, which needs no right to the owner's finalizers.
+    /// The reference as JSON. That of a controller blocks the owner's deletion; others omit the
+    /// field, which needs no permission on the owner's finalizers.
     pub fn json(&self) -> Value {
         let mut reference = json!({
             "apiVersion": self.api_version,
@@ -112,10 +112,10 @@ impl Owner {
     }
 }
 
-/// The fields of a Machine's `spec` that bound drain and volume detachment.
+/// The fields of a Machine's `spec` that limit drain and volume detachment.
 ///
-/// Cluster API reads 0 as "no limit", so that a timeout of less than a second is written as one
-/// second. Longer ones are cut to whole seconds, and to the 2^31 - 1 that v1beta2 holds.
+/// Cluster API treats 0 as "no limit", so a timeout of less than a second is written as one
+/// second. Longer ones are truncated to whole seconds, and to 2^31 - 1, the maximum of v1beta2.
 pub fn timeouts(contract: Contract, timeout: Duration) -> Map<String, Value> {
     let seconds = effective(timeout).as_secs();
     let fields = match contract {
@@ -134,7 +134,7 @@ pub fn timeouts(contract: Contract, timeout: Duration) -> Map<String, Value> {
     }
 }
 
-/// The timeout that is written to Cluster API for a wished one: whole seconds, at least one.
+/// The timeout that is written to Cluster API for the desired one: whole seconds, at least one.
 pub fn effective(timeout: Duration) -> Duration {
     Duration::from_secs(timeout.as_secs().clamp(1, i32::MAX.unsigned_abs().into()))
 }

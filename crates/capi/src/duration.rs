@@ -1,8 +1,8 @@
-//! Lengths of time as v1beta1 writes them: Go's duration strings.
+//! Durations as v1beta1 writes them: Go's duration strings.
 
 use std::time::Duration;
 
-/// Reads a Go duration such as `5m`, `1h30m`, `300s` or `1.5h`; none if it is malformed,
+/// Parses a Go duration such as `5m`, `1h30m`, `300s` or `1.5h`. `None` if it is malformed,
 /// negative, or longer than 2^63 nanoseconds.
 ///
 /// # Example
@@ -33,14 +33,14 @@ pub fn parse(text: &str) -> Option<Duration> {
     (total <= i64::MAX.unsigned_abs()).then(|| Duration::from_nanos(total))
 }
 
-/// Writes whole seconds in the form that every version of Cluster API reads, e.g. `300s`.
+/// Formats whole seconds so that every version of Cluster API can parse them, e.g. `300s`.
 pub fn print(length: Duration) -> String {
     format!("{}s", length.as_secs())
 }
 
-/// Splits off a unit; its length in nanoseconds, and what follows it.
+/// Splits off a unit. Returns its length in nanoseconds and the rest of the text.
 fn unit(text: &str) -> Option<(u64, &str)> {
-    // Longer names first: `m` is also the beginning of `ms`.
+    // Longer names first: `m` is also a prefix of `ms`.
     let units = [
         ("ns", 1),
         ("us", 1_000),
@@ -56,7 +56,7 @@ fn unit(text: &str) -> Option<(u64, &str)> {
         .find_map(|(name, length)| Some((length, text.strip_prefix(name)?)))
 }
 
-/// `number` of so many nanoseconds; a fraction is cut to whole nanoseconds.
+/// `number` times `unit` nanoseconds; fractions of a nanosecond are truncated.
 fn nanoseconds(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
@@ -68,7 +68,7 @@ fn nanoseconds(number: &str, unit: u64) -> Option<u64> {
     };
     let mut part = 0_u128;
     let mut scale = 1_u128;
-    // More than 18 digits say nothing at nanosecond precision.
+    // Further digits have no effect at nanosecond precision.
     for digit in fraction.chars().take(18) {
         part = part * 10 + u128::from(digit.to_digit(10)?);
         scale *= 10;

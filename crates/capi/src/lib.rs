@@ -1,18 +1,18 @@
-//! How to read and write Cluster API objects, per contract version.
+//! Reads and writes Cluster API objects, per contract version.
 //!
-//! Every path into a Cluster API object stands in this crate and nowhere else. Reading gives
-//! plain, normalised data ([`Machine`], [`Cluster`], [`Provider`]) that is the same whichever
-//! version the object came in; writing ([`MachineDraft`], [`MachinePatch`]) gives the JSON that
-//! the asked version wants, with nothing in it that means "unset".
+//! Only this crate contains field paths of Cluster API objects. Reading returns plain, normalised
+//! data ([`Machine`], [`Cluster`], [`Provider`]) that is the same for both contract versions.
+//! Writing ([`MachineDraft`], [`MachinePatch`]) returns the JSON of the requested version, without
+//! fields that are unset.
 //!
 //! - [`version`]: the contract versions and which one to use
 //! - [`key`]: labels, annotations and finalizers
-//! - [`object`]: what all objects have: metadata, owners, references
-//! - [`machine`], [`cluster`], [`provider`]: what is read of each kind
-//! - [`draft`], [`patch`]: what is written
-//! - [`condition`], [`duration`]: the two value forms that differ between versions
+//! - [`object`]: the parts common to all objects: metadata, owners, references
+//! - [`machine`], [`cluster`], [`provider`]: reading each kind
+//! - [`draft`], [`patch`]: writing
+//! - [`condition`], [`duration`]: the two value formats that differ between versions
 //!
-//! Pure: no client, no clock, no I/O.
+//! No client, no clock, no I/O.
 
 pub mod cluster;
 pub mod condition;
@@ -43,15 +43,15 @@ pub enum Error {
     /// The object lacks a field that every stored object has.
     #[error("{kind} has no {field}; read it from an API server, not from a manifest")]
     Missing {
-        /// Kind of the object, or `object` where it does not say.
+        /// Kind of the object, or `object` if it has none.
         kind: String,
         /// Path of the field.
         field: &'static str,
     },
-    /// The object is of a version that this crate does not know.
+    /// The object has a version that this crate does not support.
     #[error("apiVersion is `{found}`, expected cluster.x-k8s.io/v1beta1 or v1beta2")]
     UnknownVersion {
-        /// What the object says.
+        /// The `apiVersion` of the object.
         found: String,
     },
 }

@@ -1,10 +1,10 @@
-//! Texts that others have written, as one short line.
+//! Formats text of other authors as one short line.
 
-/// How many characters of such a text are repeated.
+/// The maximum number of characters that are kept.
 const LONGEST: usize = 256;
 
-/// The text in one line of at most 256 characters. Control characters, line separators and marks
-/// that change the direction of writing become single spaces.
+/// The text as one line of at most 256 characters. Control characters, line separators and
+/// bidirectional formatting characters become single spaces.
 ///
 /// # Example
 /// ```
@@ -22,8 +22,8 @@ pub fn one_line_within(text: &str, longest: usize) -> String {
     shortened(&parts.join(" "), longest)
 }
 
-/// The text, if it has at most `longest` characters; else as many whole words of it as there is
-/// room for, and `…`. A word that fills more than half of the room is cut.
+/// The text if it has at most `longest` characters; else as many whole words as fit, and `…`. A
+/// word that takes more than half of the space is cut.
 ///
 /// # Example
 /// ```
@@ -46,7 +46,7 @@ pub fn shortened(text: &str, longest: usize) -> String {
     format!("{}…", kept[..end].trim_end())
 }
 
-/// Whether a character breaks the line, or makes a terminal show the line otherwise.
+/// Whether a character breaks the line, or changes how a terminal displays it.
 fn is_unfit(letter: char) -> bool {
     letter.is_control()
         || matches!(

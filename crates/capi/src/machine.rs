@@ -1,4 +1,4 @@
-//! What is read of a Machine.
+//! Reads Machines.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use crate::condition::{self, Condition, Truth};
 use crate::object::text;
 use crate::{Contract, Error, Meta, Reference, duration, key};
 
-/// A Machine, the same whichever version it came in.
+/// A Machine, the same for both contract versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The version it came in.
+    /// The version of the object that was read.
     pub contract: Contract,
-    /// Name, uid, owners and the rest.
+    /// The metadata.
     pub meta: Meta,
     /// The Cluster it belongs to.
     pub cluster_name: String,
-    /// Cluster API's phase. It lags: deletion shows in the metadata first.
+    /// Cluster API's phase. It is updated late: a deletion is visible in the metadata first.
     pub phase: Option<String>,
-    /// The Node that the machine became.
+    /// The Machine's Node.
     pub node: Option<NodeLink>,
-    /// The provider's identifier, the same as on the Node.
+    /// The provider ID, the same as on the Node.
     pub provider_id: Option<String>,
     /// The bootstrap object.
     pub bootstrap: Option<Reference>,
@@ -31,11 +31,11 @@ pub struct Machine {
     pub had_bootstrap: bool,
     /// Whether the infrastructure object has been ready once.
     pub had_infrastructure: bool,
-    /// How long Cluster API drains; absent means without limit.
+    /// How long Cluster API drains; `None` means without limit.
     pub drain_timeout: Option<Duration>,
-    /// How long Cluster API waits for volumes; absent means without limit.
+    /// How long Cluster API waits for volumes; `None` means without limit.
     pub volume_detach_timeout: Option<Duration>,
-    /// The conditions of the version's own form.
+    /// The conditions of the object's own contract version.
     pub conditions: Vec<Condition>,
 }
 
@@ -44,11 +44,11 @@ pub struct Machine {
 pub struct NodeLink {
     /// Name of the Node.
     pub name: String,
-    /// Uid of the Node, which v1beta2 does not say.
+    /// Uid of the Node, which v1beta2 does not contain.
     pub uid: Option<String>,
 }
 
-/// What is read of a Machine's `spec`, in either version.
+/// The fields of a Machine's `spec` that are read, in either version.
 pub const SPEC: [&str; 7] = [
     "bootstrap",
     "clusterName",
@@ -59,7 +59,7 @@ pub const SPEC: [&str; 7] = [
     "providerID",
 ];
 
-/// What is read of its `status`.
+/// The fields of its `status` that are read.
 pub const STATUS: [&str; 6] = [
     "bootstrapReady",
     "conditions",
@@ -124,13 +124,13 @@ impl Machine {
         })
     }
 
-    /// One condition of the version's own form.
+    /// A condition of the object's own contract version.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         condition::find(&self.conditions, kind)
     }
 
-    /// What Cluster API says about the Node: `NodeReady` in v1beta2, `NodeHealthy` in v1beta1.
-    /// None before it says anything.
+    /// Whether the Node is ready according to Cluster API: `NodeReady` in v1beta2, `NodeHealthy`
+    /// in v1beta1. `None` before the condition exists.
     pub fn is_node_ready(&self) -> Option<bool> {
         let kind = match self.contract {
             Contract::V1Beta1 => "NodeHealthy",
@@ -140,17 +140,17 @@ impl Machine {
             .map(|found| found.status == Truth::True)
     }
 
-    /// Whether a health check asks the owner to replace the Machine.
+    /// Whether a health check requests that the owner replaces the Machine.
     pub fn wants_remediation(&self) -> bool {
         self.condition(key::OWNER_REMEDIATED)
             .is_some_and(|found| found.status == Truth::False)
     }
 
-    /// What holds up a deletion: the `Deleting` condition in v1beta2; in v1beta1 the first of the
-    /// steps in their order that does not hold. None before Cluster API says anything.
+    /// The condition that a deletion waits for: `Deleting` in v1beta2; in v1beta1 the first step,
+    /// in their order, that is not True. `None` before the condition exists.
     pub fn deletion_progress(&self) -> Option<&Condition> {
         match self.contract {
-            // It is there, and False, before deletion has begun.
+            // The condition exists, and is False, before the deletion has begun.
             Contract::V1Beta2 => self
                 .condition("Deleting")
                 .filter(|found| found.status == Truth::True),
@@ -169,7 +169,7 @@ impl Machine {
     }
 }
 
-/// Reads a timeout; 0 means the same as absent, without limit.
+/// Reads a timeout; 0 means without limit, the same as absent.
 fn timeout(spec: &Value, contract: Contract, name: &str) -> Option<Duration> {
     let length = match contract {
         Contract::V1Beta1 => duration::parse(spec[name].as_str()?)?,

@@ -1,4 +1,4 @@
-//! What every object has: metadata, owners, and references to other objects.
+//! The parts common to all objects: metadata, owners, and references to other objects.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ pub struct Meta {
     pub name: String,
     /// Namespace, empty for a cluster-scoped object.
     pub namespace: String,
-    /// Uid; another uid is another object, whatever its name.
+    /// Uid; an object with another uid is a different one, even under the same name.
     pub uid: String,
-    /// The opaque version that guards a write.
+    /// The opaque version that is the precondition of a write.
     pub resource_version: String,
-    /// Whether deletion was asked for.
+    /// Whether a deletion timestamp is set.
     pub is_deleting: bool,
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Finalizers that are still there.
+    /// The finalizers that remain.
     pub finalizers: Vec<String>,
     /// Owner references.
     pub owners: Vec<Owner>,
@@ -46,13 +46,12 @@ pub struct Owner {
 
 /// A reference to an object in the same namespace.
 ///
-/// v1beta1 writes group and version, v1beta2 the group alone; the version is then whatever is
-/// served.
+/// v1beta1 has group and version, v1beta2 only the group; the version is then any that is served.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     /// API group, empty for the core group.
     pub group: String,
-    /// Version, where the reference says.
+    /// Version, if the reference has one.
     pub version: Option<String>,
     /// Kind.
     pub kind: String,
@@ -86,17 +85,17 @@ impl Meta {
         })
     }
 
-    /// Whether the object itself asks to be left alone.
+    /// Whether the object has the paused annotation.
     pub fn is_paused(&self) -> bool {
         self.annotations.contains_key(key::PAUSED)
     }
 
-    /// The owner that controls the object, if one does.
+    /// The controller reference, if there is one.
     pub fn controller(&self) -> Option<&Owner> {
         self.owners.iter().find(|owner| owner.is_controller)
     }
 
-    /// Whether some owner reference has that uid.
+    /// Whether an owner reference has that uid.
     pub fn is_owned_by(&self, uid: &str) -> bool {
         self.owners.iter().any(|owner| owner.uid == uid)
     }
@@ -140,7 +139,7 @@ impl Reference {
         }
     }
 
-    /// Reads either form; none where no kind or no name is given.
+    /// Reads either form. `None` without a kind or a name.
     pub(crate) fn read(reference: &Value) -> Option<Self> {
         let kind = text(&reference["kind"])?;
         let name = text(&reference["name"])?;
@@ -155,12 +154,12 @@ impl Reference {
         }
     }
 
-    /// Whether both mean the same object, whatever versions they name.
+    /// Whether both refer to the same object, whatever versions they name.
     pub fn is_same_object(&self, other: &Self) -> bool {
         (&self.group, &self.kind, &self.name) == (&other.group, &other.kind, &other.name)
     }
 
-    /// Group and version as they stand in `apiVersion`; none where the version is not said.
+    /// Group and version in the form of `apiVersion`. `None` without a version.
     pub fn api_version(&self) -> Option<String> {
         let version = self.version.as_deref()?;
         Some(match self.group.as_str() {
@@ -175,7 +174,7 @@ fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
-/// A string that says something.
+/// A string that is not empty.
 pub(crate) fn text(value: &Value) -> Option<String> {
     value
         .as_str()
@@ -183,12 +182,12 @@ pub(crate) fn text(value: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The items of a list; none where there is no list.
+/// The items of a list; none if the value is no list.
 pub(crate) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A map of strings; whatever is no string is left out.
+/// A map of strings; other values are omitted.
 fn strings(value: &Value) -> BTreeMap<String, String> {
     let entries = value.as_object().into_iter().flat_map(Map::iter);
     entries

@@ -1,4 +1,4 @@
-//! A change to a Machine that is there.
+//! Builds patches of existing Machines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use crate::{Machine, draft};
 /// A change to a Machine: annotations set or removed, timeouts set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachinePatch {
-    /// Annotations; none as a value removes one.
+    /// Annotations; the value `None` removes one.
     pub annotations: BTreeMap<String, Option<String>>,
-    /// How long Cluster API shall drain and, again, wait for volumes.
+    /// For how long Cluster API should drain, and then wait for volumes.
     pub drain_timeout: Option<Duration>,
 }
 
@@ -22,8 +22,8 @@ impl MachinePatch {
         *self == Self::default()
     }
 
-    /// The JSON merge patch (RFC 7386) for this very state of `machine`: uid and resourceVersion
-    /// are in it, so that the server refuses it with a conflict once the Machine is another one
+    /// The JSON merge patch (RFC 7386) for exactly this state of `machine`. It contains uid and
+    /// resourceVersion, so that the server rejects it with a conflict if the Machine was recreated
     /// or has changed.
     pub fn json(&self, machine: &Machine) -> Value {
         let mut meta = Map::new();

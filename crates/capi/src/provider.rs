@@ -1,6 +1,6 @@
-//! What is read of a bootstrap or infrastructure object, of whatever provider.
+//! Reads bootstrap and infrastructure objects of any provider.
 //!
-//! Only the paths that Cluster API's provider contract fixes are read, in both of its versions.
+//! Only the fields that Cluster API's provider contract defines are read, in both of its versions.
 
 use serde_json::Value;
 
@@ -10,24 +10,24 @@ use crate::{Error, Meta, Reference, condition, one_line};
 /// A bootstrap or infrastructure object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// Group and version it was read in.
+    /// Group and version of the object that was read.
     pub api_version: String,
     /// Kind.
     pub kind: String,
-    /// Name, uid, owners and the rest.
+    /// The metadata.
     pub meta: Meta,
-    /// Whether the provider has done its part: bootstrap data, or a machine.
+    /// Whether the provider has finished: the bootstrap data or the machine exists.
     pub is_ready: bool,
-    /// Why the provider has not come further, in its own words: one line of bounded length. None
-    /// where it reports nothing.
+    /// Why the provider has not made progress, in its own message: one line of bounded length.
+    /// `None` if it reports nothing.
     ///
-    /// It is what the conditions say, and the failure of `status.failureReason` and
-    /// `failureMessage` (v1beta1) or of `status.deprecated.v1beta1` (v1beta2), which Cluster API
-    /// does not copy. A failure that is over may still be there when the object is ready.
+    /// It consists of the conditions and the failure in `status.failureReason` and
+    /// `failureMessage` (v1beta1) or in `status.deprecated.v1beta1` (v1beta2), which Cluster API
+    /// does not copy. A past failure may remain after the object is ready.
     pub trouble: Option<String>,
 }
 
-/// What is read of its `status`.
+/// The fields of its `status` that are read.
 pub const STATUS: [&str; 6] = [
     "conditions",
     "deprecated",
@@ -37,7 +37,7 @@ pub const STATUS: [&str; 6] = [
     "ready",
 ];
 
-/// What is read of `status.deprecated.v1beta1`.
+/// The fields of `status.deprecated.v1beta1` that are read.
 pub const FAILURE: [&str; 2] = ["failureMessage", "failureReason"];
 
 impl Provider {
@@ -55,7 +55,7 @@ impl Provider {
             kind: kind.clone(),
             field: "apiVersion",
         })?;
-        // One of: bootstrap v1beta2, infrastructure v1beta2, both of v1beta1.
+        // In this order: bootstrap v1beta2, infrastructure v1beta2, both kinds in v1beta1.
         let marks = [
             &status["initialization"]["dataSecretCreated"],
             &status["initialization"]["provisioned"],
@@ -70,13 +70,13 @@ impl Provider {
         })
     }
 
-    /// The object as others refer to it.
+    /// A reference to the object.
     pub fn reference(&self) -> Reference {
         Reference::new(&self.api_version, &self.kind, &self.meta.name)
     }
 }
 
-/// What the conditions say, and the reported failure where that says more.
+/// The message of the conditions, and the reported failure unless the message contains it.
 fn trouble(object: &Value) -> Option<String> {
     let status = &object["status"];
     let condition = condition::trouble(object).map(sentence);
@@ -91,7 +91,7 @@ fn trouble(object: &Value) -> Option<String> {
     }
 }
 
-/// The terminal failure of the v1beta1 contract, at the place of either version.
+/// The terminal failure of the v1beta1 contract, in the location of either version.
 fn failure(status: &Value) -> Option<(String, String)> {
     let (reason, message) = (
         text(&status["failureReason"]),

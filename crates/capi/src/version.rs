@@ -17,10 +17,11 @@ pub enum Contract {
 }
 
 impl Contract {
-    /// The version to use where `served` are served: the newest that is known, none if none is.
+    /// The version to use if `served` are served: the newest supported one. `None` if there is
+    /// none.
     ///
-    /// The older one is not asked for where the newer is there, because it goes through a
-    /// conversion webhook that fails for reasons of its own.
+    /// The older version is not used if the newer one is served, because it goes through a
+    /// conversion webhook that may fail.
     ///
     /// # Example
     /// ```
@@ -36,7 +37,7 @@ impl Contract {
             .max()
     }
 
-    /// The version's own name, without the group.
+    /// The name of the version, without the group.
     pub fn name(self) -> &'static str {
         match self {
             Self::V1Beta1 => "v1beta1",
@@ -44,7 +45,7 @@ impl Contract {
         }
     }
 
-    /// Group and version as they stand in `apiVersion`.
+    /// Group and version in the form of `apiVersion`.
     pub fn api_version(self) -> &'static str {
         match self {
             Self::V1Beta1 => "cluster.x-k8s.io/v1beta1",
@@ -52,7 +53,7 @@ impl Contract {
         }
     }
 
-    /// Reads an `apiVersion`.
+    /// Parses an `apiVersion`.
     ///
     /// # Errors
     /// [`Error::UnknownVersion`] for any other group or version.

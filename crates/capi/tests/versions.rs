@@ -104,7 +104,7 @@ fn draft() -> MachineDraft {
 }
 
 #[test]
-fn version_and_failure_domain_stand_in_the_same_place_in_both_versions() {
+fn version_and_failure_domain_have_the_same_path_in_both_versions() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let plain = draft().json(contract);
         assert_eq!(plain["spec"].get("version"), None);
@@ -121,7 +121,7 @@ fn version_and_failure_domain_stand_in_the_same_place_in_both_versions() {
 }
 
 #[test]
-fn a_running_machine_means_the_same_in_both_versions() {
+fn a_running_machine_reads_the_same_in_both_versions() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let machine = Machine::read(&running(contract)).unwrap();
         assert_eq!(machine.contract, contract);
@@ -150,14 +150,14 @@ fn a_running_machine_means_the_same_in_both_versions() {
 }
 
 #[test]
-fn the_uid_of_the_node_is_known_only_to_the_older_version() {
+fn only_the_older_version_has_the_uid_of_the_node() {
     let uid = |contract| Machine::read(&running(contract)).unwrap().node.unwrap().uid;
     assert_eq!(uid(Contract::V1Beta1).as_deref(), Some("n-1"));
     assert_eq!(uid(Contract::V1Beta2), None);
 }
 
 #[test]
-fn a_fresh_machine_reads_as_one_that_has_nothing_yet() {
+fn a_fresh_machine_has_no_node_and_nothing_ready() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let machine = Machine::read(&json!({
             "apiVersion": contract.api_version(), "kind": "Machine",
@@ -189,7 +189,7 @@ fn a_timeout_of_zero_reads_as_no_limit() {
 }
 
 #[test]
-fn what_holds_up_a_deletion_is_named_in_both_versions() {
+fn the_step_that_a_deletion_waits_for_is_found_in_both_versions() {
     let mut machine = running(Contract::V1Beta1);
     machine["status"]["conditions"] = json!([
         { "type": "PreDrainDeleteHookSucceeded", "status": "True" },
@@ -209,7 +209,7 @@ fn what_holds_up_a_deletion_is_named_in_both_versions() {
 }
 
 #[test]
-fn a_drafted_machine_reads_back_as_drafted() {
+fn a_created_machine_reads_like_its_draft() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let mut stored = draft().json(contract);
         stored["metadata"]["uid"] = json!("m-1");
@@ -233,7 +233,7 @@ fn a_drafted_machine_reads_back_as_drafted() {
 }
 
 #[test]
-fn no_waiting_is_written_as_one_second_because_zero_has_no_limit() {
+fn a_timeout_of_zero_is_written_as_one_second() {
     for (contract, path, written) in [
         (Contract::V1Beta1, "/spec/nodeDrainTimeout", json!("1s")),
         (
@@ -281,7 +281,7 @@ fn references_have_the_form_of_their_version() {
 }
 
 #[test]
-fn nothing_empty_is_written() {
+fn empty_values_are_not_written() {
     fn has_empty(value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -315,7 +315,7 @@ fn only_a_controlling_owner_blocks_its_deletion() {
 }
 
 #[test]
-fn a_patch_carries_its_guards_and_nothing_else_but_the_change() {
+fn a_patch_has_only_its_preconditions_and_the_change() {
     let machine = Machine::read(&running(Contract::V1Beta2)).unwrap();
     let patch = MachinePatch {
         annotations: [
@@ -335,7 +335,7 @@ fn a_patch_carries_its_guards_and_nothing_else_but_the_change() {
 }
 
 #[test]
-fn a_cluster_takes_machines_once_both_halves_are_there() {
+fn a_cluster_is_initialized_with_infrastructure_and_control_plane() {
     let read = |contract: Contract, status: Value| {
         Cluster::read(&json!({
             "apiVersion": contract.api_version(), "kind": "Cluster",
@@ -366,7 +366,7 @@ fn a_cluster_takes_machines_once_both_halves_are_there() {
 }
 
 #[test]
-fn a_cluster_is_paused_by_its_spec_or_by_the_mere_presence_of_the_annotation() {
+fn a_cluster_is_paused_by_its_spec_or_by_any_value_of_the_annotation() {
     let mut object = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
         "metadata": { "name": "prod", "uid": "c-1" },
@@ -380,7 +380,7 @@ fn a_cluster_is_paused_by_its_spec_or_by_the_mere_presence_of_the_annotation() {
 }
 
 #[test]
-fn providers_of_either_contract_say_when_they_are_ready() {
+fn a_provider_object_of_either_contract_is_ready() {
     let read = |status: Value| {
         Provider::read(&json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "RemoteMachine",
@@ -399,7 +399,7 @@ fn providers_of_either_contract_say_when_they_are_ready() {
 }
 
 #[test]
-fn what_no_api_server_would_return_is_an_error_that_says_what_is_missing() {
+fn an_object_without_a_required_field_is_an_error_with_its_name() {
     let error = Meta::read(&json!({ "kind": "Machine", "metadata": { "name": "m" } }))
         .unwrap_err();
     assert_eq!(
@@ -422,7 +422,7 @@ fn what_no_api_server_would_return_is_an_error_that_says_what_is_missing() {
 }
 
 #[test]
-fn durations_are_read_as_go_reads_them() {
+fn durations_are_parsed_as_in_go() {
     for (text, milliseconds) in [
         ("5m", 300_000),
         ("1h2m3s", 3_723_000),
@@ -453,7 +453,7 @@ fn durations_are_read_as_go_reads_them() {
 }
 
 #[test]
-fn the_newest_version_that_is_known_is_chosen() {
+fn the_newest_supported_version_is_chosen() {
     assert_eq!(Contract::choose(["v1beta1"]), Some(Contract::V1Beta1));
     assert_eq!(
         Contract::choose(["v1beta2", "v1beta1", "v1"]),

@@ -1,4 +1,4 @@
-//! How long typical rules take to run and to compile, cost accounting on.
+//! Run time and compile time of typical rules, with cost accounting.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fivespot_cel::{Budget, Dialect, Env, ObjectType, Program, Type, Variables};

@@ -1,18 +1,18 @@
-//! What the variables of one run are.
+//! The values of the variables of one run.
 
 use serde_json::Value as Json;
 
 use crate::{Places, RunError, Value};
 
-/// Gives variables their values. Asked by name at each use, so an answer may be computed on
-/// demand; an implementation that computes should keep what it computed.
+/// Resolves variables. Called by name at each use, so a value may be computed on demand; an
+/// implementation that computes values should cache them.
 ///
 /// Values live for `'v`, longer than the activation itself.
 pub trait Activation<'v> {
-    /// The value of a declared variable. `None` is an error to whoever uses it.
+    /// The value of a declared variable. `None` makes the expression that uses it fail.
     fn variable(&self, name: &str) -> Option<Result<Binding<'v>, RunError>>;
 
-    /// The value of a variable that is answered with [`Binding::Json`].
+    /// The JSON of a variable that resolves to [`Binding::Json`].
     fn json(&self, name: &str) -> Option<&'v Json> {
         match self.variable(name)? {
             Ok(Binding::Json(json)) => Some(json),
@@ -20,9 +20,9 @@ pub trait Activation<'v> {
         }
     }
 
-    /// A field of a variable that was answered with [`Binding::Lazy`].
+    /// A field of a variable that resolves to [`Binding::Lazy`].
     ///
-    /// An error hits only the expression that uses the field.
+    /// An error fails only the expression that uses the field.
     fn field(
         &self,
         variable: &str,
@@ -32,9 +32,9 @@ pub trait Activation<'v> {
         None
     }
 
-    /// What is kept of where paths lead, for programs that are run with the same variables:
-    /// those that the paths begin at may never be answered otherwise than here. Of programs
-    /// that were compiled without these paths nothing is kept.
+    /// The cache of the targets of paths, for programs that are run with the same variables.
+    /// The variables at the start of these paths must always resolve to the values of this
+    /// activation. Nothing is cached for programs that were compiled without these paths.
     fn places(&self) -> Option<&Places<'v>> {
         None
     }
@@ -44,24 +44,24 @@ pub trait Activation<'v> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Binding<'v> {
-    /// JSON, read by the variable's declared type.
+    /// JSON, read with the variable's declared type.
     Json(&'v Json),
     /// JSON that may be absent, for a variable declared as [`crate::Type::Optional`].
     Optional(Option<&'v Json>),
     /// A value of any kind.
     Value(Value<'v>),
-    /// An object whose fields are asked for one by one with [`Activation::field`].
+    /// An object whose fields are resolved one at a time with [`Activation::field`].
     Lazy,
 }
 
-/// An activation that holds its variables.
+/// An activation that holds the values of its variables.
 #[derive(Clone, Debug, Default)]
 pub struct Variables<'v> {
     bound: Vec<(String, Binding<'v>)>,
 }
 
 impl<'v> Variables<'v> {
-    /// No variables.
+    /// An activation without variables.
     pub fn new() -> Self {
         Self::default()
     }
@@ -72,7 +72,7 @@ impl<'v> Variables<'v> {
         self.bind(name, Binding::Json(json))
     }
 
-    /// Binds a variable; the latest binding of a name counts.
+    /// Binds a variable; a later binding of the same name replaces the earlier one.
     #[must_use]
     pub fn bind(mut self, name: impl Into<String>, binding: Binding<'v>) -> Self {
         self.bound.push((name.into(), binding));

@@ -1,4 +1,4 @@
-//! Expressions as parsed, macros already expanded.
+//! Parsed expressions, with macros expanded.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use crate::{Value, library};
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {
     pub(crate) id: usize,
-    /// Where it is reported: the offset in code points of its operator, dot or bracket.
+    /// The position in errors: the offset in code points of the node's operator, dot or
+    /// bracket.
     pub(crate) at: usize,
     /// The height of the tree below, at least 1; bounded by the parser.
     pub(crate) depth: usize,
-    /// How many nodes the tree has; bounded by the parser, because macros copy.
+    /// The number of nodes of the tree; bounded by the parser, because macros copy.
     pub(crate) size: usize,
     pub(crate) kind: Kind,
 }
@@ -21,16 +22,16 @@ pub(crate) struct Expr {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Literal(Value<'static>),
-    /// A name; a leading dot is dropped because there is no container to step out of.
+    /// A name; a leading dot is dropped because there is no container to resolve against.
     Ident(Arc<str>),
     Select {
         operand: Box<Expr>,
         field: Arc<str>,
-        /// The presence test of `has()`.
+        /// Whether this is the presence test of `has()`.
         test: bool,
     },
     Call {
-        /// Shared where a macro has it twice.
+        /// Shared if a macro uses it twice.
         target: Option<Arc<Expr>>,
         function: Function,
         args: Vec<Expr>,
@@ -48,14 +49,14 @@ pub(crate) enum Kind {
 /// The name of a function.
 #[derive(Clone, Debug)]
 pub(crate) enum Function {
-    /// One that there is, in whatever version.
+    /// A function that exists in some Kubernetes version.
     Known(&'static str),
-    /// Any other.
+    /// Any other name.
     Written(Arc<str>),
 }
 
 impl Function {
-    /// A function as it is called in the source.
+    /// The function of this name in the source.
     pub(crate) fn of(name: &str) -> Self {
         match library::known(name) {
             Some(known) => Self::Known(known),
@@ -98,18 +99,18 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct FieldEntry {
     pub(crate) name: Arc<str>,
-    /// Where it is reported: its colon.
+    /// The position in errors: the field's colon.
     pub(crate) at: usize,
     pub(crate) value: Expr,
     pub(crate) optional: bool,
 }
 
-/// What the macros over lists and maps become.
+/// A comprehension: the expansion of a macro over a list or map.
 #[derive(Clone, Debug)]
 pub(crate) struct Fold {
     pub(crate) range: Expr,
     pub(crate) var: Arc<str>,
-    /// The second variable of the two-variable forms.
+    /// The second iteration variable of the two-variable forms.
     pub(crate) var2: Option<Arc<str>>,
     pub(crate) accu: Arc<str>,
     pub(crate) init: Expr,
@@ -118,18 +119,18 @@ pub(crate) struct Fold {
     pub(crate) result: Expr,
 }
 
-/// The variable of a fold over nothing, which no source can name.
+/// The iteration variable of a comprehension over an empty list; no source can name it.
 pub(crate) const UNUSED: &str = "#unused";
 
 impl Fold {
-    /// Whether it only gives its accumulator a name, and folds nothing.
+    /// Whether it only binds a value to the accumulator's name and iterates over nothing.
     pub(crate) fn is_bind(&self) -> bool {
         *self.var == *UNUSED
     }
 }
 
 impl Kind {
-    /// The height of the highest child and the number of nodes in all of them.
+    /// The height of the highest child and the number of nodes of all children.
     pub(crate) fn extent_below(&self) -> (usize, usize) {
         let mut extent = (0, 0);
         self.for_children(&mut |child| {
@@ -178,7 +179,7 @@ impl Expr {
         self.kind.for_children(each);
     }
 
-    /// `a` if the expression is `a.b.c`, nothing but names and dots.
+    /// `a` if the expression is `a.b.c`, only names and dots.
     pub(crate) fn first_name(&self) -> Option<&str> {
         match &self.kind {
             Kind::Ident(name) => Some(name),
@@ -191,7 +192,7 @@ impl Expr {
         }
     }
 
-    /// `a.b.c` if the expression is nothing but names and dots.
+    /// `a.b.c` if the expression consists only of names and dots.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {
             Kind::Ident(name) => Some(name.to_string()),
@@ -227,8 +228,8 @@ pub(crate) mod operator {
     pub(crate) const INDEX: &str = "_[_]";
     pub(crate) const OPTIONAL_INDEX: &str = "_[?_]";
     pub(crate) const OPTIONAL_SELECT: &str = "_?._";
-    /// Keeps a fold going while its accumulator is true or an error.
+    /// Continues a comprehension while its accumulator is true or an error.
     pub(crate) const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
-    /// Puts one entry into the map a fold builds.
+    /// Inserts an entry into the map that a comprehension builds.
     pub(crate) const MAP_INSERT: &str = "cel.@mapInsert";
 }

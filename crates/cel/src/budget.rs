@@ -1,8 +1,8 @@
-//! What running may cost.
+//! The cost budget of evaluation.
 
 use crate::RunError;
 
-/// Counts the cost of running, in the units of Kubernetes' cost tracker.
+/// Counts the cost of evaluation, in the units of Kubernetes' cost tracker.
 ///
 /// One run may cost at most the limit per call; all runs that share a budget may cost at
 /// most the budget.
@@ -15,11 +15,11 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What Kubernetes allows one run of one expression.
+    /// Kubernetes' limit for one run of one expression.
     pub const PER_CALL: u64 = 1_000_000;
-    /// What Kubernetes allows all rules of one object, or one policy with one binding.
+    /// Kubernetes' limit for all rules of one object, or for one policy with one binding.
     pub const PER_OBJECT: u64 = 10_000_000;
-    /// What Kubernetes allows all match conditions of one policy.
+    /// Kubernetes' limit for all match conditions of one policy.
     pub const MATCH_CONDITIONS: u64 = 2_500_000;
 
     /// A budget of `total`, with Kubernetes' limit per call.
@@ -39,25 +39,25 @@ impl Budget {
         self
     }
 
-    /// What may still be spent.
+    /// The cost that may still be spent.
     pub fn remaining(&self) -> u64 {
         self.remaining
     }
 
-    /// What all runs so far cost together.
+    /// The total cost of all runs so far.
     pub fn spent(&self) -> u64 {
         self.spent
     }
 
-    /// What the latest run cost, also when it failed.
+    /// The cost of the latest run, also if it failed.
     pub fn last_call(&self) -> u64 {
         self.call
     }
 
-    /// Takes `cost` that arose outside a run, such as a lazily computed variable's.
+    /// Spends a `cost` that arose outside a run, such as that of a lazily computed variable.
     ///
     /// # Errors
-    /// [`RunError::OutOfBudget`] if it exceeds what remains, which is then nothing.
+    /// [`RunError::OutOfBudget`] if it exceeds the remaining budget, which is then 0.
     pub fn take(&mut self, cost: u64) -> Result<(), RunError> {
         self.spent = self.spent.saturating_add(cost);
         if cost > self.remaining {
@@ -72,7 +72,7 @@ impl Budget {
         self.call = 0;
     }
 
-    /// Adds to the running call.
+    /// Charges a cost to the running call.
     #[inline]
     pub(crate) fn charge(&mut self, cost: u64) -> Result<(), RunError> {
         self.call = self.call.saturating_add(cost);
@@ -82,8 +82,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Adds so many steps of 1 to the running call, and stops at the first that is one too
-    /// many.
+    /// Charges this number of steps of cost 1 to the running call, and stops at the first step
+    /// that exceeds the limit.
     #[inline]
     pub(crate) fn charge_steps(&mut self, steps: u64) -> Result<(), RunError> {
         let sum = self.call.saturating_add(steps);
@@ -103,12 +103,12 @@ impl Budget {
         Err(RunError::CallLimit)
     }
 
-    /// What the running call was charged so far.
+    /// The cost charged to the running call so far.
     pub(crate) fn in_call(&self) -> u64 {
         self.call
     }
 
-    /// Takes back what the running call was charged.
+    /// Refunds a cost charged to the running call.
     pub(crate) fn refund(&mut self, cost: u64) {
         self.call = self.call.saturating_sub(cost);
     }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_charged_together_end_where_they_would_one_by_one() {
+    fn steps_charged_together_stop_at_the_same_step_as_single_charges() {
         for (before, steps) in [(0, 0), (3, 2), (3, 3), (3, 9), (5, 0), (5, 1), (8, 2)] {
             let mut together = Budget::default().with_limit_per_call(5);
             let _ = together.charge(before);

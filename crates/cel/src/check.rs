@@ -1,4 +1,4 @@
-//! Gives every expression its type and every call its overloads.
+//! The type checker: assigns a type to every expression and overloads to every call.
 
 mod aggregate;
 mod call;
@@ -17,13 +17,13 @@ use crate::unify::Substitutions;
 use crate::{Env, Type, Value};
 use fivespot_gostd::regexp::Pattern;
 
-/// A checked expression, and what the checker found out, by expression id.
+/// A checked expression with the checker's results, by expression id.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) root: Expr,
     pub(crate) types: Vec<Type>,
     pub(crate) references: References,
-    /// The patterns among the literals, by expression id.
+    /// The compiled patterns of literals, by expression id.
     patterns: Vec<(usize, Pattern)>,
 }
 
@@ -33,14 +33,14 @@ impl Tree {
         self.types.get(self.root.id).unwrap_or(&Type::Error)
     }
 
-    /// The pattern that a literal was found to be.
+    /// The compiled pattern of a literal, if it is one.
     pub(crate) fn pattern(&self, literal: &Expr) -> Option<&Pattern> {
         let mut patterns = self.patterns.iter();
         let found = patterns.find(|(id, _)| *id == literal.id);
         found.map(|(_, pattern)| pattern)
     }
 
-    /// What is left to know where no program can be made.
+    /// The results that are kept if no program can be made.
     pub(crate) fn summary(&self) -> Checked {
         let references = self.references.values();
         let variables = references.filter_map(|reference| match reference {
@@ -54,22 +54,22 @@ impl Tree {
     }
 }
 
-/// What a name or a call refers to.
+/// The declaration that a name or a call resolves to.
 #[derive(Clone, Debug)]
 pub(crate) enum Reference {
-    /// A variable, by its whole name.
+    /// A variable, by its full name.
     Variable(Arc<str>),
-    /// A type, by the name `type(x)` gives.
+    /// A type, by the name that `type(x)` returns.
     Type(Arc<str>),
-    /// A call of these overloads; `receiver` is false where the target was part of the
-    /// function's name.
+    /// A call of these overloads; `receiver` is false if the target is part of the function's
+    /// name.
     Call {
         overloads: Overloads,
         receiver: bool,
     },
 }
 
-/// What expressions refer to, by their ids.
+/// The references of expressions, by expression id.
 #[derive(Debug)]
 pub(crate) struct References(Vec<Option<Reference>>);
 
@@ -144,14 +144,14 @@ pub(crate) fn check(
 
 struct Checker<'e> {
     env: &'e Env,
-    /// The nodes before whose names a dot stands; errors show it with the name.
+    /// The nodes whose names follow a leading dot; errors print the dot.
     rooted: Vec<usize>,
-    /// Variables of folds, innermost last.
+    /// The types of iteration and accumulator variables, innermost scope last.
     scopes: Vec<(Arc<str>, Type)>,
     types: Vec<Type>,
     references: References,
     substitutions: Substitutions,
-    /// The types of a call's operands, kept for the next call's.
+    /// The types of a call's operands; the allocation is reused for the next call.
     given: Vec<Type>,
     errors: Vec<(usize, String)>,
 }
@@ -171,7 +171,7 @@ impl Checker<'_> {
         self.errors.push((at, text));
     }
 
-    /// Most types of Kubernetes' libraries are objects whose fields nobody knows.
+    /// Most types of Kubernetes' libraries are objects without declared fields.
     fn without_fields(&mut self, at: usize, ty: &Type) -> Type {
         let name = ty.to_string();
         if name.starts_with("kubernetes.") {
@@ -241,7 +241,7 @@ impl Checker<'_> {
         })
     }
 
-    /// A declared variable, or a type's name.
+    /// The type of a declared variable, or of a named type.
     fn declared(&mut self, expr: &Expr, name: &str) -> Option<Type> {
         let variables = self.env.variables();
         if let Some(known) = variables.iter().find(|known| *known.name == *name) {
@@ -272,7 +272,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A variable or type whose name has dots in it.
+    /// The type of a variable or type whose name contains dots.
     fn qualified(&mut self, expr: &Expr) -> Option<Type> {
         let root = expr.first_name()?;
         let variables = self.env.variables().iter();
@@ -323,7 +323,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is read from objects of no declared type where it may be absent.
+/// The type of a field of an object without a declared type, if the field may be absent.
 static OPTIONAL_DYN: LazyLock<Type> = LazyLock::new(|| Type::optional(Type::Dyn));
 
 fn literal_type(value: &Value<'_>) -> Type {
@@ -339,10 +339,10 @@ fn literal_type(value: &Value<'_>) -> Type {
     }
 }
 
-/// What the names of types that have dots in them begin with.
+/// The first parts of the type names that contain dots.
 const TYPE_NAMESPACES: [&str; 3] = ["google", "net", "kubernetes"];
 
-/// A type that expressions can name, and its name at run time.
+/// A type that expressions can name, with its name at run time.
 fn named_type(name: &str) -> Option<(&'static str, Type)> {
     Some(match name {
         "bool" => ("bool", Type::Bool),

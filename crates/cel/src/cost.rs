@@ -1,8 +1,8 @@
-//! What a call costs, by the rules of Kubernetes' cost tracker.
+//! The cost of calls, by the rules of Kubernetes' cost tracker.
 //!
-//! The formula is chosen when the expression is compiled, from the function and, where the
-//! checker found exactly one, the overload. It says what a call of known values costs, and
-//! what one of values of known bounds may cost.
+//! The formula is chosen when the expression is compiled, from the function and, if the checker
+//! found exactly one, the overload. It computes the cost of a call from its values, and
+//! estimates the cost from the bounds of the values.
 
 mod estimate;
 
@@ -14,23 +14,23 @@ pub(crate) use estimate::{Elements, Operand};
 
 /// Cost of reading a name, field or index.
 pub(crate) const SELECT: u64 = 1;
-/// Cost of making a list.
+/// Cost of creating a list.
 pub(crate) const LIST: u64 = 10;
-/// Cost of making a map.
+/// Cost of creating a map.
 pub(crate) const MAP: u64 = 30;
-/// Making a value of a type with fields.
+/// Cost of creating a value of a type with fields.
 pub(crate) const STRUCT: u64 = 40;
-/// One authorization check: two of them fit into one expression.
+/// Cost of one authorization check: two of them fit into one expression.
 const CHECK: u64 = 350_000;
 
-/// How the cost of a call follows from its arguments and result.
+/// How the cost of a call is computed from its arguments and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Formula {
     Fixed(u64),
-    /// A tenth of the first argument's size, so many times.
+    /// A tenth of the first argument's size, times this factor.
     Traverse(u64),
-    /// As much at run time; but where nothing has run, what is looked for counts, the second
-    /// argument.
+    /// The same as `Traverse(1)` at run time; the estimate uses the size of the second
+    /// argument, the prefix or suffix.
     Affix,
     /// A fifth of the result's size.
     Join,
@@ -38,40 +38,40 @@ pub(crate) enum Formula {
     ListSearch,
     /// A tenth of the smaller argument's size.
     Compare,
-    /// A tenth of both sizes together.
+    /// A tenth of the sum of both sizes.
     Concatenate,
-    /// A pattern, the second argument, run over text, the first.
+    /// The second argument, a pattern, run over the first, a text.
     Pattern,
-    /// One text searched for in another.
+    /// A search for one text in another.
     TextSearch,
-    /// The first argument with everything in it.
+    /// The size of the first argument and of everything in it.
     Items,
-    /// A CIDR against an address or another CIDR; `text` if that has to be parsed.
+    /// A CIDR against an address or another CIDR; `text` if the operand must be parsed.
     Within {
         cidr: bool,
         text: bool,
     },
     /// A named format's pattern run over text.
     Format,
-    /// The result's size, made into a list.
+    /// The result's size, for a call that creates a list.
     NewList,
-    /// The first argument's size, times the levels to flatten, made into a list.
+    /// The first argument's size times the levels to flatten, for a call that creates a list.
     Flatten,
-    /// Every item of a list, the argument of this place, against every other. Which is
-    /// dearer for text: known from the overload before a run, and from the items in it.
+    /// Every item of a list, the argument at this index, against every other item. Text costs
+    /// more: the estimate determines that from the overload, a run from the items.
     SelfCompare {
         list: usize,
         text: bool,
     },
-    /// Every item of one list against every item of another, so many times.
+    /// Every item of one list against every item of another, times this factor.
     Product(u64),
-    /// A label or field selector that has to be parsed.
+    /// A label or field selector that must be parsed.
     Selector,
 }
 
 impl Formula {
-    /// What the API server says where its formula takes an error for a list, or for a
-    /// number: it does not look before it counts.
+    /// The API server's error if its formula expects a list or a number and the argument is an
+    /// error: it does not check the type before it computes the cost.
     pub(crate) fn trips_over(self, args: &[Value<'_>]) -> Option<&'static str> {
         let is_list = |at: usize| matches!(args.get(at), Some(Value::List(_)));
         match self {
@@ -92,7 +92,7 @@ impl Formula {
             .unwrap_or(Self::Fixed(1))
     }
 
-    /// What Kubernetes itself decides, by function.
+    /// The formulas of Kubernetes' own cost estimator, by function.
     fn of_function(function: &str, overload: Option<&str>) -> Option<Self> {
         Some(match function {
             "check" => Self::Fixed(CHECK),
@@ -131,7 +131,7 @@ impl Formula {
         })
     }
 
-    /// What the language decides, by overload.
+    /// The formulas of cel-go, by overload.
     fn of_overload(overload: &str) -> Option<Self> {
         Some(match overload {
             "starts_with_string" | "ends_with_string" => Self::Affix,
@@ -171,7 +171,7 @@ impl Formula {
         Self::SelfCompare { list, text }
     }
 
-    /// The cost of a call whatever its arguments and result are.
+    /// The cost of a call if it does not depend on its arguments and result.
     #[inline]
     pub(crate) fn flat(self) -> u64 {
         match self {
@@ -222,7 +222,7 @@ impl Formula {
     }
 }
 
-/// Comparing two values. Values of the libraries count as one, whatever they hold.
+/// The cost of comparing two values. Values of the libraries have size 1.
 pub(crate) fn comparison([left, right]: [&Value<'_>; 2]) -> u64 {
     match left {
         Value::Library(_) | Value::Abstract(_) => 1,
@@ -230,7 +230,7 @@ pub(crate) fn comparison([left, right]: [&Value<'_>; 2]) -> u64 {
     }
 }
 
-/// What a call costs; the size of a pattern that is a constant is known.
+/// The cost of a call; a constant pattern has its size stored in the call.
 pub(crate) fn of_call(
     call: &Call,
     args: &[Value<'_>],
@@ -244,7 +244,7 @@ pub(crate) fn of_call(
     }
 }
 
-/// How often looking for a known part costs what traversing the text does.
+/// The factor on the cost of traversing the text when searching it for a constant part.
 pub(crate) fn search_times(formula: Formula, part: &str) -> u64 {
     match formula {
         Formula::TextSearch => tenths(part.chars().count() as u64),
@@ -252,10 +252,10 @@ pub(crate) fn search_times(formula: Formula, part: &str) -> u64 {
     }
 }
 
-/// Flattening a list of this size by this many levels, one if none are given.
+/// The cost of flattening a list of this size by this number of levels, 1 by default.
 fn flatten(size: u64, levels: Option<&Value<'_>>) -> u64 {
     let levels = match levels {
-        // Less than none is an error that the API server charges all the same.
+        // A negative number of levels is an error that the API server charges nevertheless.
         Some(Value::Int(levels)) => *levels,
         _ => 1,
     };
@@ -263,7 +263,7 @@ fn flatten(size: u64, levels: Option<&Value<'_>>) -> u64 {
     (1 + LIST).saturating_add_signed(size.saturating_mul(levels))
 }
 
-/// Comparing the items of a list with each other; text costs a little more.
+/// The cost of comparing the items of a list with each other; text costs slightly more.
 fn self_compare(list: Option<&Value<'_>>, size: u64) -> u64 {
     let first = match list {
         Some(Value::List(list)) => list.get(0),
@@ -277,7 +277,7 @@ fn self_compare(list: Option<&Value<'_>>, size: u64) -> u64 {
     cost.saturating_add(1 + LIST)
 }
 
-/// A tenth, rounded up: what traversing text of this size costs.
+/// A tenth, rounded up: the cost of traversing text of this size.
 pub(crate) fn tenths(size: u64) -> u64 {
     if u32::try_from(size).is_ok() {
         size.div_ceil(10)
@@ -286,13 +286,13 @@ pub(crate) fn tenths(size: u64) -> u64 {
     }
 }
 
-/// [`tenths`] as the API server computes it, in floats. That comes to the same for all sizes
-/// that there are, and to something else for those that only bounds have.
+/// [`tenths`] as the API server computes it, with floats. The result is the same for all sizes
+/// of real values; it differs for some sizes that only bounds have.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "a float above all whole numbers becomes the largest of them"
+    reason = "the cast saturates"
 )]
 fn computed_tenths(size: u64) -> u64 {
     let tenth = size as f64 * 0.1;
@@ -311,13 +311,13 @@ fn scaled(size: u64, factor: f64) -> u64 {
     (size as f64 * factor) as u64
 }
 
-/// Text is one longer than it is, so that an expensive pattern costs on empty text too.
+/// The text's size plus one, so that an expensive pattern has a cost on empty text too.
 pub(crate) fn pattern(text: u64, pattern: u64) -> u64 {
     tenths(text.saturating_add(1)).saturating_mul(pattern.div_ceil(4))
 }
 
-/// What traversing a value costs: text and bytes a tenth of their length, lists and maps
-/// what is in them, anything else 1.
+/// The cost of traversing a value: for text and bytes a tenth of their length, for lists and
+/// maps the sum over their contents, for other values 1.
 fn traversal(value: &Value<'_>) -> u64 {
     let sum = |costs: &mut dyn Iterator<Item = u64>| costs.fold(0, u64::saturating_add);
     match value {
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tenths_of_whole_numbers_are_those_that_floats_have() {
+    fn tenths_computed_with_integers_equal_those_computed_with_floats() {
         let most = u64::from(u32::MAX);
         for size in (0..10_000).chain(most - 10_000..=most) {
             assert_eq!(tenths(size), computed_tenths(size), "{size}");

@@ -1,18 +1,18 @@
-//! Which Kubernetes answers.
+//! The Kubernetes version of the language.
 
-/// The Kubernetes minor version whose CEL environment is meant.
+/// The Kubernetes minor version whose CEL environment applies.
 ///
-/// It decides which libraries, macros and compile-time checks exist. Versions outside
-/// 1.26 to 1.37 behave as the nearest one inside.
+/// It determines the available libraries, macros and compile-time checks. Versions outside 1.26
+/// to 1.37 behave as the nearest supported version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dialect {
     minor: u32,
 }
 
 impl Dialect {
-    /// The oldest version known, 1.26.
+    /// The oldest supported version, 1.26.
     pub const OLDEST: Self = Self { minor: 26 };
-    /// The newest version known, 1.37.
+    /// The newest supported version, 1.37.
     pub const NEWEST: Self = Self { minor: 37 };
 
     /// The dialect of Kubernetes `1.<minor>`.

@@ -1,4 +1,4 @@
-//! What an expression may refer to.
+//! The environment that expressions are compiled in.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub struct Env {
     dialect: Dialect,
     variables: Vec<Variable>,
     paths: Option<Paths>,
-    /// Whether patches can be written down.
+    /// Whether expressions may create patches.
     patches: bool,
 }
 
@@ -18,9 +18,9 @@ pub struct Env {
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub(crate) name: Arc<str>,
-    /// How its JSON is read.
+    /// The type that its JSON is read with.
     pub(crate) ty: Type,
-    /// What the checker takes it for.
+    /// The type that the checker uses.
     pub(crate) plain: Type,
 }
 
@@ -48,8 +48,8 @@ impl Env {
         self
     }
 
-    /// Adds what the mutations of a MutatingAdmissionPolicy are written with: the types
-    /// `Object`, `Object.spec` and so on, the type `JSONPatch`, and `jsonpatch.escapeKey`.
+    /// Adds the declarations for mutations of a MutatingAdmissionPolicy: the types `Object`,
+    /// `Object.spec` and so on, the type `JSONPatch`, and `jsonpatch.escapeKey`.
     #[must_use]
     pub fn with_patches(mut self) -> Self {
         self.patches = true;
@@ -60,7 +60,7 @@ impl Env {
         self.patches
     }
 
-    /// Numbers the paths that programs follow, so that they can share where those lead.
+    /// Numbers the paths that programs follow, so that programs can share the targets.
     #[must_use]
     pub fn with_paths(mut self, paths: Paths) -> Self {
         self.paths = Some(paths);

@@ -1,4 +1,4 @@
-//! What can go wrong, in Kubernetes' words.
+//! Compile errors and evaluation errors, with Kubernetes' error texts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,11 +19,11 @@ use crate::Type;
 pub struct CompileErrors {
     pub(crate) source: String,
     pub(crate) errors: Vec<CompileError>,
-    /// What was found out before, where only making a program of it has failed.
+    /// The results of the type checker, if only the creation of the program failed.
     pub(crate) checked: Option<Checked>,
 }
 
-/// What the type checker has found of an expression that no program can be made of.
+/// The results of the type checker for an expression that no program can be made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Checked {
     pub(crate) output: Type,
@@ -34,7 +34,7 @@ pub(crate) struct Checked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompileError {
-    /// Line, from 1; 0 if the error belongs to no place.
+    /// Line, from 1; 0 if the error has no position.
     pub line: usize,
     /// Column in code points, from 1.
     pub column: usize,
@@ -43,8 +43,8 @@ pub struct CompileError {
 }
 
 impl CompileErrors {
-    /// An error that belongs to no place in the source, of an expression that has been
-    /// checked.
+    /// An error without a position in the source, of an expression that passed the type
+    /// checker.
     pub(crate) fn unplaced(error: &RunError, checked: Checked) -> Self {
         let message = format!("program instantiation failed: {error}");
         let error = CompileError {
@@ -59,7 +59,7 @@ impl CompileErrors {
         }
     }
 
-    /// The whole message with what Kubernetes puts in front:
+    /// The whole message with Kubernetes' prefix:
     /// `compilation failed: ERROR: <input>:1:5: …`, or `program instantiation failed: …`.
     pub fn message(&self) -> String {
         if self.errors.iter().any(|error| error.line == 0) {
@@ -68,12 +68,12 @@ impl CompileErrors {
         format!("compilation failed: {self}")
     }
 
-    /// The type of the result, where it is known in spite of the errors.
+    /// The type of the result, if it is known despite the errors.
     pub fn output_type(&self) -> Option<&Type> {
         self.checked.as_ref().map(|checked| &checked.output)
     }
 
-    /// Whether the expression is known to refer to a variable.
+    /// Whether the expression refers to a variable, as far as that is known.
     pub fn uses(&self, variable: &str) -> bool {
         let checked = self.checked.iter();
         let mut names = checked.flat_map(|checked| &checked.variables);
@@ -107,7 +107,7 @@ impl fmt::Display for CompileErrors {
             else {
                 continue;
             };
-            // Wide characters get wide dots, so that the caret still stands below.
+            // Wide characters get wide dots, so that the caret is below the position.
             write!(f, "\n | {}\n | ", line.replace('\t', " "))?;
             let column = error.column.saturating_sub(1);
             for char in line.chars().chain(std::iter::repeat(' ')).take(column) {
@@ -124,30 +124,32 @@ impl fmt::Display for CompileErrors {
     }
 }
 
-/// Why a run gave no value.
+/// Why a run returned no value.
 ///
-/// [`RunError::Evaluation`] is absorbed by `&&`, `||` and the like; the others end the run.
+/// [`RunError::Evaluation`] is absorbed by `&&`, `||` and the like; the other errors end the
+/// run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The expression met a value it has no answer for, such as `no such key: x`.
+    /// The evaluation failed, such as `no such key: x`.
     #[error("{0}")]
     Evaluation(Cow<'static, str>),
-    /// This run cost more than one run may.
+    /// This run exceeded the cost limit per call.
     #[error("operation cancelled: actual cost limit exceeded")]
     CallLimit,
-    /// All runs together cost more than they may.
+    /// All runs together exceeded the cost budget.
     #[error(
         "validation failed due to running out of cost budget, no further validation rules will be run"
     )]
     OutOfBudget,
-    /// The API server's own evaluator gives up with these words, which nothing absorbs.
+    /// An internal error of the API server's evaluator with this message; no operator absorbs
+    /// it.
     #[error("internal error: {0}")]
     Internal(&'static str),
 }
 
 impl RunError {
-    /// No overload takes the arguments, and nobody says which they are.
+    /// No overload accepts the arguments; the message does not contain their types.
     pub(crate) const NO_SUCH_OVERLOAD: Self =
         Self::Evaluation(Cow::Borrowed("no such overload"));
 
@@ -155,14 +157,14 @@ impl RunError {
         Self::Evaluation(text.into())
     }
 
-    /// Whether the run ends here, whatever `&&` or `||` stands around.
+    /// Whether the error ends the run even inside `&&` or `||`.
     pub(crate) fn ends_run(&self) -> bool {
         !matches!(self, Self::Evaluation(_))
     }
 
-    /// Whether the operands' types had no matching operation.
+    /// Whether no overload accepts the types of the operands.
     ///
-    /// Kubernetes words these errors differently from the other ones.
+    /// Kubernetes uses a different message for these errors.
     pub fn is_no_such_overload(&self) -> bool {
         matches!(self, Self::Evaluation(text) if text.starts_with("no such overload"))
     }

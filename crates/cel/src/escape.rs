@@ -1,10 +1,11 @@
-//! How names that are no identifiers are written in a rule.
+//! Escapes property names that are not identifiers.
 
 use std::borrow::Cow;
 
 use crate::parser;
 
-/// Whether `name` is a word of the language or kept for other languages, and so names nothing.
+/// Whether `name` is a keyword or a reserved word of the language, and so cannot be an
+/// identifier.
 ///
 /// ```
 /// use fivespot_cel::is_reserved;
@@ -15,11 +16,11 @@ pub fn is_reserved(name: &str) -> bool {
     matches!(name, "true" | "false" | "null" | "in") || parser::is_reserved(name)
 }
 
-/// The name under which a rule sees the property `name`, or `None` if it cannot.
+/// The name of the property `name` in a rule, or `None` if rules cannot access it.
 ///
 /// `__`, `.`, `-` and `/` become `__underscores__`, `__dot__`, `__dash__` and `__slash__`,
-/// words of the language are put between double underscores, and a name that is then no
-/// identifier cannot be accessed. Kubernetes calls this property name escaping.
+/// reserved words are enclosed in double underscores, and a property whose escaped name is
+/// still not an identifier cannot be accessed. Kubernetes calls this property name escaping.
 ///
 /// ```
 /// use fivespot_cel::escape;
@@ -33,7 +34,7 @@ pub fn escape(name: &str) -> Option<String> {
     escaped(name).map(Cow::into_owned)
 }
 
-/// [`escape`], which leaves most names as they are.
+/// [`escape`] without an allocation for names that need no escaping.
 pub(crate) fn escaped(name: &str) -> Option<Cow<'_, str>> {
     if is_reserved(name) {
         return Some(Cow::Owned(format!("__{name}__")));

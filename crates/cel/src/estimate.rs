@@ -1,7 +1,7 @@
-//! What an expression may cost at most, before it has ever run.
+//! The static cost estimate of an expression.
 //!
-//! The API server refuses to register rules whose estimate exceeds a limit, so the estimate
-//! has to be the same to the unit: this follows cel-go's checker, with the sizes that the
+//! The API server rejects rules whose estimate exceeds a limit, so the estimate must equal the
+//! API server's exactly. This follows cel-go's cost estimator, with the sizes that the API
 //! server derives from a schema.
 
 mod bounds;
@@ -14,21 +14,21 @@ pub(crate) use range::Range;
 
 use crate::Program;
 
-/// What one run of an expression costs, in the units of a [`Budget`](crate::Budget).
+/// The estimated cost of one run of an expression, in the units of a [`Budget`](crate::Budget).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CostEstimate {
-    /// The least it costs.
+    /// The minimum cost.
     pub min: u64,
-    /// The most it costs; [`u64::MAX`] where nothing bounds it.
+    /// The maximum cost; [`u64::MAX`] if it is unbounded.
     pub max: u64,
 }
 
 impl Program {
-    /// Estimates what one run costs if the value of every variable keeps to `bounds`.
+    /// Estimates the cost of one run if the value of every variable is within `bounds`.
     ///
-    /// Like the API server, it knows a single value: `self` and `oldSelf` are of the same
-    /// schema.
+    /// Like the API server, the estimator uses one schema for all variables: `self` and
+    /// `oldSelf` have the same schema.
     ///
     /// ```
     /// use fivespot_cel::{Bounds, Dialect, Env, Program, Type};

@@ -4,31 +4,31 @@ mod sign;
 
 pub(crate) use sign::Sign;
 
-/// A token and where it stands. Sources are bounded, so that it fits into a few bytes.
+/// A token and its position. Sources are bounded, so that a token fits into a few bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
-    /// Code points before it.
+    /// Code points before the token.
     at: u32,
-    /// Bytes before it, and before what follows it.
+    /// Bytes before the token, and before the following one.
     start: u32,
     end: u32,
 }
 
 impl Token {
-    /// Code points before it.
+    /// Code points before the token.
     pub(crate) fn at(self) -> usize {
         self.at as usize
     }
 
-    /// As it is written in `source`; empty at the end.
+    /// The token's text in `source`; empty at the end.
     pub(crate) fn text(self, source: &str) -> &str {
         let bytes = self.start as usize..self.end as usize;
         source.get(bytes).unwrap_or_default()
     }
 }
 
-/// A place in a source, of which there are never as many as can be counted.
+/// A position in a source; sources are too short to exceed the type.
 fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
@@ -41,20 +41,20 @@ pub(crate) enum TokenKind {
     Double,
     String,
     Bytes,
-    /// A name in backticks, which Kubernetes has not.
+    /// A name in backticks, which Kubernetes does not support.
     Backticks,
     Sign(Sign),
     End,
 }
 
-/// Where the lexer found something that starts no token.
+/// Source text that is not a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unrecognized {
     pub(crate) at: usize,
     pub(crate) text: String,
 }
 
-/// All tokens, the last of kind [`TokenKind::End`], and every place that starts none.
+/// All tokens, the last of kind [`TokenKind::End`], and all unrecognized text.
 pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Unrecognized>) {
     let mut lexer = Lexer {
         source,
@@ -63,7 +63,7 @@ pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Unrecognized>) {
         place: Place::of(source),
         wrong: Vec::new(),
     };
-    // A token is that long on average, with what is between it and the next.
+    // The average length of a token with the space after it.
     let mut tokens = Vec::with_capacity(source.len() / 4 + 4);
     loop {
         lexer.skip_blank();
@@ -83,7 +83,7 @@ pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Unrecognized>) {
     (tokens, lexer.wrong)
 }
 
-/// How many code points are before a place, for places from left to right.
+/// The number of code points before a position, for positions from left to right.
 struct Place {
     is_ascii: bool,
     byte: usize,
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-/// Goes through the bytes: all that means something to it is ASCII.
+/// Iterates over bytes: all significant characters are ASCII.
 struct Lexer<'s> {
     source: &'s str,
     bytes: &'s [u8],
@@ -140,7 +140,7 @@ impl Lexer<'_> {
         self.at += end.unwrap_or(rest.len());
     }
 
-    /// Moves past one token; `None` if there is none here, which is noted.
+    /// Moves past one token; records an error and returns `None` if there is none here.
     fn token(&mut self) -> Option<TokenKind> {
         let Some(first) = self.peek(0) else {
             return Some(TokenKind::End);
@@ -182,8 +182,8 @@ impl Lexer<'_> {
         None
     }
 
-    /// Notes what starts no token: so many bytes might have, and the character behind them
-    /// shows that they do not. The API server's lexer goes on behind that one.
+    /// Records an unrecognized token: the bytes read might start one, and the next character
+    /// shows that they do not. Like the API server's lexer, it continues after that character.
     fn unrecognized(&mut self, read: usize) {
         let mut end = self.at + read + 1;
         while end < self.source.len() && !self.source.is_char_boundary(end) {
@@ -198,7 +198,7 @@ impl Lexer<'_> {
         self.at = end;
     }
 
-    /// Moves past a name in backticks, or says how much of one there is.
+    /// Moves past a name in backticks, or returns how many bytes of one there are.
     fn backticks(&mut self) -> Result<(), usize> {
         let is_part = |byte: u8| {
             byte.is_ascii_alphanumeric()
@@ -215,7 +215,7 @@ impl Lexer<'_> {
         Err(ahead)
     }
 
-    /// How much of a literal there is that is opened here and does not end as it should.
+    /// The number of bytes of a literal that starts here and is not terminated.
     fn open(&self, quote: u8) -> usize {
         let is_open = |ahead: usize| self.peek(ahead) == Some(quote);
         let length = if is_open(1) && is_open(2) { 3 } else { 1 };
@@ -293,7 +293,7 @@ impl Lexer<'_> {
         let length = if triple { 3 } else { 1 };
         let mut end = self.closing(ahead + length, quote, length, raw);
         if end.is_err() && triple {
-            // Then it is an empty one, and something else behind it.
+            // It is an empty literal, followed by something else.
             end = Ok(ahead + 2);
         }
         self.at += end.ok()?;
@@ -304,7 +304,8 @@ impl Lexer<'_> {
         })
     }
 
-    /// How far ahead the literal that is open at `ahead` ends, or else where it breaks off.
+    /// The end of the literal that is open at `ahead`, or the position where it becomes
+    /// invalid.
     fn closing(
         &self,
         mut ahead: usize,
@@ -329,7 +330,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// How many bytes from `ahead` on mean nothing but themselves in a literal.
+    /// The number of bytes from `ahead` on without a special meaning in a literal.
     fn plain(&self, ahead: usize, quote: u8) -> usize {
         let rest = self.bytes.get(self.at + ahead..).unwrap_or_default();
         let is_plain = |byte: u8| byte != quote && !matches!(byte, b'\\' | b'\n' | b'\r');
@@ -337,7 +338,8 @@ impl Lexer<'_> {
         end.unwrap_or(rest.len())
     }
 
-    /// Where the escape ends whose backslash is before `ahead`, or else where it breaks off.
+    /// The end of the escape sequence whose backslash is before `ahead`, or the position where
+    /// it becomes invalid.
     fn escape(&self, ahead: usize) -> Result<usize, usize> {
         let digits = |from: usize, count: usize, is_digit: fn(u8) -> bool| {
             let wrong =

@@ -1,7 +1,7 @@
-//! The functions an expression may call: one file for each library.
+//! The functions that an expression may call: one file for each library.
 //!
-//! A library is a table: the overloads of its functions with their signatures, and the
-//! Kubernetes versions that have them.
+//! A library is a table of overloads with their signatures, and the Kubernetes versions that
+//! have them.
 
 mod arithmetic;
 mod authz;
@@ -43,7 +43,7 @@ pub(crate) type Run = for<'v> fn(&[Value<'v>]) -> Result<Value<'v>, RunError>;
 struct Row {
     function: &'static str,
     id: &'static str,
-    /// `string, int -> bool`; a capital letter stands for any type.
+    /// `string, int -> bool`; a capital letter is a type parameter.
     signature: &'static str,
     member: bool,
     run: Run,
@@ -187,24 +187,24 @@ const LIBRARIES: &[Library] = &[
     },
 ];
 
-/// One way to call a function.
+/// One overload of a function.
 #[derive(Debug)]
 pub(crate) struct Overload {
     pub(crate) function: &'static str,
     pub(crate) id: &'static str,
     pub(crate) member: bool,
-    /// A method's receiver comes first.
+    /// The parameter types; a method's receiver comes first.
     pub(crate) params: Vec<Type>,
     pub(crate) result: Type,
-    /// The names of the type parameters, in the order in which they come first.
+    /// The names of the type parameters, in order of first appearance.
     pub(crate) type_params: Vec<Arc<str>>,
     since: u32,
-    /// Whether only expressions that write patches have it.
+    /// Whether the overload exists only in environments with patches.
     of_patches: bool,
     pub(crate) run: Run,
 }
 
-/// The overloads that a call may mean, nearly always one.
+/// The overloads that a call may resolve to, nearly always one.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Overloads {
     #[default]
@@ -236,7 +236,7 @@ impl Deref for Overloads {
 }
 
 impl Overload {
-    /// Whether values of these types may be passed, as far as their kinds show.
+    /// Whether values of these types may be passed, judged by their kinds.
     pub(crate) fn accepts(&self, args: &[Value<'_>]) -> bool {
         self.params.len() == args.len()
             && self
@@ -248,15 +248,15 @@ impl Overload {
 }
 
 impl Overload {
-    /// Whether the function sees for itself what it is given, so much of it as it has
-    /// parameters.
+    /// Whether the function checks its arguments itself, for a call with this number of
+    /// arguments.
     fn is_unguarded(&self, args: usize) -> bool {
         matches!(self.function, "distinct" | "flatten" | "sort")
             && self.params.len() == args
     }
 
-    /// Whether the API server has one implementation for all overloads of the function,
-    /// or does not look at the types before it calls one.
+    /// Whether the API server has one implementation for all overloads of the function, or does
+    /// not check the types before it calls one.
     pub(crate) fn is_one_for_all(&self) -> bool {
         self.function.starts_with(['_', '@', '!', '-'])
             || matches!(
@@ -315,12 +315,12 @@ pub(crate) fn overloads(
         .filter(move |it| it.since <= minor && (patches || !it.of_patches))
 }
 
-/// The name of a function that some version has.
+/// The name of a function that exists in some version.
 pub(crate) fn known(function: &str) -> Option<&'static str> {
     FUNCTIONS.get_key_value(function).map(|(name, _)| *name)
 }
 
-/// The first parts of the names of functions that have dots in them.
+/// The first parts of the function names that contain dots.
 static NAMESPACES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let names = FUNCTIONS.keys().filter_map(|name| name.split_once('.'));
     let mut names: Vec<&str> = names.map(|(first, _)| first).collect();
@@ -329,15 +329,16 @@ static NAMESPACES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     names
 });
 
-/// Whether names of functions begin with this one and a dot.
+/// Whether function names start with this name and a dot.
 pub(crate) fn is_namespace(name: &str) -> bool {
     NAMESPACES.binary_search(&name).is_ok()
 }
 
-/// Calls the first overload that takes the arguments.
+/// Calls the first overload that accepts the arguments.
 ///
 /// # Errors
-/// That of the call, or that none takes them: most functions then name their types.
+/// The error of the call, or that no overload accepts the arguments; most functions then report
+/// their types.
 pub(crate) fn call<'v>(
     overloads: &[&'static Overload],
     args: &[Value<'v>],
@@ -360,9 +361,9 @@ pub(crate) fn call<'v>(
     )))
 }
 
-/// The error of an operator, or of a function with one implementation for all types: it is
-/// named where the first argument is of a type that has no such thing at all, unless that
-/// type has methods, which are then looked through in vain.
+/// The error of an operator, or of a function with one implementation for all types. It
+/// contains the function's name if the first argument's type does not implement the operation,
+/// unless that type has methods, which the API server then searches without success.
 fn unanswered(function: &'static str, args: &[Value<'_>]) -> RunError {
     use Value::{Bool, Bytes, Double, Duration, Int, List, Map, String, Timestamp, Uint};
     let Some(first) = args.first() else {
@@ -393,27 +394,28 @@ fn unanswered(function: &'static str, args: &[Value<'_>]) -> RunError {
     RunError::text(format!("no such overload: {function}"))
 }
 
-/// Longest list and text that a function makes, in items and bytes. Only functions whose
-/// cost does not bound them look at it; nothing an API server would finish gets there.
+/// The maximum size of lists and texts that a function creates, in items and bytes. Only
+/// functions whose cost does not bound their result check it; no evaluation that an API server
+/// would finish reaches it.
 const LARGEST_LIST: usize = 4_000_000;
 const LARGEST_TEXT: usize = 64 << 20;
 
-/// Refuses to make what is larger than `largest`.
+/// Rejects a result larger than `largest`.
 fn within(size: usize, largest: usize) -> Result<(), RunError> {
     if size <= largest {
         return Ok(());
     }
     Err(RunError::text(format!(
-        "result is too large: {size}, the most is {largest}"
+        "result is too large: {size}, the maximum is {largest}"
     )))
 }
 
-/// Refuses a list that would grow too long.
+/// Rejects a list that would grow too long.
 pub(crate) fn grown(items: usize, more: usize) -> Result<(), RunError> {
     within(items.saturating_add(more), LARGEST_LIST)
 }
 
-/// The error of a call that no overload answers.
+/// The error of a call that no overload accepts.
 pub(crate) fn no_such_overload<T>() -> Result<T, RunError> {
     Err(RunError::NO_SUCH_OVERLOAD)
 }
@@ -425,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_overload_has_an_id_of_its_own() {
+    fn every_overload_has_a_unique_id() {
         let mut seen = HashSet::new();
         for overload in FUNCTIONS.values().flatten() {
             assert!(seen.insert(overload.id), "{}", overload.id);

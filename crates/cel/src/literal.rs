@@ -1,4 +1,4 @@
-//! Reads the literals: numbers, strings and bytes.
+//! Parses literals: numbers, strings and bytes.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn magnitude(text: &str) -> Option<u64> {
     }
 }
 
-/// The text of a string literal, prefixes and quotes included in `literal`.
+/// The text of a string literal; `literal` includes prefixes and quotes.
 pub(crate) fn string(literal: &str) -> Result<Arc<str>, Reason> {
     let (body, raw) = body(literal);
     if !body.bytes().any(|byte| matches!(byte, b'\\' | b'\r')) {
@@ -80,7 +80,7 @@ pub(crate) fn bytes(literal: &str) -> Result<Vec<u8>, Reason> {
     .map(|()| bytes)
 }
 
-/// What stands between the quotes, and whether escapes mean nothing in it.
+/// The text between the quotes, and whether it is a raw literal, without escape sequences.
 fn body(literal: &str) -> (&str, bool) {
     let quoted = literal.trim_start_matches(['b', 'B', 'r', 'R']);
     let prefix = literal
@@ -94,7 +94,7 @@ fn body(literal: &str) -> (&str, bool) {
 
 const WRONG: Reason = "unable to unescape string";
 
-/// A number of exactly `length` digits, and what follows it.
+/// A number of exactly `length` digits, and the rest.
 fn number(digits: &str, length: usize, radix: u32) -> Result<(u32, &str), Reason> {
     let text = digits.get(..length).ok_or(WRONG)?;
     if !text.chars().all(|digit| digit.is_digit(radix)) {
@@ -105,11 +105,11 @@ fn number(digits: &str, length: usize, radix: u32) -> Result<(u32, &str), Reason
 }
 
 enum Unit {
-    /// A character, or an escape that stands for one.
+    /// A character, or an escape sequence for one.
     Char(char),
-    /// An escape that names a code point, which no bytes may have.
+    /// An escape sequence for a code point, which is not allowed in bytes.
     CodePoint(char),
-    /// An escape that names an octet: `\x41`, `\101`.
+    /// An escape sequence for an octet: `\x41`, `\101`.
     Octet(u8),
 }
 
@@ -131,7 +131,7 @@ fn unescape(
     Ok(())
 }
 
-/// One escape sequence after its backslash, and what follows it.
+/// One escape sequence after its backslash, and the rest.
 fn escape(rest: &str) -> Result<(Unit, &str), Reason> {
     let char = rest.chars().next().ok_or(WRONG)?;
     let after = rest.get(char.len_utf8()..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Macros: calls that stand for a larger expression.
+//! Expands macros.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,31 +7,32 @@ use crate::library::list_ext;
 use crate::parser::{Builder, Parse, SyntaxError};
 use crate::{Dialect, Value};
 
-/// The accumulator of every fold; no source can name it.
+/// The accumulator variable of every comprehension; no source can name it.
 static ACCUMULATOR: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("@result"));
 
-/// What cel-go once called the accumulator, and still lets no variable be called.
+/// cel-go's former name of the accumulator, which it still rejects as a variable name.
 const FORMER_ACCUMULATOR: &str = "__result__";
 
-/// The variable of a fold that only gives a name to a value.
+/// The iteration variable of a binding.
 static NO_VARIABLE: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(UNUSED));
 
-/// Optional values and their syntax came with Kubernetes 1.28.
+/// Optional values and their syntax exist from Kubernetes 1.28 on.
 pub(crate) fn has_optionals(dialect: Dialect) -> bool {
     dialect.minor() >= 28
 }
 
-/// Comprehensions with an index or key as well came with Kubernetes 1.32.
+/// Comprehensions with two variables, an index or key and a value, exist from Kubernetes 1.32
+/// on.
 fn has_two_variables(dialect: Dialect) -> bool {
     dialect.minor() >= 32
 }
 
-/// Sorting by a key came with Kubernetes 1.34.
+/// `sortBy` exists from Kubernetes 1.34 on.
 fn has_sort_by(dialect: Dialect) -> bool {
     dialect.minor() >= 34
 }
 
-/// A global call: `has(a.b)`, or else a function.
+/// A global call: `has(a.b)`, or a function.
 pub(crate) fn global(
     builder: &mut Builder,
     at: usize,
@@ -63,7 +64,7 @@ pub(crate) fn global(
     }
 }
 
-/// A call on a receiver, before it is known whether it is a macro.
+/// A call on a receiver, before macro expansion.
 pub(crate) struct MemberCall<'m> {
     pub(crate) at: usize,
     pub(crate) target: Expr,
@@ -71,7 +72,7 @@ pub(crate) struct MemberCall<'m> {
     pub(crate) args: Vec<Expr>,
 }
 
-/// A call on a receiver: one of the macros over lists, maps and optionals, or else a method.
+/// A call on a receiver: one of the macros over lists, maps and optionals, or a method.
 pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr> {
     let MemberCall {
         at,
@@ -92,7 +93,7 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
     };
     let mut args = args.into_iter();
     let names = args.by_ref().take(count).map(|arg| match &arg.kind {
-        // A variable is called what stands there, and nobody finds it with its dot.
+        // The variable's name includes the leading dot, and no expression resolves to it.
         Kind::Ident(name) if builder.is_rooted(&arg) => Expr {
             kind: Kind::Ident(format!(".{name}").into()),
             ..arg
@@ -118,8 +119,8 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
     }
 }
 
-/// How many variables the macro of this name and number of arguments binds; none if there
-/// is no such macro.
+/// The number of variables that the macro of this name and number of arguments binds; `None` if
+/// there is no such macro.
 fn variables(dialect: Dialect, name: &str, args: usize) -> Option<usize> {
     match (name, args) {
         ("all" | "exists" | "exists_one" | "filter", 2) | ("map", 2 | 3) => Some(1),
@@ -135,11 +136,11 @@ fn variables(dialect: Dialect, name: &str, args: usize) -> Option<usize> {
     }
 }
 
-/// Whether a macro goes through a list or map.
+/// Whether a macro iterates over a list or map.
 struct Folds(bool);
 
-/// The names that a macro's first arguments give to its variables. None may be the one that the
-/// accumulator of a fold once had.
+/// The names of a macro's variables, from its first arguments. None may be the former name of
+/// the accumulator.
 fn variable_names(
     at: usize,
     args: Vec<Expr>,
@@ -384,7 +385,8 @@ impl MacroCall<'_> {
     }
 }
 
-/// `body` with a name for a value: a fold over nothing, whose accumulator is the name.
+/// `body` with a name bound to a value: a comprehension over an empty list, whose accumulator
+/// is the name.
 fn bind(
     builder: &mut Builder,
     at: usize,

@@ -1,12 +1,12 @@
-//! Maps whose keys nobody outside chooses, which need no hashing that withstands attacks.
+//! Maps with keys that are not user input, which need no hash function that resists attacks.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from keys of our own: ids of expressions, names of type parameters and functions.
+/// A map with internal keys: ids of expressions, names of type parameters and functions.
 pub(crate) type OwnKeys<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
 
-/// The hash of Fowler, Noll and Vo (FNV-1a), a whole number at a time.
+/// The Fowler-Noll-Vo hash (FNV-1a), one integer at a time.
 pub(crate) struct Fnv(u64);
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
@@ -34,7 +34,7 @@ impl Hasher for Fnv {
     }
 
     fn finish(&self) -> u64 {
-        // The map looks at the highest bits, which the last bytes have hardly reached.
+        // The map uses the highest bits, which the last bytes hardly affect.
         self.0.rotate_left(32) ^ self.0
     }
 }

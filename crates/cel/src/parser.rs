@@ -15,14 +15,14 @@ use crate::{Env, Value, macros};
 pub(crate) use builder::{Builder, Parse, SyntaxError, located};
 use builder::{MOST_NESTING, too_deep};
 
-/// Longest source, in code points.
+/// The maximum length of a source, in code points.
 const MOST_CODE_POINTS: usize = 100_000;
 
-/// What may begin an expression, as the API server lists it.
+/// The tokens that may start an expression, in the API server's notation.
 const EXPRESSION_STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', \
      NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
-/// Whether the word is kept for other languages and cannot name a variable.
+/// Whether the word is reserved and cannot name a variable.
 pub(crate) fn is_reserved(word: &str) -> bool {
     matches!(
         word,
@@ -48,9 +48,9 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 /// A parsed source.
 pub(crate) struct Parsed {
     pub(crate) root: Expr,
-    /// How many ids were given out.
+    /// The number of ids assigned.
     pub(crate) ids: usize,
-    /// The nodes before whose names a dot stands.
+    /// The nodes whose names follow a leading dot.
     pub(crate) rooted: Vec<usize>,
 }
 
@@ -123,23 +123,23 @@ struct Parser<'s> {
     tokens: Vec<Token>,
     next: usize,
     nesting: usize,
-    /// Comparisons, and operands of comparisons, that are open.
+    /// The nesting of comparisons and their operands.
     comparisons: usize,
-    /// Arithmetic, and right operands of arithmetic, that are open.
+    /// The nesting of arithmetic and its right operands.
     sums: usize,
-    /// What may end the expressions that are open; the end of the source where none is.
+    /// The tokens that may end the open expressions; empty if only the end of the source may.
     closers: Vec<&'static [Sign]>,
-    /// What was mended.
+    /// The errors that the parser recovered from.
     errors: Vec<SyntaxError>,
-    /// Whether a sign was taken for granted and nothing has been read since.
+    /// Whether a missing token was assumed and none has been consumed since.
     quiet: bool,
-    /// Names that were read, the latest last.
+    /// Names read so far, the latest last.
     names: Vec<Arc<str>>,
     env: &'s Env,
     builder: Builder,
 }
 
-/// How many of the latest names are looked through for one that is read again.
+/// The number of latest names that are searched for a repeated one.
 const NAMES_LOOKED_AT: usize = 16;
 
 impl<'s> Parser<'s> {
@@ -148,7 +148,7 @@ impl<'s> Parser<'s> {
         if self.kind() == TokenKind::End {
             return Ok(root);
         }
-        // The API server's parser names what is one too many, else what is missing.
+        // The API server's parser reports a single extraneous token, otherwise the missing one.
         let after = self.tokens.get(self.next + 1);
         let last = after.is_some_and(|token| token.kind == TokenKind::End);
         Err(self.unexpected("<EOF>", last))
@@ -166,7 +166,7 @@ impl<'s> Parser<'s> {
         self.token().map_or(TokenKind::End, |token| token.kind)
     }
 
-    /// The token as it is written.
+    /// The token's source text.
     fn text(&self) -> &'s str {
         self.token().map_or("", |token| token.text(self.source))
     }
@@ -180,7 +180,7 @@ impl<'s> Parser<'s> {
         self.kind() == TokenKind::Sign(sign)
     }
 
-    /// A name as it is kept: expressions have few different ones, and those often.
+    /// A shared copy of a name: expressions have few different names and repeat them often.
     fn shared(&mut self, name: &str) -> Arc<str> {
         let mut latest = self.names.iter().rev().take(NAMES_LOOKED_AT);
         if let Some(known) = latest.find(|known| ***known == *name) {
@@ -193,7 +193,7 @@ impl<'s> Parser<'s> {
         new
     }
 
-    /// Moves past the token and returns where it stood.
+    /// Moves past the token and returns its position.
     fn advance(&mut self) -> usize {
         let at = self.at();
         self.next += 1;
@@ -220,7 +220,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The token as errors name it.
+    /// The token's text in errors.
     fn found(&self) -> &'s str {
         match self.token() {
             Some(token) if token.kind != TokenKind::End => token.text(self.source),
@@ -230,7 +230,7 @@ impl<'s> Parser<'s> {
 
     // --- expressions
 
-    /// An expression that one of `closers` ends.
+    /// An expression that ends before one of `closers`.
     fn inside(&mut self, closers: &'static [Sign]) -> Parse<Expr> {
         self.closers.push(closers);
         let inner = self.expression();
@@ -238,7 +238,7 @@ impl<'s> Parser<'s> {
         inner
     }
 
-    /// `condition ? yes : no`, or anything that binds tighter.
+    /// `condition ? yes : no`, or an expression of higher precedence.
     fn expression(&mut self) -> Parse<Expr> {
         self.nesting += 1;
         if self.nesting > MOST_NESTING {
@@ -316,7 +316,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `?` where an optional value may stand.
+    /// `?`, where the grammar allows optional syntax.
     fn optional_sign(&mut self) -> Parse<bool> {
         let Some(at) = self.eat(Sign::Question) else {
             return Ok(false);
@@ -330,7 +330,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// What follows a dot: a field or a method call.
+    /// The part after a dot: a field or a method call.
     fn select(&mut self, at: usize, operand: Expr) -> Parse<Expr> {
         self.dotted(at)?;
         let optional = self.optional_sign()?;
@@ -379,14 +379,14 @@ impl<'s> Parser<'s> {
         macros::member(&mut self.builder, call)
     }
 
-    /// The token as it is written, and moves past it.
+    /// Returns the token's source text and moves past it.
     fn name(&mut self) -> &'s str {
         let name = self.text();
         self.advance();
         name
     }
 
-    /// Arguments after an opening parenthesis, to the closing one.
+    /// The arguments after an opening parenthesis, up to the closing one.
     fn arguments(&mut self) -> Parse<Vec<Expr>> {
         let mut args = Vec::new();
         self.opened(&recovery::ARGUMENTS)?;

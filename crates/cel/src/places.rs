@@ -1,16 +1,16 @@
-//! Where paths through JSON lead, found out once for all programs that follow them.
+//! The targets of paths through JSON, cached for all programs that follow them.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
 
-/// The paths that programs of one environment follow: fields by name, from a variable on.
+/// The paths that programs of one environment follow: a variable and a sequence of field names.
 ///
-/// They are numbered when a program is compiled with [`Env::with_paths`](crate::Env), so that
-/// programs that are run with the same variables, as the rules of a policy are, look for each
-/// path once: see [`Activation::places`](crate::Activation::places). What a run costs stays
-/// what it costs without.
+/// Paths are numbered when a program is compiled with [`Env::with_paths`](crate::Env), so that
+/// programs that are run with the same variables, such as the rules of a policy, resolve each
+/// path once: see [`Activation::places`](crate::Activation::places). The cost of a run is the
+/// same as without the cache.
 #[derive(Clone, Debug)]
 pub struct Paths(Arc<Numbered>);
 
@@ -20,25 +20,25 @@ struct Numbered {
     steps: Mutex<Vec<Step>>,
 }
 
-/// The last step of a path, whose number is where it stands.
+/// The last step of a path. Its index is the path's number.
 #[derive(Debug)]
 struct Step {
-    /// The path before it; nothing for a variable.
+    /// The path before the step; `None` for a variable.
     before: Option<Number>,
     name: Box<str>,
     optional: bool,
-    /// The paths that go one step further.
+    /// The paths that are one step longer.
     next: Vec<Number>,
 }
 
 /// The number of a path.
 pub(crate) type Number = u16;
 
-/// Paths beyond these are followed by each program anew, so that what is kept stays small.
+/// Further paths are resolved by each program separately, so that the cache stays small.
 const MOST_PATHS: usize = 512;
 
 impl Paths {
-    /// No paths yet; those that begin at one of `variables` will be numbered.
+    /// An empty set of paths; paths that start at one of `variables` are numbered.
     pub fn of(variables: &'static [&'static str]) -> Self {
         Self(Arc::new(Numbered {
             variables,
@@ -46,7 +46,7 @@ impl Paths {
         }))
     }
 
-    /// Nothing known yet of where the paths of all programs lead that were compiled so far.
+    /// An empty cache for the paths of all programs that were compiled so far.
     pub fn places<'v>(&self) -> Places<'v> {
         let steps = self.0.steps.lock().unwrap_or_else(PoisonError::into_inner);
         Places {
@@ -55,7 +55,7 @@ impl Paths {
         }
     }
 
-    /// The number of a variable; nothing if its paths are not numbered.
+    /// The number of a variable; `None` if its paths are not numbered.
     pub(crate) fn variable(&self, name: &str) -> Option<Number> {
         let is_numbered = self.0.variables.contains(&name);
         is_numbered.then(|| self.number(None, name, false))?
@@ -105,34 +105,34 @@ impl Paths {
     }
 }
 
-/// What is known of where paths lead, for one set of variables.
+/// The cached targets of paths, for one set of variables.
 #[derive(Debug)]
 pub struct Places<'v> {
     paths: Paths,
     known: Vec<Cell<Place<'v>>>,
 }
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Place<'v> {
-    /// Nobody has looked yet.
+    /// The path has not been resolved.
     #[default]
     Unknown,
-    /// To JSON.
+    /// JSON.
     At(&'v Json),
-    /// To nothing: behind so many fields there was none, which a `?` allows.
+    /// Absent: the field after this number of fields does not exist, which a `?` allows.
     Absent(u64),
-    /// To an error, or to what is no JSON. It has to be followed each time.
+    /// An error, or a value that is not JSON. The path must be resolved each time.
     Elsewhere,
 }
 
 impl<'v> Places<'v> {
-    /// Whether these are the places of `paths`, and not of some with other numbers.
+    /// Whether this is the cache of `paths`, and not of paths with other numbers.
     pub(crate) fn are_of(&self, paths: &Paths) -> bool {
         Arc::ptr_eq(&self.paths.0, &paths.0)
     }
 
-    /// Where the path of this number leads; of one that was numbered later nothing is kept.
+    /// The target of the path of this number; paths that were numbered later are not cached.
     #[inline]
     pub(crate) fn get(&self, path: Number) -> Place<'v> {
         match self.known.get(usize::from(path)) {

@@ -1,4 +1,4 @@
-//! Turns checked expressions into what the evaluator walks.
+//! Compiles checked expressions to plans, which the evaluator walks.
 
 mod constant;
 mod name;
@@ -25,7 +25,7 @@ pub(crate) use node::{
     TextTest, Way,
 };
 
-/// A plan with the variables it reads and the slots it needs.
+/// A plan with the variables it reads and the number of slots it needs.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) root: Node,
@@ -237,7 +237,7 @@ impl Planner<'_> {
         })
     }
 
-    /// `known` is the pattern that the last argument is, if it has been looked at.
+    /// `known` is the compiled pattern of the last argument, if the checker compiled it.
     fn function(
         &mut self,
         (function, known): (&str, Option<&Pattern>),
@@ -279,7 +279,7 @@ impl Planner<'_> {
         }))
     }
 
-    /// Whether a slot holds what a macro accumulates, which no source can name.
+    /// Whether a slot is the accumulator of a macro, which no source can name.
     fn is_accumulator(&self, slot: usize) -> bool {
         self.scopes
             .iter()
@@ -320,7 +320,7 @@ impl Planner<'_> {
         Ok(Node::Fold(Box::new(fold)))
     }
 
-    /// A slot that no other variable of the program has.
+    /// A slot that no other variable of the program uses.
     fn slot(&mut self, name: &Arc<str>) -> usize {
         let slot = self.slots;
         self.slots += 1;
@@ -329,7 +329,7 @@ impl Planner<'_> {
     }
 }
 
-/// How a call of these overloads comes to its result.
+/// How a call of these overloads is evaluated.
 fn way(
     (function, formula, known): (&str, Formula, Option<&Pattern>),
     overloads: &[&'static Overload],
@@ -369,7 +369,7 @@ fn way(
     })
 }
 
-/// How sizes are taken and values are put in order, at what such a call mostly costs.
+/// The way of `size` and of the comparison operators, for calls of cost 1.
 fn sized_or_ordered(
     function: &str,
     overloads: &[&'static Overload],
@@ -400,7 +400,7 @@ fn sized_or_ordered(
     })
 }
 
-/// The test of text for a known part that an overload is.
+/// The test of text for a constant part, if the overload is one.
 fn text_test(overload: Option<&str>) -> Option<TextTest> {
     let test: TextTest = match overload? {
         "contains_string" => |text, part| text.contains(part),
@@ -426,13 +426,13 @@ fn is_lookup(function: &str) -> bool {
     )
 }
 
-/// Whether the type is kept from the compiler, `dyn(x)`: the language's own tests want
-/// nothing refused before it runs then.
+/// Whether it is `dyn(x)`, which hides the type from the compiler: the language's own tests
+/// expect no compile error in that case.
 fn is_dynamic(expr: &Expr) -> bool {
     matches!(&expr.kind, Kind::Call { function, .. } if **function == *"dyn")
 }
 
-/// Refuses an index that is known and that nothing is looked up by.
+/// Rejects a constant index of a type that cannot be an index.
 fn refuse_qualifier(index: &Node) -> Planned<()> {
     match index {
         Node::Const(value) => value.as_qualifier(),

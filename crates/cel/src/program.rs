@@ -9,19 +9,19 @@ use crate::{
     Activation, Budget, CompileErrors, Env, Paths, RunError, Type, Value, check, parser,
 };
 
-/// A compiled expression: parsed, checked, ready to run any number of times.
+/// A compiled expression: parsed, type-checked, ready to run any number of times.
 #[derive(Debug)]
 pub struct Program {
     source: String,
-    /// What the cost of a run is estimated from.
+    /// The checked expression, for the cost estimate.
     tree: Tree,
     declared: Vec<Declared>,
     plan: Plan,
-    /// What the numbers in the plan are of.
+    /// The paths that the numbers in the plan refer to.
     paths: Option<Paths>,
 }
 
-/// As many variables of folds as nearly all expressions have.
+/// A number of slots that nearly all expressions do not exceed.
 const FEW: usize = 4;
 
 /// A variable that the expression reads, with its declared type.
@@ -35,7 +35,7 @@ impl Program {
     /// Compiles `source` against `env`.
     ///
     /// # Errors
-    /// Every syntax error, or else every type error, with position and Kubernetes' text.
+    /// Every syntax error, or otherwise every type error, with position and Kubernetes' text.
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
         let parsed = parser::parse(source, env)?;
         let tree = check::check(source, parsed, env)?;
@@ -64,7 +64,7 @@ impl Program {
         &self.source
     }
 
-    /// The type of the result, so that a caller can demand `bool` or `string`.
+    /// The type of the result, so that a caller can require `bool` or `string`.
     pub fn output_type(&self) -> &Type {
         self.tree.output()
     }
@@ -85,10 +85,10 @@ impl Program {
     /// The cost is added to `budget`, also when the run fails.
     ///
     /// # Errors
-    /// What the expression itself cannot answer, and costs above the budget's limits.
+    /// Evaluation errors, and costs above the budget's limits.
     #[expect(
         clippy::redundant_closure_for_method_calls,
-        reason = "the method alone is for one lifetime of a run"
+        reason = "the method is not general over the lifetime of a run"
     )]
     pub fn run<'v>(
         &'v self,
@@ -98,13 +98,13 @@ impl Program {
         self.run_with_slots(activation, budget, |run, root| run.eval(root))
     }
 
-    /// [`Program::run`] where only `true` matters: whether that is the value.
+    /// [`Program::run`], returning only whether the value is `true`.
     ///
     /// # Errors
     /// As [`Program::run`].
     #[expect(
         clippy::redundant_closure_for_method_calls,
-        reason = "the method alone is for one lifetime of a run"
+        reason = "the method is not general over the lifetime of a run"
     )]
     pub fn holds<'v>(
         &'v self,

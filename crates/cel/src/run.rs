@@ -1,4 +1,4 @@
-//! Walks a plan and charges what each step costs.
+//! Walks a plan and charges the cost of each node.
 
 mod attribute;
 mod fold;
@@ -25,19 +25,19 @@ pub(crate) type Outcome<'v> = Result<Value<'v>, RunError>;
 pub(crate) struct Run<'r, 'v> {
     pub(crate) declared: &'v [Declared],
     pub(crate) activation: &'r dyn Activation<'v>,
-    /// Where the paths lead that are numbered in the plan.
+    /// The cached targets of the paths numbered in the plan.
     pub(crate) places: Option<&'r Places<'v>>,
     pub(crate) budget: &'r mut Budget,
-    /// The variables of folds; each has a slot of its own.
+    /// The variables of comprehensions; each has its own slot.
     pub(crate) slots: &'r mut [Slot<'v>],
-    /// The error that [`truth::Truth::Failed`] stands for, and nothing at other times.
+    /// The error of [`truth::Truth::Failed`]; `None` at other times.
     pub(crate) failed: Option<RunError>,
 }
 
 impl<'v> Run<'_, 'v> {
-    /// The value of a node. Its cost is charged also where it is an error.
+    /// The value of a node. Its cost is charged also if it is an error.
     ///
-    /// What it calls is kept apart from it, so that coming here costs no more than choosing.
+    /// The functions it calls are not inlined, so that the dispatch itself is cheap.
     pub(crate) fn eval(&mut self, node: &'v Node) -> Outcome<'v> {
         match node {
             Node::Const(value) => Ok(value.borrowed()),
@@ -62,7 +62,7 @@ impl<'v> Run<'_, 'v> {
         self.outcome(truth).map(Value::Bool)
     }
 
-    /// Evaluates without giving up on an error that only this value has.
+    /// Evaluates a node; only an error that ends the run is returned as the outer error.
     fn attempt(&mut self, node: &'v Node) -> Result<Outcome<'v>, RunError> {
         carried_on(self.eval(node))
     }
@@ -74,7 +74,7 @@ impl<'v> Run<'_, 'v> {
             Maybe::Present(value) if unwrap => value.found(),
             Maybe::Present(value) => Ok(Value::some(value)),
             Maybe::Absent => self.eval(second),
-            // What reading a variable has unwrapped is there.
+            // The read of a variable has already unwrapped it.
             Maybe::Plain(value) => Ok(value),
         }
     }
@@ -174,8 +174,8 @@ impl<'v> Run<'_, 'v> {
         self.finish(call, &[left, right], left_ready.and(right_ready))
     }
 
-    /// Evaluates arguments until one is an error. The call costs something only if all have
-    /// been evaluated, the last of them to whatever end.
+    /// Evaluates arguments until one is an error. The call is charged only if all arguments
+    /// have been evaluated; the last one may be an error.
     #[inline(never)]
     fn in_order(&mut self, call: &'v Call) -> Outcome<'v> {
         let Some((last, others)) = call.args.split_last() else {
@@ -190,7 +190,7 @@ impl<'v> Run<'_, 'v> {
         self.finish(call, &args, ready)
     }
 
-    /// Calls, unless an argument was an error, and charges.
+    /// Calls the function, unless an argument was an error, and charges its cost.
     fn finish(
         &mut self,
         call: &'v Call,
@@ -219,7 +219,8 @@ fn dispatch<'v>(call: &'v Call, args: &[Value<'v>]) -> Outcome<'v> {
     library::call(&call.overloads, args)
 }
 
-/// What goes on behind it, which an error that ends the run does not.
+/// The outcome as a value if the run continues after it; an error that ends the run is returned
+/// as the outer error.
 fn carried_on<T>(outcome: Result<T, RunError>) -> Result<Result<T, RunError>, RunError> {
     match outcome {
         Err(error) if error.ends_run() => Err(error),
@@ -227,7 +228,7 @@ fn carried_on<T>(outcome: Result<T, RunError>) -> Result<Result<T, RunError>, Ru
     }
 }
 
-/// The value, or for an error one that costs as little, and whether it is one.
+/// The value, or for an error a value of the same cost, and the error.
 fn apart(outcome: Outcome<'_>) -> (Value<'_>, Result<(), RunError>) {
     match outcome {
         Ok(value) => (value, Ok(())),
@@ -235,7 +236,7 @@ fn apart(outcome: Outcome<'_>) -> (Value<'_>, Result<(), RunError>) {
     }
 }
 
-/// The value, or for an error one that costs as little.
+/// The value, or for an error a value of the same cost.
 fn known<'v>(outcome: &Outcome<'v>) -> Value<'v> {
     outcome.as_ref().map_or(Value::Null, Clone::clone)
 }

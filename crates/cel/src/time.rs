@@ -1,4 +1,4 @@
-//! Instants and spans of time, with the ranges and the text forms of Go.
+//! Timestamps and durations, with the ranges and the text forms of Go.
 
 mod format;
 mod timestamp;

@@ -7,20 +7,20 @@ use std::sync::Arc;
 use crate::Value;
 use crate::escape::escaped;
 
-/// A type, as declared for a variable or found for an expression.
+/// A type, as declared for a variable or inferred for an expression.
 ///
-/// A declared type also says how JSON is read: an integral JSON number in a
+/// A declared type also determines how JSON is read: an integral JSON number in a
 /// [`Type::Double`] is a double, a JSON string in a [`Type::Timestamp`] is parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Type {
-    /// Anything; checked when the expression runs.
+    /// Any value; checked at run time.
     Dyn,
-    /// `x-kubernetes-int-or-string`: dynamic to the checker, but JSON of another kind is an
+    /// `x-kubernetes-int-or-string`: dynamic for the checker, but JSON of another kind is an
     /// error.
     IntOrString,
-    /// `nullable`: the inner type to the checker, but JSON may be null. Elsewhere in lists
-    /// and maps null is an error; a field of an object that is null counts as absent.
+    /// `nullable`: the inner type for the checker, but JSON may be null. Without it, null in a
+    /// list or map is an error; an object's field that is null is treated as absent.
     Nullable(Arc<Type>),
     /// Only `null`.
     Null,
@@ -28,7 +28,7 @@ pub enum Type {
     Bool,
     /// A signed 64-bit integer.
     Int,
-    /// An unsigned 64-bit integer; JSON never has it.
+    /// An unsigned 64-bit integer; never read from JSON.
     Uint,
     /// A 64-bit float. JSON integers are widened.
     Double,
@@ -36,27 +36,28 @@ pub enum Type {
     String,
     /// Bytes; JSON holds them in base64 (`format: byte`).
     Bytes,
-    /// An instant; JSON holds RFC 3339 (`format: date-time`).
+    /// A timestamp; JSON holds RFC 3339 (`format: date-time`).
     Timestamp,
-    /// An instant to the checker; JSON holds a date (`format: date`).
+    /// A timestamp for the checker; JSON holds a date (`format: date`).
     Date,
-    /// A span of time; JSON holds Go's form, `1h30m` (`format: duration`).
+    /// A duration; JSON holds Go's form, `1h30m` (`format: duration`).
     Duration,
     /// A list.
     List(Arc<ListType>),
-    /// A map from keys of any name; JSON's are strings.
+    /// A map; JSON's keys are strings.
     Map(Arc<MapType>),
-    /// An object with declared fields; others cannot be seen.
+    /// An object with declared fields; other fields are not visible.
     Object(Arc<ObjectType>),
     /// A value that may be absent, such as `oldSelf` under `optionalOldSelf`.
     Optional(Arc<Type>),
     /// A type named by its library, such as `net.IP` or `kubernetes.authorization.Authorizer`.
     Abstract(Arc<str>),
-    /// The type of types: what `type(x)` gives.
+    /// The type of types: the type of `type(x)`.
     Type(Arc<Type>),
-    /// Has no value known yet: the element of an empty list, a library's type parameter.
+    /// A type that is not inferred yet: the element type of an empty list, a type parameter of
+    /// a library's overload.
     Param(Arc<str>),
-    /// What follows from an error that was already reported.
+    /// The type of an expression with an error that was already reported.
     Error,
 }
 
@@ -69,15 +70,16 @@ pub struct ListType {
     pub kind: ListKind,
 }
 
-/// `x-kubernetes-list-type`: it changes what `==` and `+` mean.
+/// `x-kubernetes-list-type`: it changes the meaning of `==` and `+`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListKind {
     /// Compared in order; `+` concatenates.
     #[default]
     Atomic,
-    /// Order does not matter; `+` adds what is missing.
+    /// Order does not matter; `+` adds the missing items.
     Set,
-    /// Items are found by these keys; order does not matter; `+` replaces items of equal keys.
+    /// Items are identified by these keys; order does not matter; `+` replaces items of equal
+    /// keys.
     Map(Vec<String>),
 }
 
@@ -90,13 +92,13 @@ pub struct MapType {
     pub value: Type,
 }
 
-/// An object's declared fields. Two object types are the same when their names are.
+/// An object's declared fields. Two object types are equal if their names are.
 #[derive(Clone, Debug)]
 pub struct ObjectType {
     name: Cow<'static, str>,
-    /// By escaped name, in order of it.
+    /// The fields by escaped name, sorted.
     fields: Vec<(Arc<str>, Field)>,
-    /// Whether it has a field of any other name too, whose type is not known.
+    /// Whether it also has fields of any other name, of dynamic type.
     open: bool,
 }
 
@@ -115,7 +117,7 @@ impl Type {
         Self::list_of(item, ListKind::Atomic)
     }
 
-    /// Whether it has no more parts than so many, each type in another one counted.
+    /// Whether it has at most this number of parts, nested types counted.
     pub(crate) fn has_at_most(&self, parts: usize) -> bool {
         let mut left = vec![self];
         let mut seen = 0;
@@ -154,22 +156,22 @@ impl Type {
         Self::Object(Arc::new(object))
     }
 
-    /// The same type where JSON may be null.
+    /// The same type, with JSON null allowed.
     pub fn nullable(inner: Type) -> Self {
         Self::Nullable(Arc::new(inner))
     }
 
-    /// A value that may be absent.
+    /// An optional value.
     pub fn optional(inner: Type) -> Self {
         Self::Optional(Arc::new(inner))
     }
 
-    /// A type known by name only.
+    /// A type that only has a name.
     pub fn named_abstract(name: &str) -> Self {
         Self::Abstract(Arc::from(name))
     }
 
-    /// Whether there are other types in it.
+    /// Whether it contains other types.
     fn has_parts(&self) -> bool {
         matches!(
             self,
@@ -181,10 +183,10 @@ impl Type {
         )
     }
 
-    /// Gives every object type within a name of its own, by its path below `name`.
+    /// Gives every nested object type its own name, by its path below `name`.
     ///
-    /// Kubernetes does so with a rule's `self` type: two fields of equal shape are still of
-    /// different types. Objects that already have a name of their own keep it.
+    /// Kubernetes does this for the type of a rule's `self`: two fields of equal shape are
+    /// still of different types. Objects that already have a name keep it.
     #[must_use]
     pub fn with_names(mut self, name: &str) -> Self {
         self.set_names(name);
@@ -219,13 +221,13 @@ impl Type {
 }
 
 impl ObjectType {
-    /// The name of an object type that was given none.
+    /// The name of an object type without a given name.
     const UNNAMED: &'static str = "object";
 
     /// An object with these fields, by their JSON names.
     ///
-    /// Expressions see each under its [escaped](crate::escape) name; a field whose name
-    /// cannot be escaped cannot be seen.
+    /// Each field has its [escaped](crate::escape) name in expressions; a field whose name
+    /// cannot be escaped is not visible.
     pub fn new<N: Into<Arc<str>>>(fields: impl IntoIterator<Item = (N, Type)>) -> Self {
         let fields = fields.into_iter().filter_map(|(name, ty)| {
             let json = name.into();
@@ -237,7 +239,7 @@ impl ObjectType {
         });
         let mut fields: Vec<_> = fields.collect();
         fields.sort_by(|(left, _), (right, _)| left.cmp(right));
-        // Of two fields of one name the later counts.
+        // Of two fields with one name the later one is kept.
         fields.dedup_by(|later, earlier| {
             let is_same = later.0 == earlier.0;
             if is_same {
@@ -252,7 +254,7 @@ impl ObjectType {
         }
     }
 
-    /// An object of this type name with fields of any names, each [`Type::Dyn`].
+    /// An object of this type name with fields of any name, each [`Type::Dyn`].
     pub(crate) fn open(name: &str) -> Self {
         Self {
             name: Cow::Owned(name.to_owned()),
@@ -267,7 +269,7 @@ impl ObjectType {
         declared.or(self.open.then_some(&Type::Dyn))
     }
 
-    /// The same fields under a type name of their own, such as `kubernetes.AdmissionRequest`.
+    /// The same fields with this type name, such as `kubernetes.AdmissionRequest`.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Cow::Owned(name.into());
@@ -279,8 +281,8 @@ impl ObjectType {
         &self.name
     }
 
-    /// The field of this escaped name. A field named like a word of the language may also
-    /// be had by its plain name, where the syntax lets it stand: `self.metadata.namespace`.
+    /// The field of this escaped name. A field whose name is a keyword can also be read by its
+    /// unescaped name, where the syntax allows it: `self.metadata.namespace`.
     pub fn field(&self, name: &str) -> Option<&Field> {
         let escaped = || format!("__{name}__");
         let is_plain = |field: &&Field| *field.json == *name;
@@ -295,13 +297,13 @@ impl ObjectType {
         self.fields.get(found.ok()?).map(|(_, field)| field)
     }
 
-    /// All fields by escaped name, in order of it.
+    /// All fields by escaped name, sorted.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Field)> {
         self.fields.iter().map(|(name, field)| (&**name, field))
     }
 }
 
-/// How the items compare says nothing about which lists are of one type.
+/// The list type does not affect type equality.
 impl PartialEq for ListType {
     fn eq(&self, other: &Self) -> bool {
         self.item == other.item
@@ -343,7 +345,7 @@ impl fmt::Display for Type {
 }
 
 impl Type {
-    /// Whether the checker sees the type as it is.
+    /// Whether the checker uses the type unchanged.
     fn is_plain(&self) -> bool {
         match self {
             Self::IntOrString | Self::Date | Self::Nullable(_) => false,
@@ -357,7 +359,7 @@ impl Type {
         }
     }
 
-    /// The type as the checker sees it, without what only says how JSON is read.
+    /// The type that the checker uses, without the parts that only determine how JSON is read.
     pub(crate) fn plain(&self) -> Self {
         if self.is_plain() {
             return self.clone();
@@ -384,7 +386,7 @@ impl Type {
         }
     }
 
-    /// Whether a value may be passed where this type is declared, judged by its kind.
+    /// Whether a value may be passed for this type, judged by its kind.
     pub(crate) fn admits(&self, value: &Value<'_>) -> bool {
         match self {
             Self::Dyn | Self::Param(_) | Self::Error => true,
@@ -399,7 +401,7 @@ impl Type {
             Self::Bytes => matches!(value, Value::Bytes(_)),
             Self::Timestamp | Self::Date => matches!(value, Value::Timestamp(_)),
             Self::Duration => matches!(value, Value::Duration(_)),
-            // The first item decides for all; one that cannot be read is of no type.
+            // The first item decides for all; an item that cannot be read has no type.
             Self::List(ty) => match value {
                 Value::List(list) => match list.get(0) {
                     Some(Ok(first)) => ty.item.admits(&first),
@@ -422,15 +424,15 @@ impl Type {
     }
 }
 
-/// Reads a signature of a library's table: `list(T), T -> bool`.
+/// Parses a signature of a library's table: `list(T), T -> bool`.
 ///
-/// Names that are no built-in type are abstract types, single capitals type parameters.
+/// Names that are not a built-in type are abstract types; single capitals are type parameters.
 pub(crate) fn signature(text: &str) -> (Vec<Type>, Type) {
     let (params, result) = text.split_once("->").unwrap_or(("", text));
     (split(params).map(named).collect(), named(result.trim()))
 }
 
-/// The parts between commas that are in no parentheses.
+/// The parts between commas outside parentheses.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     text.split(move |char| {

@@ -1,5 +1,4 @@
-//! Decides whether a type may stand where another is wanted, and what the type parameters
-//! are then.
+//! Unification: decides whether a type is assignable to another, and binds type parameters.
 
 use std::mem::{self, discriminant};
 use std::sync::{Arc, LazyLock};
@@ -9,26 +8,26 @@ use crate::library::Overload;
 use crate::own_keys::OwnKeys;
 use crate::ty::{ListType, MapType};
 
-/// What the type parameters seen so far stand for.
+/// The types bound to the type parameters so far.
 #[derive(Debug, Default)]
 pub(crate) struct Substitutions {
     bound: Bound,
-    /// What was bound before, newest last, so that an attempt can be taken back.
+    /// The previous bindings, newest last, so that an attempt can be undone.
     undo: Vec<(Arc<str>, Option<Type>)>,
     fresh: usize,
 }
 
-/// What is bound, by the number in the name that a parameter was given.
+/// The bindings, by the number in the parameter's name.
 #[derive(Debug, Default)]
 struct Bound {
     numbered: Vec<Option<Type>>,
-    /// Parameters of declared types, which are called anything.
+    /// Parameters of declared types, whose names are not numbered.
     others: OwnKeys<Arc<str>, Type>,
 }
 
-/// So many parameters nearly all expressions make do with.
+/// A number of parameters that nearly all expressions do not exceed.
 const FEW_PARAMETERS: usize = 12;
-/// Parameters of higher numbers are bound by their names.
+/// Parameters with higher numbers are bound by name.
 const MOST_NUMBERED: usize = 4_096;
 
 impl Bound {
@@ -47,7 +46,7 @@ impl Bound {
         }
     }
 
-    /// Binds a parameter to `ty`, or to nothing; returns what it was bound to.
+    /// Binds a parameter to `ty`, or unbinds it; returns the previous binding.
     fn set(&mut self, name: &Arc<str>, ty: Option<Type>) -> Option<Type> {
         let Some(number) = Self::number(name) else {
             return match ty {
@@ -64,10 +63,10 @@ impl Bound {
     }
 }
 
-/// The names of the first parameters, which nearly all expressions make do with.
+/// The names of the first parameters, enough for nearly all expressions.
 static NAMES: LazyLock<Vec<Arc<str>>> = LazyLock::new(|| (0..32).map(name_of).collect());
 
-/// What the names of parameters begin with, before their numbers.
+/// The prefix of parameter names, before their numbers.
 const PREFIX: &str = "_var";
 
 fn name_of(number: usize) -> Arc<str> {
@@ -79,11 +78,11 @@ fn numbered(number: usize) -> Arc<str> {
     name.unwrap_or_else(|| name_of(number))
 }
 
-/// What the type parameters of an overload are called in one call of it.
+/// The names of an overload's type parameters in one call of it.
 struct Names<'o> {
-    /// As the overload calls them, in the order of their numbers.
+    /// The names in the overload's declaration, in the order of their numbers.
     declared: &'o [Arc<str>],
-    /// The number of the first.
+    /// The number of the first parameter.
     first: usize,
 }
 
@@ -100,15 +99,15 @@ impl Names<'_> {
 }
 
 impl Substitutions {
-    /// A type parameter that nothing is known of.
+    /// A new, unbound type parameter.
     pub(crate) fn fresh(&mut self) -> Type {
         let name = numbered(self.fresh);
         self.fresh += 1;
         Type::Param(name)
     }
 
-    /// The type of a call of `overload` with arguments of the types `given`; nothing if they
-    /// cannot be passed, and then nothing that was learned in the attempt is kept.
+    /// The type of a call of `overload` with arguments of the types `given`; `None` if they are
+    /// not assignable, in which case the bindings of the attempt are undone.
     pub(crate) fn called(&mut self, overload: &Overload, given: &[Type]) -> Option<Type> {
         let Overload {
             params,
@@ -116,7 +115,7 @@ impl Substitutions {
             type_params,
             ..
         } = overload;
-        // The names of parameters are counted, and errors show them.
+        // Parameters are numbered as in the API server, because errors contain their names.
         let names = Names {
             declared: type_params,
             first: self.fresh,
@@ -137,7 +136,7 @@ impl Substitutions {
             .then(|| self.apply_named(result, &names))
     }
 
-    /// [`Substitutions::unify`] with a type whose parameters are to be called by `names`.
+    /// [`Substitutions::unify`] with a type whose parameters are renamed by `names`.
     fn unify_named(&mut self, given: &Type, wanted: &Type, names: &Names<'_>) -> bool {
         match (given, wanted) {
             (given, whole) if !whole.has_params() => self.unify(given, whole),
@@ -155,7 +154,7 @@ impl Substitutions {
         }
     }
 
-    /// [`Substitutions::apply`] to a type whose parameters are to be called by `names`.
+    /// [`Substitutions::apply`] to a type whose parameters are renamed by `names`.
     fn apply_named(&self, ty: &Type, names: &Names<'_>) -> Type {
         match ty {
             whole if !whole.has_params() => whole.clone(),
@@ -164,7 +163,7 @@ impl Substitutions {
         }
     }
 
-    /// The one type that values of both types have, if they may have one.
+    /// The common type of values of both types, if there is one.
     pub(crate) fn common(&mut self, first: &Type, second: &Type) -> Option<Type> {
         if first.has_params() || second.has_params() {
             let of_any = self.fresh();
@@ -174,7 +173,7 @@ impl Substitutions {
                 .all_assignable(&given, &wanted)
                 .then(|| self.apply(&of_any));
         }
-        // A parameter that stands for nothing else need not be bound.
+        // A parameter without further uses need not be bound.
         self.fresh += 1;
         if first == second {
             return Some(first.clone());
@@ -183,8 +182,8 @@ impl Substitutions {
             .then(|| more_general(second, first))
     }
 
-    /// Whether each of `given` may be passed for each of `wanted`. If not, nothing that was
-    /// learned in the attempt is kept.
+    /// Whether each of `given` is assignable to each of `wanted`. If not, the bindings of the
+    /// attempt are undone.
     pub(crate) fn all_assignable(&mut self, given: &[Type], wanted: &[Type]) -> bool {
         let mark = self.undo.len();
         let fits = given.len() == wanted.len()
@@ -195,7 +194,7 @@ impl Substitutions {
         self.settle(mark, fits)
     }
 
-    /// Keeps what was learned since `mark` if it `fits`, and else takes it back.
+    /// Keeps the bindings since `mark` if it `fits`, and otherwise undoes them.
     fn settle(&mut self, mark: usize, fits: bool) -> bool {
         if fits {
             self.undo.truncate(mark);
@@ -214,7 +213,7 @@ impl Substitutions {
         self.all_assignable(std::slice::from_ref(given), std::slice::from_ref(wanted))
     }
 
-    /// The type with every bound parameter replaced, unbound ones as dynamic, in place.
+    /// Replaces every bound parameter, and unbound ones with dynamic, in place.
     pub(crate) fn finish_all(&self, types: &mut [Type]) {
         for ty in types {
             if ty.has_params() {
@@ -223,7 +222,7 @@ impl Substitutions {
         }
     }
 
-    /// [`Substitutions::apply`] to a type that is not needed as it is.
+    /// [`Substitutions::apply`] to an owned type.
     pub(crate) fn applied(&self, ty: Type) -> Type {
         if ty.has_params() { self.apply(&ty) } else { ty }
     }
@@ -240,7 +239,7 @@ impl Substitutions {
         }
     }
 
-    /// [`Substitutions::apply`], with unbound parameters as dynamic.
+    /// [`Substitutions::apply`], with unbound parameters replaced with dynamic.
     pub(crate) fn finish(&self, ty: &Type) -> Type {
         match self.apply(ty) {
             whole if !whole.has_params() => whole,
@@ -290,7 +289,7 @@ impl Substitutions {
         }
     }
 
-    /// Whether the parameter `name` may stand for `ty`; binds it if it is free.
+    /// Whether the parameter `name` may be substituted by `ty`; binds it if it is free.
     fn substitute(&mut self, ty: &Type, name: &Arc<str>) -> Substitution {
         if matches!(ty, Type::Param(same) if same == name) {
             return Substitution::Valid;
@@ -334,20 +333,20 @@ impl Substitutions {
 
 enum Substitution {
     Valid,
-    /// The parameter stands for something else already.
+    /// The parameter is already bound to another type.
     Contradicted,
-    /// The type holds the parameter itself.
+    /// The type contains the parameter itself.
     Recursive,
 }
 
-/// Whether the types are so different that neither may stand for the other.
+/// Whether the types are so different that neither is assignable to the other.
 fn differ(given: &Type, wanted: &Type) -> bool {
     let is_open =
         |ty: &Type| matches!(ty, Type::Dyn | Type::Error | Type::Param(_) | Type::Null);
     discriminant(given) != discriminant(wanted) && !is_open(given) && !is_open(wanted)
 }
 
-/// Of two types that unify, the one that says less.
+/// The more general of two types that unify.
 pub(crate) fn more_general(left: &Type, right: &Type) -> Type {
     if says_no_more(left, right) {
         left.clone()
@@ -370,7 +369,7 @@ fn says_no_more(left: &Type, right: &Type) -> bool {
 }
 
 impl Type {
-    /// Adds the names of the type parameters in it to `known`, each once.
+    /// Adds the names of its type parameters to `known`, each once.
     pub(crate) fn name_params(&self, known: &mut Vec<Arc<str>>) {
         match self {
             Self::Param(name) if !known.contains(name) => known.push(Arc::clone(name)),
@@ -384,7 +383,7 @@ impl Type {
         }
     }
 
-    /// Whether there are type parameters in it.
+    /// Whether it contains type parameters.
     #[inline]
     fn has_params(&self) -> bool {
         match self {
@@ -405,7 +404,7 @@ impl Type {
         }
     }
 
-    /// The same type around other inner types.
+    /// The same type with other inner types.
     fn map_inner(&self, change: &mut impl FnMut(&Type) -> Type) -> Type {
         match self {
             Self::List(list) => {

@@ -1,4 +1,4 @@
-//! The values expressions compute with.
+//! The values that expressions compute with.
 
 mod convert;
 mod equality;
@@ -27,7 +27,7 @@ pub use structure::Struct;
 pub use text::Text;
 pub(crate) use text::characters;
 
-/// A value. What came from JSON is borrowed from it.
+/// A value. Values read from JSON borrow from it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Value<'v> {
@@ -45,9 +45,9 @@ pub enum Value<'v> {
     String(Text<'v>),
     /// Bytes.
     Bytes(Arc<[u8]>),
-    /// An instant.
+    /// A timestamp.
     Timestamp(Timestamp),
-    /// A span of time.
+    /// A duration.
     Duration(Duration),
     /// A list.
     List(List<'v>),
@@ -55,7 +55,7 @@ pub enum Value<'v> {
     Map(Map<'v>),
     /// A value of a type with a name and fields, such as `JSONPatch{op: 'remove'}`.
     Struct(Arc<Struct<'v>>),
-    /// A value that may be absent.
+    /// An optional value.
     Optional(Option<Arc<Value<'v>>>),
     /// A type, such as `type(1)`.
     Type(Arc<str>),
@@ -65,15 +65,15 @@ pub enum Value<'v> {
     Abstract(Arc<dyn Abstract>),
 }
 
-/// An object of the host whose functions a library declares and the host implements.
+/// An object of the host. A library declares its functions and the host implements them.
 pub trait Abstract: fmt::Debug + Send + Sync {
-    /// The name of its type, such as `kubernetes.authorization.Authorizer`.
+    /// The name of the object's type, such as `kubernetes.authorization.Authorizer`.
     fn type_name(&self) -> &str;
 
     /// Calls the function `name` on this object.
     ///
     /// # Errors
-    /// What the host cannot answer.
+    /// Evaluation errors of the host.
     fn call<'v>(
         &self,
         name: &str,
@@ -103,7 +103,7 @@ impl<'v> Value<'v> {
         matches!(self, Self::Null)
     }
 
-    /// Reads JSON by a declared type.
+    /// Reads JSON with a declared type.
     ///
     /// # Errors
     /// If the JSON is of another type, such as `5.0` where an integer is declared.
@@ -114,17 +114,17 @@ impl<'v> Value<'v> {
         json::read(json, ty)
     }
 
-    /// A string that the value owns.
+    /// A string owned by the value.
     pub fn text(text: impl Into<String>) -> Self {
         Self::String(Text::from(text.into()))
     }
 
-    /// A value that is there, where it might have been absent.
+    /// An optional that has this value.
     pub fn some(value: Value<'v>) -> Self {
         Self::Optional(Some(Arc::new(value)))
     }
 
-    /// The value of an optional one, unless reading it back has made an error of it.
+    /// The value, unless reading it back from an optional variable made it an error.
     pub(crate) fn found(self) -> Result<Self, RunError> {
         match &self {
             Self::Library(value) => value.lost().map_or(Ok(self), Err),
@@ -132,7 +132,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// The same value without owning its text.
+    /// The same value, with its text borrowed.
     pub(crate) fn borrowed(&'v self) -> Self {
         match self {
             Self::String(text) => Self::String(Text::Borrowed(text)),
@@ -140,8 +140,8 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// The value of an optional variable, as the API server reads it: values of libraries
-    /// get lost, a schema is forgotten, and an optional value in it is unwrapped.
+    /// The value of an optional variable, as the API server reads it: values of libraries and
+    /// the schema are lost, and a nested optional value is unwrapped.
     pub(crate) fn read_back(self) -> Self {
         match self {
             Self::Library(value) => Self::Library(value.read_back()),
@@ -151,7 +151,8 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Refuses what the API server does not look up in a list, map or object, in its words.
+    /// Rejects values that the API server does not look up in a list, map or object, with its
+    /// message.
     pub(crate) fn as_qualifier(&self) -> Result<(), RunError> {
         match self {
             Self::Bool(_)
@@ -165,8 +166,8 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// What the API server's own language calls the type in which it keeps the value; only
-    /// the host knows that of its objects.
+    /// The name of the Go type in which the API server stores the value; `None` for objects of
+    /// the host.
     pub(crate) fn go_type(&self) -> Option<&'static str> {
         Some(match self {
             Self::Null => "types.Null",
@@ -210,7 +211,7 @@ impl<'v> Value<'v> {
         Ok(Self::Map(Map::Owned(Arc::new(made))))
     }
 
-    /// The name of the value's type at run time, as `type(x)` prints it.
+    /// The name of the value's type at run time, as `type(x)` returns it.
     pub fn type_name(&self) -> &str {
         match self {
             Self::Null => "null_type",
@@ -232,7 +233,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// The size that costs are computed from: 1 for what has none.
+    /// The size that the cost uses: 1 for values without a size.
     pub(crate) fn cost_size(&self) -> u64 {
         let size = match self {
             Self::String(text) => text::characters(text),
@@ -253,7 +254,7 @@ impl From<&str> for Value<'static> {
     }
 }
 
-/// `==` of the language; a comparison that is an error there is `false` here.
+/// `==` of the language, with an error as `false`.
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Self) -> bool {
         equality::equal(self, other)
@@ -265,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_small_because_running_moves_it_at_every_step() {
+    fn a_value_is_small_because_each_evaluation_step_moves_it() {
         assert!(size_of::<Value<'_>>() <= 32);
         assert!(size_of::<Result<Value<'_>, RunError>>() <= 32);
     }

@@ -1,4 +1,4 @@
-//! What expressions mean.
+//! The semantics of expressions.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn arithmetic_overflows_are_errors_and_not_other_numbers() {
 }
 
 #[test]
-fn a_term_that_decides_does_so_whatever_error_stands_beside_it() {
+fn a_deciding_term_absorbs_the_error_of_another_term() {
     assert_values(&[
         ("1 / 0 == 1 || true", "true"),
         ("false && 1 / 0 == 1", "false"),
@@ -94,7 +94,7 @@ fn text_is_counted_in_code_points() {
 }
 
 #[test]
-fn macros_walk_lists_and_maps() {
+fn macros_iterate_over_lists_and_maps() {
     assert_values(&[
         ("[1, 2, 3].map(x, x > 1, x * 2)", "[4,6]"),
         ("[1, 2, 3].filter(x, x != 2)", "[1,3]"),
@@ -113,7 +113,7 @@ fn macros_walk_lists_and_maps() {
 }
 
 #[test]
-fn optionals_pass_absence_on() {
+fn optionals_propagate_absence() {
     assert_values(&[
         ("{'a': {'b': 1}}.?a.b.orValue(0)", "1"),
         ("{'a': {'b': 1}}.?a.?c.orValue(0)", "0"),
@@ -137,7 +137,7 @@ fn optionals_pass_absence_on() {
 }
 
 #[test]
-fn instants_and_spans_are_those_of_go() {
+fn timestamps_and_durations_behave_as_in_go() {
     assert_values(&[
         ("string(duration('1h2m3s4ms'))", "\"3723.004s\""),
         ("duration('-1.5h').getMinutes()", "-90"),
@@ -166,7 +166,7 @@ fn instants_and_spans_are_those_of_go() {
 }
 
 #[test]
-fn conversions_refuse_what_they_cannot_hold() {
+fn conversions_reject_values_out_of_range() {
     assert_values(&[
         ("[-1].map(x, uint(x))", "error: unsigned integer overflow"),
         ("[1e30].map(x, int(x))", "error: integer overflow"),
@@ -189,7 +189,7 @@ fn conversions_refuse_what_they_cannot_hold() {
 }
 
 #[test]
-fn a_constant_that_cannot_be_converted_is_refused_before_any_run() {
+fn a_constant_conversion_that_fails_is_a_compile_error() {
     let rows = [
         ("int('0x1')", "type conversion error from 'string' to 'int'"),
         ("uint(dyn(-1))", "unsigned integer overflow"),
@@ -206,7 +206,7 @@ fn a_constant_that_cannot_be_converted_is_refused_before_any_run() {
 }
 
 #[test]
-fn patterns_are_those_of_re2() {
+fn patterns_have_the_syntax_of_re2() {
     assert_values(&[
         ("'5m'.matches('^[0-9]+[smh]$')", "true"),
         (r"'٣m'.matches('^\\d+[smh]$')", "false"),
@@ -225,7 +225,7 @@ fn patterns_are_those_of_re2() {
 }
 
 #[test]
-fn the_libraries_of_kubernetes_answer() {
+fn the_libraries_of_kubernetes_are_available() {
     assert_values(&[
         (
             "url('https://example.com:80/a b?k=1&k=2').getEscapedPath()",
@@ -273,7 +273,7 @@ fn the_libraries_of_kubernetes_answer() {
 }
 
 #[test]
-fn what_kubernetes_has_not_is_not_there() {
+fn functions_that_kubernetes_does_not_have_are_undeclared() {
     for source in [
         "cel.bind(x, 1, x)",
         "math.greatest(1, 2)",
@@ -291,7 +291,7 @@ fn what_kubernetes_has_not_is_not_there() {
 }
 
 #[test]
-fn each_version_has_the_libraries_it_had() {
+fn each_version_has_its_own_libraries() {
     let rows = [
         (27, 28, "optional.of(1).hasValue()"),
         (27, 28, "{'a': 1}.?a.hasValue()"),
@@ -329,7 +329,7 @@ fn self_env() -> Env {
 }
 
 #[test]
-fn json_is_read_by_its_declared_type() {
+fn json_is_read_with_its_declared_type() {
     let object = json!({
         "name": "a", "x-kubernetes": true, "namespace": "n", "port": "http", "share": 1,
         "since": "2026-03-08T09:00:00Z", "tags": ["a"], "hidden": 1,
@@ -353,7 +353,7 @@ fn json_is_read_by_its_declared_type() {
 }
 
 #[test]
-fn json_of_another_type_is_an_error_of_whoever_looks_at_it() {
+fn json_of_another_type_is_an_error_when_it_is_read() {
     let object = json!({"name": 5, "port": 1.5, "share": "a", "since": "soon"});
     let rows = [
         ("has(self.name)", "invalid data, expected string, got int64"),
@@ -381,7 +381,7 @@ fn json_of_another_type_is_an_error_of_whoever_looks_at_it() {
 }
 
 #[test]
-fn errors_point_at_their_place() {
+fn errors_have_a_position() {
     let shown = refusal("self.name == 'a' &&\n  self.nope == self.tags", &self_env());
     let wanted = "ERROR: <input>:2:7: undefined field 'nope'\n |   self.nope == self.tags\n | \
                   ......^";
@@ -437,7 +437,7 @@ fn errors_point_at_their_place() {
 }
 
 #[test]
-fn lists_compare_by_their_kind() {
+fn lists_compare_by_their_list_type() {
     let keyed = ListKind::Map(vec!["k".to_owned()]);
     let item = ObjectType::new([("k", Type::String), ("v", Type::Int)]).named("item");
     let env = Env::new(Dialect::default())
@@ -491,7 +491,7 @@ fn costs_are_those_of_the_api_server() {
 }
 
 #[test]
-fn what_is_mapped_of_an_optional_value_is_paid_for_as_if_it_were_read_twice() {
+fn opt_map_charges_its_target_twice() {
     let env = Env::new(Dialect::NEWEST).variable("o", Type::Dyn);
     let cost = |source: &str, o: &serde_json::Value| {
         let program = Program::compile(source, &env).unwrap();
@@ -499,7 +499,7 @@ fn what_is_mapped_of_an_optional_value_is_paid_for_as_if_it_were_read_twice() {
         let _ = program.run(&Variables::new().json("o", o), &mut budget);
         budget.spent()
     };
-    // The name costs 1 each time it is read, the first time also what it stands for.
+    // The variable costs 1 at each read; the first read also costs as much as its target.
     let rows = [
         ("1 / 0 == 1", "1 / 0 == 1", 0),
         ("v > 1", "o.?a.?b.value() > 1", 1),
@@ -522,7 +522,7 @@ fn what_is_mapped_of_an_optional_value_is_paid_for_as_if_it_were_read_twice() {
 }
 
 #[test]
-fn a_run_ends_when_it_costs_too_much() {
+fn a_run_ends_when_it_exceeds_its_cost_limit() {
     let list = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let mut source = "true".to_owned();
     for name in ["a", "b", "c", "d", "e", "f", "g"] {
@@ -545,7 +545,7 @@ fn a_run_ends_when_it_costs_too_much() {
 }
 
 #[test]
-fn nesting_is_bounded_and_what_is_allowed_runs() {
+fn nesting_is_bounded_and_allowed_nesting_runs() {
     let env = Env::new(Dialect::default());
     for deep in [
         format!("{}1{}", "(".repeat(5000), ")".repeat(5000)),
@@ -572,10 +572,10 @@ fn nesting_is_bounded_and_what_is_allowed_runs() {
     assert!(refusal(&copies, &env).contains("limit exceeded"));
 }
 
-/// A shape, and how often it may be repeated in Kubernetes: measured with the oracle.
+/// A shape, and the maximum number of repetitions in Kubernetes: measured with the oracle.
 type Shape = (usize, fn(usize) -> String);
 
-/// `before` so often, then `inner`, then `after` as often.
+/// `before` repeated `times` times, then `inner`, then `after` repeated as often.
 fn nested((before, inner, after): (&str, &str, &str), times: usize) -> String {
     format!("{}{inner}{}", before.repeat(times), after.repeat(times))
 }
@@ -600,7 +600,7 @@ const SHAPES: &[Shape] = &[
 ];
 
 #[test]
-fn expressions_nest_as_deep_as_in_kubernetes_and_no_deeper() {
+fn expressions_nest_exactly_as_deep_as_in_kubernetes() {
     let env = Env::new(Dialect::default()).variable("x", Type::Dyn);
     let json = json!({});
     for (most, shape) in SHAPES {
@@ -610,7 +610,7 @@ fn expressions_nest_as_deep_as_in_kubernetes_and_no_deeper() {
         assert!(!program.as_ref().is_err_and(errors), "{most}: {deepest}");
         if let Ok(program) = program {
             let variables = Variables::new().json("x", &json);
-            // What it comes to does not matter, only that it comes to something.
+            // The result does not matter, only that the run returns.
             let _ = program.run(&variables, &mut Budget::default());
         }
         let deeper = shape(most + 1);
@@ -619,7 +619,7 @@ fn expressions_nest_as_deep_as_in_kubernetes_and_no_deeper() {
 }
 
 #[test]
-fn the_deepest_source_that_is_read_at_all_is_refused_and_no_stack_overflows() {
+fn the_deepest_source_of_legal_size_is_rejected_without_a_stack_overflow() {
     let env = Env::new(Dialect::default()).variable("x", Type::Dyn);
     for unit in [
         "(",
@@ -645,7 +645,7 @@ fn the_deepest_source_that_is_read_at_all_is_refused_and_no_stack_overflows() {
 }
 
 #[test]
-fn a_lazy_variable_fails_only_whoever_uses_it() {
+fn an_error_of_a_lazy_field_fails_only_expressions_that_use_it() {
     struct Lazy;
     impl<'v> fivespot_cel::Activation<'v> for Lazy {
         fn variable(&self, name: &str) -> Option<Result<Binding<'v>, RunError>> {
@@ -674,8 +674,8 @@ fn a_lazy_variable_fails_only_whoever_uses_it() {
 }
 
 #[test]
-fn an_authorizer_of_the_host_is_asked() {
-    /// What was asked so far.
+fn functions_of_an_authorizer_are_called_on_the_host() {
+    /// The calls so far.
     #[derive(Debug)]
     struct Asked(&'static str, String);
 
@@ -720,7 +720,7 @@ fn an_authorizer_of_the_host_is_asked() {
 }
 
 #[test]
-fn what_has_no_fields_lacks_each_of_them() {
+fn a_field_of_a_value_without_fields_does_not_exist() {
     let env = Env::new(Dialect::default());
     let rows = [
         ("has(dyn(1).a)", Ok(false)),
@@ -745,7 +745,7 @@ fn what_has_no_fields_lacks_each_of_them() {
 }
 
 #[test]
-fn computed_quantities_compare_on_the_left_only() {
+fn computed_quantities_compare_only_on_the_left_side() {
     let env = Env::new(Dialect::default());
     let sum = "quantity('1').add(2)";
     let rows = [
@@ -769,7 +769,7 @@ fn computed_quantities_compare_on_the_left_only() {
 }
 
 #[test]
-fn functions_of_libraries_fail_where_kubernetes_does() {
+fn library_functions_fail_in_the_same_cases_as_in_kubernetes() {
     let env = Env::new(Dialect::default());
     let rows = [
         ("'abc'.indexOf('x', 10) == -1", Ok(true)),
@@ -790,7 +790,7 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
         ("'%e'.format([double('Infinity')]) == '     ∞'", Ok(true)),
         ("'%.3e'.format([double('-Infinity')]) == ' -∞'", Ok(true)),
         ("'%f'.format([double('-Infinity')]) == '-∞'", Ok(true)),
-        // A duration is a float of seconds where it is printed.
+        // A duration is printed as a float number of seconds.
         (
             "string(duration('9223372036854775807ns')) == '9223372036.854776s'",
             Ok(true),
@@ -809,7 +809,7 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
             "timestamp('1970-01-01T00:00:00Z').getHours('Lo\\x00l') == 0",
             Err("invalid argument"),
         ),
-        // A date may be of the year 0, a timestamp may not.
+        // A date may be in year 0; a timestamp may not.
         ("format.date().validate('0000-01-01').hasValue()", Ok(false)),
         ("format.date().validate('2023-02-29').hasValue()", Ok(true)),
         // A clause is a byte, not a character.
@@ -830,7 +830,7 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
         ("quantity('k') == quantity('0')", Ok(true)),
         ("quantity('1.5Gi').isInteger()", Ok(false)),
         ("quantity('1Gi').isInteger()", Ok(true)),
-        // Nothing has no digits that would stay.
+        // Zero has no digits that would keep the finer scale.
         (
             "quantity('50m').sub(quantity('50m')).add(quantity('1e3')).isInteger()",
             Ok(true),
@@ -839,7 +839,7 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
             "quantity('50m').add(quantity('1e3')).isInteger()",
             Ok(false),
         ),
-        // A sum that was too large for an integer once is none any more.
+        // A sum that was once too large for an integer stays a non-integer.
         (
             "quantity('1').add(9223372036854775807).sub(100).isInteger()",
             Ok(false),
@@ -852,7 +852,7 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
             ),
         ),
         ("format.byte().validate('').hasValue()", Ok(true)),
-        // Of no value at all something is made that is there.
+        // `ofNonZeroValue` of an absent optional is a present optional.
         (
             "optional.ofNonZeroValue(optional.none()).value().hasValue()",
             Ok(false),
@@ -877,7 +877,7 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
     ];
     for (source, wanted) in rows {
         assert_eq!(
-            answer(source, &env),
+            evaluate(source, &env),
             wanted.map_err(str::to_owned),
             "{source}"
         );
@@ -885,7 +885,7 @@ fn functions_of_libraries_fail_where_kubernetes_does() {
 }
 
 #[test]
-fn an_optional_variable_loses_values_of_libraries() {
+fn library_values_cannot_be_read_back_from_an_optional_variable() {
     let env = Env::new(Dialect::default());
     let lost = |go: &str| Err(format!("unsupported conversion to ref.Val: {go}"));
     let rows = [
@@ -902,18 +902,18 @@ fn an_optional_variable_loses_values_of_libraries() {
     ];
     for (value, go) in rows {
         let source = format!("[optional.of({value})].all(i, i.value() == {value})");
-        assert_eq!(answer(&source, &env), lost(go), "{source}");
-        // Whether there is a value is known all the same, and without a variable it stays.
+        assert_eq!(evaluate(&source, &env), lost(go), "{source}");
+        // `hasValue` still works, and an optional that is not in a variable keeps its value.
         let source = format!("[optional.of({value})].all(i, i.hasValue())");
-        assert_eq!(answer(&source, &env), Ok(true), "{source}");
+        assert_eq!(evaluate(&source, &env), Ok(true), "{source}");
         let source = format!("type(optional.of({value}).value()) != int");
-        assert_eq!(answer(&source, &env), Ok(true), "{source}");
+        assert_eq!(evaluate(&source, &env), Ok(true), "{source}");
     }
     let kept = "[optional.of(duration('1h'))].all(i, i.value() == duration('1h'))";
-    assert_eq!(answer(kept, &env), Ok(true));
+    assert_eq!(evaluate(kept, &env), Ok(true));
 }
 
-fn answer(source: &str, env: &Env) -> Result<bool, String> {
+fn evaluate(source: &str, env: &Env) -> Result<bool, String> {
     let program = Program::compile(source, env).map_err(|errors| errors.to_string())?;
     let found = program.run(&Variables::new(), &mut Budget::default());
     let found = found.map(|value| value.as_bool() == Some(true));
@@ -921,7 +921,7 @@ fn answer(source: &str, env: &Env) -> Result<bool, String> {
 }
 
 #[test]
-fn what_has_no_items_has_its_type_in_the_error_when_it_is_folded_over() {
+fn the_error_of_a_comprehension_over_a_non_iterable_names_its_type() {
     let env = Env::new(Dialect::default());
     let rows = [
         (
@@ -946,12 +946,12 @@ fn what_has_no_items_has_its_type_in_the_error_when_it_is_folded_over() {
         ),
     ];
     for (source, why) in rows {
-        assert_eq!(answer(source, &env), Err(why.to_owned()), "{source}");
+        assert_eq!(evaluate(source, &env), Err(why.to_owned()), "{source}");
     }
 }
 
 #[test]
-fn functions_name_the_types_they_do_not_take() {
+fn errors_of_functions_name_the_rejected_types() {
     let env = Env::new(Dialect::default());
     let rows = [
         ("dyn(1).value() == 1", "no such overload: value(int)"),
@@ -969,10 +969,11 @@ fn functions_name_the_types_they_do_not_take() {
             "string(dyn({})) == ''",
             "program instantiation failed: no such overload: string(map)",
         ),
-        // What is one function for all types, and what does not look before it is called.
+        // Functions with one implementation for all types, or without a type check before the
+        // call.
         ("dyn(1) + dyn('a') == 1", "no such overload"),
         ("dyn('a') - 1 == 1", "no such overload"),
-        // Where the first value's type has no such thing at all, that is named.
+        // The function is named if the first argument's type does not implement the operation.
         ("size(dyn(1)) == 1", "no such overload: size"),
         ("dyn(1).size() == 1", "no such overload: size"),
         ("dyn({}) + 1 == 1", "no such overload: _+_"),
@@ -983,24 +984,24 @@ fn functions_name_the_types_they_do_not_take() {
         ("dyn(1).matches('a')", "no such overload"),
     ];
     for (source, wanted) in rows {
-        assert_eq!(answer(source, &env), Err(wanted.to_owned()), "{source}");
+        assert_eq!(evaluate(source, &env), Err(wanted.to_owned()), "{source}");
     }
 }
 
 #[test]
-fn what_a_variable_has_unwrapped_needs_no_alternative() {
+fn an_optional_unwrapped_by_a_variable_is_not_replaced() {
     let env = Env::new(Dialect::default());
     let rows = [
         "optional.of(optional.of(true)).optMap(i, i).orValue(optional.of(false)).orValue(false)",
         "optional.of(optional.of(true)).optMap(i, i).value().or(optional.of(false)) == dyn(true)",
     ];
     for source in rows {
-        assert_eq!(answer(source, &env), Ok(true), "{source}");
+        assert_eq!(evaluate(source, &env), Ok(true), "{source}");
     }
 }
 
 #[test]
-fn whole_numbers_are_no_durations() {
+fn integers_are_not_converted_to_durations() {
     let env = Env::new(Dialect::default());
     let refused = "type conversion error from 'int' to 'google.protobuf.Duration'";
     let rows = [
@@ -1014,12 +1015,12 @@ fn whole_numbers_are_no_durations() {
         ),
     ];
     for (source, wanted) in rows {
-        assert_eq!(answer(source, &env), Err(wanted), "{source}");
+        assert_eq!(evaluate(source, &env), Err(wanted), "{source}");
     }
 }
 
 #[test]
-fn timestamps_are_read_as_loosely_as_go_reads_them() {
+fn timestamps_are_parsed_as_leniently_as_in_go() {
     let env = Env::new(Dialect::default());
     let rows = [
         ("timestamp('2023-12-31T2:59:59Z').getHours() == 2", true),
@@ -1033,7 +1034,7 @@ fn timestamps_are_read_as_loosely_as_go_reads_them() {
         ),
     ];
     for (source, wanted) in rows {
-        assert_eq!(answer(source, &env), Ok(wanted), "{source}");
+        assert_eq!(evaluate(source, &env), Ok(wanted), "{source}");
     }
     for text in [
         "2023-12-31T24:00:00Z",
@@ -1041,12 +1042,12 @@ fn timestamps_are_read_as_loosely_as_go_reads_them() {
         "2023-12-31T2:5:00Z",
     ] {
         let source = format!("['{text}'].all(x, timestamp(x) == timestamp(x))");
-        assert!(answer(&source, &env).is_err(), "{text}");
+        assert!(evaluate(&source, &env).is_err(), "{text}");
     }
 }
 
 #[test]
-fn lists_are_searched_beyond_items_of_another_type() {
+fn lists_are_searched_past_items_of_another_type() {
     let object = json!({"tags": ["a", ["b"], "c"]});
     let wrong = "invalid data, expected string, got []interface {}";
     let rows = [
@@ -1054,7 +1055,7 @@ fn lists_are_searched_beyond_items_of_another_type() {
         ("'x' in self.tags", Err(wrong)),
         ("sets.contains(self.tags, ['a', 'c'])", Ok(true)),
         ("sets.contains(self.tags, ['x'])", Err(wrong)),
-        // What cannot be read is not in a list that the expression makes.
+        // An item that cannot be read is not in a list that the expression creates.
         ("sets.contains(['a', 'b', 'c'], self.tags)", Ok(false)),
         ("sets.intersects(self.tags, ['c'])", Ok(true)),
         ("sets.intersects(['x'], self.tags)", Ok(false)),
@@ -1072,7 +1073,7 @@ fn lists_are_searched_beyond_items_of_another_type() {
 }
 
 #[test]
-fn lists_are_of_one_type_however_their_items_compare() {
+fn the_list_type_does_not_affect_type_equality() {
     let set = Type::list_of(Type::String, ListKind::Set);
     let env = Env::new(Dialect::default()).variable("names", set);
     let names = json!(["a"]);
@@ -1088,7 +1089,7 @@ fn lists_are_of_one_type_however_their_items_compare() {
 }
 
 #[test]
-fn only_plain_values_are_looked_up() {
+fn only_primitive_values_are_allowed_as_index() {
     let env = Env::new(Dialect::default());
     let rows = [
         (
@@ -1109,26 +1110,26 @@ fn only_plain_values_are_looked_up() {
         ),
     ];
     for (source, wanted) in rows {
-        assert_eq!(answer(source, &env), Err(wanted.to_owned()), "{source}");
+        assert_eq!(evaluate(source, &env), Err(wanted.to_owned()), "{source}");
     }
 }
 
 #[test]
-fn keys_of_maps_may_be_instants_and_spans() {
+fn keys_of_maps_may_be_timestamps_and_durations() {
     let env = Env::new(Dialect::default());
     let rows = [
         "timestamp(0) in {timestamp(0): 1} && !(timestamp(1) in {timestamp(0): 1})",
         "duration('1s') in {duration('1000ms'): 1}",
-        // What has parts is a key too, though one that nobody finds again.
+        // A list or map is accepted as a key too, but a lookup never finds it.
         "{[1]: 2}.size() == 1 && !([1] in {[1]: 2}) && {{'a': 1}: 2}.all(k, k.a == 1)",
     ];
     for source in rows {
-        assert_eq!(answer(source, &env), Ok(true), "{source}");
+        assert_eq!(evaluate(source, &env), Ok(true), "{source}");
     }
 }
 
 #[test]
-fn a_key_whose_value_cannot_be_read_is_not_simply_there() {
+fn a_key_whose_value_cannot_be_read_is_an_error_of_the_in_operator() {
     let ty = Type::map_of(Type::String, Type::String);
     let env = Env::new(Dialect::default()).variable("labels", ty);
     let labels = json!({"a": ["b"]});
@@ -1140,7 +1141,7 @@ fn a_key_whose_value_cannot_be_read_is_not_simply_there() {
 }
 
 #[test]
-fn errors_in_what_a_macro_writes_twice_are_reported_twice() {
+fn errors_in_an_argument_that_a_macro_copies_are_reported_twice() {
     let env = Env::new(Dialect::default());
     let errors = Program::compile("nope.optMap(i, i).hasValue()", &env).unwrap_err();
     let texts: Vec<_> = errors
@@ -1163,7 +1164,7 @@ fn errors_in_what_a_macro_writes_twice_are_reported_twice() {
 }
 
 #[test]
-fn lists_and_maps_are_shown_as_go_shows_them() {
+fn lists_and_maps_are_printed_as_in_go() {
     let env = Env::new(Dialect::default());
     let rows = [
         (
@@ -1180,6 +1181,6 @@ fn lists_and_maps_are_shown_as_go_shows_them() {
         ),
     ];
     for (source, wanted) in rows {
-        assert_eq!(answer(source, &env), Err(wanted.to_owned()), "{source}");
+        assert_eq!(evaluate(source, &env), Err(wanted.to_owned()), "{source}");
     }
 }

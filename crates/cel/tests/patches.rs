@@ -1,4 +1,4 @@
-//! What the mutations of a MutatingAdmissionPolicy are written with.
+//! The types and functions for the mutations of a MutatingAdmissionPolicy.
 
 use fivespot_cel::{Budget, Dialect, Env, Program, Type, Variables};
 use serde_json::json;
@@ -9,7 +9,7 @@ fn env() -> Env {
         .with_patches()
 }
 
-/// The value of an expression as JSON text, or its error, or why it was refused.
+/// The value of an expression as JSON text, its evaluation error, or its compile errors.
 fn value(source: &str) -> String {
     let program = match Program::compile(source, &env()) {
         Ok(program) => program,
@@ -31,7 +31,7 @@ fn assert_values(rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn an_object_has_the_fields_that_are_written() {
+fn an_object_has_the_fields_of_its_literal() {
     assert_values(&[
         ("Object{}", "{}"),
         (
@@ -72,7 +72,7 @@ fn an_optional_field_without_a_value_is_left_out() {
 }
 
 #[test]
-fn fields_can_be_read_again() {
+fn fields_can_be_read_back() {
     assert_values(&[
         ("Object{l: [1, 2, 3]}.l.sum()", "6"),
         ("has(Object{b: 1}.b)", "true"),
@@ -89,7 +89,7 @@ fn fields_can_be_read_again() {
 }
 
 #[test]
-fn two_are_equal_if_their_types_and_fields_are() {
+fn objects_are_equal_if_their_types_and_fields_are_equal() {
     assert_values(&[
         (
             "Object{spec: Object.spec{a: 3}} == Object{spec: Object.spec{a: 1 + 2}}",
@@ -159,7 +159,7 @@ fn types_are_checked_as_far_as_they_are_known() {
 }
 
 #[test]
-fn only_mutations_know_these_types() {
+fn the_types_are_only_declared_for_mutations() {
     let env = Env::new(Dialect::NEWEST);
     for source in ["Object{}", "JSONPatch{}", "jsonpatch.escapeKey('a')"] {
         let errors = Program::compile(source, &env)
@@ -173,7 +173,7 @@ fn only_mutations_know_these_types() {
 }
 
 #[test]
-fn writing_an_object_costs_forty() {
+fn an_object_literal_costs_forty() {
     for (source, cost) in [
         ("Object{}", 40),
         ("Object{a: Object.a{}, b: [1 + 1]}", 91),
@@ -187,8 +187,8 @@ fn writing_an_object_costs_forty() {
 }
 
 #[test]
-fn an_object_that_holds_itself_many_times_is_not_read_without_end() {
-    // Each step has the value before it twice.
+fn reading_a_field_with_too_many_values_is_an_error() {
+    // Each step contains the previous value twice.
     let mut nested = "1".to_owned();
     for _ in 0..12 {
         nested = format!("[{nested}].map(y, dyn([y, y]))[0]");
@@ -198,6 +198,6 @@ fn an_object_that_holds_itself_many_times_is_not_read_without_end() {
     let bound = format!("Object{{a: {many}}}.a == null");
     assert_eq!(
         value(&bound),
-        "error: field is too large: the most is 100000"
+        "error: field is too large: the maximum is 100000"
     );
 }

@@ -1,6 +1,6 @@
-//! Programs that share where their paths lead say and cost what they do alone.
+//! Programs that share the cached targets of paths have the same results and costs as without.
 
-#![allow(missing_docs, reason = "a test")]
+#![allow(missing_docs, reason = "this is a test")]
 
 use fivespot_cel::{
     Activation, Binding, Budget, Dialect, Env, Paths, Places, Program, RunError, Type,
@@ -43,7 +43,7 @@ fn objects() -> [Json; 8] {
     ]
 }
 
-/// Variables of an evaluation, with what is kept of it.
+/// The variables of an evaluation, with its cache of path targets.
 struct Sharing<'v> {
     variables: Variables<'v>,
     places: Places<'v>,
@@ -70,7 +70,7 @@ fn env() -> Env {
         .variable("old", Type::Dyn)
 }
 
-/// The value or the error as text, whether it holds, and the cost.
+/// The value or the error as text, the error of `holds`, and the cost.
 fn outcome<'v>(
     program: &'v Program,
     activation: &dyn Activation<'v>,
@@ -95,7 +95,7 @@ fn outcome<'v>(
 }
 
 #[test]
-fn programs_that_share_paths_say_and_cost_what_they_do_alone_at_every_limit() {
+fn programs_that_share_paths_have_the_same_results_and_costs_at_every_limit() {
     let paths = Paths::of(&["object", "old"]);
     let sharing = compiled(&env().with_paths(paths.clone()));
     let alone = compiled(&env());
@@ -125,7 +125,7 @@ fn programs_that_share_paths_say_and_cost_what_they_do_alone_at_every_limit() {
 }
 
 #[test]
-fn what_is_kept_of_other_paths_is_not_taken() {
+fn the_cache_of_other_paths_is_not_used() {
     let (paths, others) = (Paths::of(&["object", "old"]), Paths::of(&["object", "old"]));
     let first = Program::compile("object.a", &env().with_paths(paths)).unwrap();
     let second = Program::compile("object.b", &env().with_paths(others.clone())).unwrap();
@@ -141,7 +141,7 @@ fn what_is_kept_of_other_paths_is_not_taken() {
 }
 
 #[test]
-fn a_path_that_is_numbered_after_the_places_were_made_is_followed_all_the_same() {
+fn a_path_numbered_after_the_cache_was_created_is_resolved() {
     let paths = Paths::of(&["object", "old"]);
     let env = env().with_paths(paths.clone());
     let first = Program::compile("object.a", &env).unwrap();

@@ -1,4 +1,4 @@
-//! Quantities as Kubernetes' own `resource.Quantity` has them.
+//! Quantities have the semantics of Kubernetes' `resource.Quantity`.
 
 use fivespot_cel::{Budget, Dialect, Env, Program, Variables};
 
@@ -37,14 +37,14 @@ fn decimals_of_any_length_are_compared_digit_by_digit() {
         "quantity('-1E2000').isLessThan(quantity('-1E1999'))",
         "quantity('1E1000').add(quantity('1')).isLessThan(quantity('2E1000'))",
         "quantity('1E1000').add(1).sub(quantity('1E1000')) == quantity('1')",
-        // Only those of binary suffixes have a largest one.
+        // Only quantities with binary suffixes have a maximum.
         "quantity('12Ei') == quantity('9223372036854775807')",
         "quantity('12E') == quantity('12000000000000000000')",
     ]);
 }
 
 #[test]
-fn what_is_finer_than_nano_is_rounded_away_from_zero() {
+fn values_finer_than_nano_are_rounded_away_from_zero() {
     all_hold(&[
         "quantity('0.0000000001') == quantity('1n')",
         "quantity('-1.0000000001') == quantity('-1000000001n')",
@@ -54,7 +54,7 @@ fn what_is_finer_than_nano_is_rounded_away_from_zero() {
 }
 
 #[test]
-fn no_digit_at_all_is_zero_only_where_few_are_read() {
+fn a_quantity_without_digits_is_zero_only_with_some_suffixes() {
     all_hold(&[
         "isQuantity('.Ki') && isQuantity('-.Ki') && isQuantity('.E5')",
         "!isQuantity('.Ei') && !isQuantity('+e-12') && isQuantity('0e-12')",
@@ -62,7 +62,7 @@ fn no_digit_at_all_is_zero_only_where_few_are_read() {
 }
 
 #[test]
-fn sums_too_long_to_be_written_are_an_error_and_cost_no_time() {
+fn sums_with_too_many_digits_are_an_error_and_take_no_time() {
     let sum = "quantity('1E1000000000').add(quantity('1')).isInteger()";
     let error = "the sum of the quantities has too many digits".to_owned();
     assert_eq!(holds(sum), Err(error));
@@ -72,7 +72,7 @@ fn sums_too_long_to_be_written_are_an_error_and_cost_no_time() {
 }
 
 #[test]
-fn floats_come_from_the_digits_that_are_kept() {
+fn floats_are_converted_from_the_stored_digits() {
     all_hold(&[
         "quantity('1.5').asApproximateFloat() == 1.5",
         "quantity('1e400').asApproximateFloat() == double('Infinity')",
@@ -82,7 +82,7 @@ fn floats_come_from_the_digits_that_are_kept() {
 }
 
 #[test]
-fn a_quantity_is_printed_as_it_was_written_where_that_is_canonical() {
+fn a_quantity_in_canonical_form_is_printed_as_written() {
     let rows = [
         ("quantity('+5')", "+5"),
         ("quantity('0070')", "0070"),
@@ -95,7 +95,7 @@ fn a_quantity_is_printed_as_it_was_written_where_that_is_canonical() {
         ("quantity('1e4').add(10)", "10010"),
         ("quantity('0').add(20000)", "20e3"),
         ("quantity('1').sub(quantity('1'))", "0"),
-        // There is no suffix for so many thousands.
+        // No suffix is large enough for this quantity.
         ("quantity('1000000000000000000000')", "1"),
     ];
     for (value, text) in rows {

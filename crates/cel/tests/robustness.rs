@@ -1,4 +1,4 @@
-//! Nothing makes the crate panic, and the same run always gives the same.
+//! No input makes the crate panic, and a repeated run returns the same result.
 
 use fivespot_cel::{Bounds, Budget, Dialect, Env, Program, Type, Variables};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn compile_and_run(source: &str) -> Option<(String, u64)> {
     Some((format!("{outcome:?}"), budget.spent()))
 }
 
-/// Pieces that often parse when put together.
+/// Fragments that often parse when concatenated.
 fn piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "x",
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn what_escapes_is_an_identifier(name in "[a-z_./-]{1,12}") {
+    fn an_escaped_name_is_an_identifier(name in "[a-z_./-]{1,12}") {
         if let Some(escaped) = fivespot_cel::escape(&name) {
             let env = Env::new(Dialect::NEWEST).variable(escaped.clone(), Type::Int);
             prop_assert!(Program::compile(&escaped, &env).is_ok(), "{}", escaped);

@@ -1,8 +1,8 @@
-//! What is said of sources that are no expressions: as Kubernetes 1.36 says it.
+//! The errors for invalid sources are those of Kubernetes 1.36.
 
 use fivespot_cel::{Dialect, Env, Program};
 
-/// Sources with what Kubernetes itself says of them, without "Syntax error: ".
+/// Sources with Kubernetes' own errors, without "Syntax error: ".
 const ERRORS: &[(&str, &[&str])] = &[
     (
         "a.true",
@@ -225,18 +225,18 @@ const ERRORS: &[(&str, &[&str])] = &[
     ("{'a': (b}", &["1:9 missing ')' at '}'"]),
 ];
 
-/// What may begin an expression.
+/// The tokens that may start an expression.
 const STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
      NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
-/// Of one variable there is only `exists_one`.
+/// With one variable only `exists_one` exists.
 #[test]
-fn the_newer_name_of_exists_one_takes_two_variables() {
+fn exists_one_in_camel_case_takes_two_variables() {
     let env = Env::new(Dialect::default());
     let compile = |source| Program::compile(source, &env).map(|_| ());
     compile("[7].exists_one(i, i == 7)").expect("it is a macro");
     compile("[7].existsOne(i, j, j == 7)").expect("it is a macro");
-    let refused = compile("[7].existsOne(i, i == 7)").expect_err("it is none");
+    let refused = compile("[7].existsOne(i, i == 7)").expect_err("it is not a macro");
     let refused = refused.to_string();
     assert!(
         refused.contains("undeclared reference to 'existsOne'"),
@@ -263,7 +263,7 @@ fn syntax_errors_are_reported_as_by_kubernetes() {
 }
 
 #[test]
-fn a_dot_before_a_name_is_reported_with_it_and_prevents_macros() {
+fn a_leading_dot_is_part_of_the_reported_name_and_prevents_macros() {
     let env = Env::new(Dialect::NEWEST);
     let rows = [
         (
@@ -290,7 +290,7 @@ fn a_dot_before_a_name_is_reported_with_it_and_prevents_macros() {
         let first = errors.lines().next();
         assert_eq!(first, Some(wanted), "{source}");
     }
-    // The variable is called `.i` here.
+    // The variable's name is `.i` here.
     assert!(Program::compile("[1].all(.i, i == 1)", &env).is_err());
     for source in [".size('a') == 1", "[1].all(i, .i == 1)", ".type(1) == .int"] {
         assert!(Program::compile(source, &env).is_ok(), "{source}");

@@ -1,5 +1,5 @@
-//! Lists and maps of a custom resource, which the API server keeps as they were sent, and
-//! those that an expression makes, which are its language's own.
+//! Lists and maps of a custom resource, which the API server stores as unstructured objects,
+//! and those that an expression creates, which are cel-go's own.
 
 use fivespot_cel::{
     Budget, Dialect, Env, ListKind, ObjectType, Program, Type, Variables,
@@ -23,7 +23,7 @@ fn value(source: &str, fields: &[(&str, Type)], object: &Json) -> String {
 }
 
 #[test]
-fn what_is_empty_is_nothing_only_where_an_expression_has_made_it() {
+fn only_empty_values_that_an_expression_creates_are_zero_values() {
     let fields = [
         ("list", Type::list(Type::String)),
         ("map", Type::map(Type::String)),
@@ -47,7 +47,7 @@ fn what_is_empty_is_nothing_only_where_an_expression_has_made_it() {
 }
 
 #[test]
-fn a_list_that_is_added_to_is_read_by_its_schema_again() {
+fn items_added_to_a_list_are_read_with_its_schema() {
     let instant = "timestamp('2024-01-01T00:00:00Z')";
     let fields = [
         ("times", Type::list(Type::Timestamp)),
@@ -73,7 +73,7 @@ fn a_list_that_is_added_to_is_read_by_its_schema_again() {
             "(self.times + [INSTANT])[0] == timestamp('2024-02-29T12:00:00Z')",
             "true",
         ),
-        // What the language has made is no text that could be read.
+        // A value of the expression is not a JSON string that could be parsed.
         (
             "(self.times + [INSTANT])[1] == INSTANT",
             "error: invalid data, expected string, got time.Time",
@@ -101,7 +101,7 @@ fn a_list_that_is_added_to_is_read_by_its_schema_again() {
 }
 
 #[test]
-fn a_set_knows_what_was_sent_and_not_what_was_read() {
+fn a_set_compares_the_stored_values_and_not_the_values_read() {
     let set = |item| Type::list_of(item, ListKind::Set);
     let fields = [
         ("names", set(Type::String)),
@@ -115,13 +115,13 @@ fn a_set_knows_what_was_sent_and_not_what_was_read() {
     });
     for (source, wanted) in [
         ("self.names == ['b', 'a']", "true"),
-        // The set is asked for what the other list has, and not the other way round.
+        // Each item of the right list is looked up in the left set, and not the reverse.
         ("self.names == ['a', 'a']", "true"),
         ("['b', 'a'] == self.names", "false"),
         ("[] + self.names == ['b', 'a']", "true"),
         ("['c'] + self.names == ['c', 'b', 'a']", "false"),
         ("self.names + ['c'] == ['c', 'b', 'a']", "true"),
-        // A whole number was sent, and a fraction is read.
+        // The stored value is an integer, and the value read is a float.
         ("self.numbers == self.numbers", "false"),
         ("size(self.numbers + self.numbers)", "3"),
         ("self.times == self.times", "false"),
@@ -140,7 +140,7 @@ fn a_set_knows_what_was_sent_and_not_what_was_read() {
 }
 
 #[test]
-fn items_of_a_keyed_list_are_found_by_the_names_that_expressions_have() {
+fn items_of_a_keyed_list_are_found_by_their_escaped_key_names() {
     let keyed = |names: [&str; 1]| ListKind::Map(names.map(str::to_owned).to_vec());
     let item = |name| {
         let fields = [(name, Type::String), ("v", Type::Int)];
@@ -156,7 +156,7 @@ fn items_of_a_keyed_list_are_found_by_the_names_that_expressions_have() {
     for (source, wanted) in [
         ("self.plain[0] == self.plain[1]", "true"),
         ("(self.plain[0] + self.plain[2]).map(i, i.v)", "[1,3]"),
-        // Nobody has a field of the name that `a-b` has in expressions.
+        // No item has a field with the escaped name of `a-b`.
         ("(self.dashed[0] + self.dashed[1]).map(i, i.v)", "[2]"),
     ] {
         assert_eq!(value(source, &fields, &object), wanted, "{source}");
@@ -164,7 +164,7 @@ fn items_of_a_keyed_list_are_found_by_the_names_that_expressions_have() {
 }
 
 #[test]
-fn what_a_schema_declares_compares_with_its_own_kind_only() {
+fn values_with_a_schema_compare_only_with_their_own_kind() {
     let fields = [
         ("list", Type::list(Type::String)),
         ("map", Type::map(Type::String)),
@@ -187,7 +187,7 @@ fn what_a_schema_declares_compares_with_its_own_kind_only() {
             "error: no such overload",
         ),
         ("dyn([null]) == dyn(self.objects)", "false"),
-        // The left one is asked, and fails over what it cannot read.
+        // The left list decides, and fails on an item that it cannot read.
         ("self.list == ['a', 'b']", unread),
         ("self.list == ['b', 'b']", "false"),
         ("['a', 'b'] == self.list", "false"),
@@ -200,7 +200,7 @@ fn what_a_schema_declares_compares_with_its_own_kind_only() {
             "self.list.sort()",
             "error: list elements must have the same type",
         ),
-        // The first item decides whether a function takes the list.
+        // The type of the first item decides whether the function accepts the list.
         ("self.list.isSorted()", unread),
         (
             "self.wrong.isSorted()",
@@ -216,7 +216,7 @@ fn what_a_schema_declares_compares_with_its_own_kind_only() {
 }
 
 #[test]
-fn an_optional_value_that_is_read_from_forgets_its_schema() {
+fn the_value_of_an_optional_loses_its_schema_when_a_field_is_read() {
     let inner = [("a-b", Type::String), ("n", Type::Double)];
     let inner = Type::object(ObjectType::new(inner).named("inner"));
     let fields = [("o", inner), ("numbers", Type::list(Type::Double))];

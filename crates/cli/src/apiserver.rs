@@ -68,7 +68,7 @@ async fn serve(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let serving = server.serve(listener, &credentials, async { drop(stopped.await) });
     tokio::pin!(serving);
     let served = tokio::select! {
-        // The listener only ends by itself if it fails.
+        // The listener ends without a signal only if it fails.
         served = &mut serving => served,
         () = signals.received() => {
             drop(stop);

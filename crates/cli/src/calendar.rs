@@ -1,4 +1,4 @@
-//! `5spot calendar import`: a ScheduleCalendar of an iCalendar file.
+//! `5spot calendar import`: converts an iCalendar file into a ScheduleCalendar.
 
 mod icalendar;
 #[cfg(test)]
@@ -21,7 +21,7 @@ Examples:
 
 /// Arguments of `5spot calendar`.
 #[derive(Debug, clap::Args)]
-#[command(about = "Make ScheduleCalendars of other calendars", after_help = EXAMPLES)]
+#[command(about = "Import other calendars as ScheduleCalendars", after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -53,12 +53,12 @@ struct ImportArgs {
         value_parser = object_name
     )]
     name: String,
-    /// Namespace of the ScheduleCalendar [default: that of whoever applies it]
+    /// Namespace of the ScheduleCalendar [default: none; kubectl then uses that of its context]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
 }
 
-/// The name of an object, as an API server takes it.
+/// Returns the text if an API server accepts it as the name of an object.
 fn object_name(text: &str) -> Result<String, String> {
     match fivespot_admission::name::dns_subdomain(text)
         .into_iter()
@@ -98,11 +98,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     Ok(Outcome::Yes)
 }
 
-/// The entries of a calendar.
+/// Reads the entries of an iCalendar file.
 ///
 /// # Errors
-/// The text is no iCalendar file, has no event or too many, or one that repeats in a way that a
-/// ScheduleCalendar does not know.
+/// The text is not an iCalendar file, has no event or too many, or has an event whose recurrence a
+/// ScheduleCalendar does not support.
 fn import(origin: &str, text: &str) -> Result<Vec<CalendarDate>, Failure> {
     let dates = icalendar::dates(text).map_err(|why| {
         Failure::new(origin, why).remedy("correct the file, or write the dates by hand")

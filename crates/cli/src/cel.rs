@@ -1,4 +1,4 @@
-//! `5spot cel`: one expression, compiled, estimated and run.
+//! `5spot cel`: compiles, estimates and evaluates one expression.
 
 #[cfg(test)]
 mod tests;
@@ -52,14 +52,14 @@ pub(crate) struct Args {
     output: Format,
 }
 
-/// What came of it.
+/// The result of the evaluation.
 #[derive(Debug, Serialize)]
 struct Report {
     value: Value,
     r#type: String,
-    /// What this run cost.
+    /// The cost of this evaluation.
     cost: u64,
-    /// What a run may cost, where the schema bounds it.
+    /// The estimated cost of an evaluation, if a schema is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<Estimate>,
 }
@@ -127,7 +127,7 @@ fn evaluate(
     })
 }
 
-/// The value as JSON; numbers that JSON does not have are written as Kubernetes writes them.
+/// The value as JSON. Numbers that JSON cannot represent are written as Kubernetes writes them.
 fn shown(value: &Cel<'_>) -> Value {
     match value {
         Cel::Double(number) if number.is_nan() => "NaN".into(),
@@ -137,7 +137,7 @@ fn shown(value: &Cel<'_>) -> Value {
     }
 }
 
-/// The one object of a file; an empty one without a file.
+/// The only object of a file. An empty object without a file.
 fn read(path: Option<&Path>) -> Result<Value, Failure> {
     let Some(path) = path else {
         return Ok(Value::Object(serde_json::Map::new()));
@@ -154,8 +154,8 @@ fn read(path: Option<&Path>) -> Result<Value, Failure> {
     }
 }
 
-/// The type and the bounds that a definition gives its objects, in the version of `object` where
-/// that is served.
+/// The type and the cost bounds of objects according to a CRD, in the version of `object` if it is
+/// served, else in the first served version.
 fn declared(
     path: &Path,
     object: &Value,

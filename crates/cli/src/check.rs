@@ -1,4 +1,4 @@
-//! `5spot check`: is 5-Spot well in this cluster?
+//! `5spot check`: whether 5-Spot works in this cluster.
 
 mod agent;
 mod crd;
@@ -19,14 +19,14 @@ use crate::reader::Reader;
 use crate::{Failure, Outcome};
 use finding::Finding;
 
-/// Check whether 5-Spot works in this cluster, and say what to do where it does not
+/// Check whether 5-Spot works in this cluster, and print a remedy for each problem
 ///
 /// Only reads. Checks the CRDs and their version, the policy, the Lease, the kinds of the providers
 /// that ScheduledMachines name, the kubeconfig Secrets of their Clusters, and the reclaim agent
 /// where a ScheduledMachine has killIfCommands.
 ///
-/// Exit codes: 0 all is well (warnings included), 1 something is wrong or could not be checked, 2
-/// the API server cannot be reached.
+/// Exit codes: 0 no errors (there may be warnings), 1 an error was found or a check could not be
+/// completed, 2 the API server cannot be reached.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   5spot check
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     source: Source,
 }
 
-/// Where the operator is looked for.
+/// Where the operator is expected.
 #[derive(Clone, Debug)]
 pub(crate) struct Operator {
     /// Its namespace.
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     })
 }
 
-/// Whether an operator holds its Lease in a namespace.
+/// Whether an operator in this namespace holds its Lease.
 pub(crate) async fn is_lease_fresh(reader: &Reader, namespace: &str) -> bool {
     let operator = Operator {
         namespace: namespace.to_owned(),
@@ -88,8 +88,7 @@ pub(crate) async fn is_lease_fresh(reader: &Reader, namespace: &str) -> bool {
     operator::lease(reader, &operator).await.is_well()
 }
 
-/// Every check, in the order in which its result is of use: what is missing first explains the
-/// rest.
+/// Runs every check. Checks that can explain the failure of others come first.
 async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     let mut all = vec![server::check(reader)];
     let crds = crd::check(reader).await;

@@ -1,4 +1,4 @@
-//! Selecting the cluster of a command, as kubectl does.
+//! Selects the cluster of a command, as kubectl does.
 
 use std::path::{Path, PathBuf};
 
@@ -32,10 +32,11 @@ impl Source {
         self.read().await.map_err(|error| failed(&error))
     }
 
-    /// The same; in a pod without these flags, the in-cluster configuration.
+    /// The client configuration of the selected cluster. In a pod without these flags, the
+    /// in-cluster configuration.
     ///
     /// # Errors
-    /// No kubeconfig, or one that cannot be used, and no pod's service account either.
+    /// No kubeconfig, or one that cannot be used, and no service account of a pod.
     pub(crate) async fn config_or_in_cluster(&self) -> Result<Config, Failure> {
         let is_selected = self.kubeconfig.is_some() || self.context.is_some();
         match self.read().await {
@@ -52,7 +53,7 @@ impl Source {
         }
     }
 
-    /// The address of the selected cluster, with the name of its context if that is known.
+    /// The address of the selected cluster, with the name of its context if there is one.
     pub(crate) fn address(&self, config: &Config) -> String {
         let address = config.cluster_url.to_string();
         let address = address.trim_end_matches('/');
@@ -111,7 +112,7 @@ pub(crate) fn error_message(error: kube::Error) -> String {
     }
 }
 
-/// The API server cannot be reached, or does not speak its protocol.
+/// The API server cannot be reached, or its response is not valid.
 pub(crate) fn unreachable(address: &str, error: &kube::Error) -> Failure {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
@@ -140,7 +141,7 @@ pub(crate) fn failed_request(what: &str, address: &str, error: kube::Error) -> F
     }
 }
 
-/// Whether the path of a whole resource is unknown, which is answered without a Status.
+/// Whether the resource itself is not served. Such a 404 has no object name.
 pub(crate) fn is_not_served(status: &kube::core::Status) -> bool {
     status.code == 404 && status.details.as_ref().is_none_or(|it| it.name.is_empty())
 }
@@ -149,8 +150,8 @@ pub(crate) fn is_not_served(status: &kube::core::Status) -> bool {
 /// More than the skew of synchronized clocks and the duration of a request.
 const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 
-/// The present instant for what is read from this cluster: the time of this machine, unless the
-/// server's `Date` is another, as that of `5spot dev --start` is.
+/// The current time for data that is read from this cluster: the time of this machine, unless the
+/// server's `Date` differs from it, as with `5spot dev --start`.
 pub(crate) async fn now(client: &Client) -> Timestamp {
     let here = Clock::system().now();
     match date(client).await {
@@ -159,7 +160,7 @@ pub(crate) async fn now(client: &Client) -> Timestamp {
     }
 }
 
-/// The `Date` header of a response of the server; none without a response or header.
+/// The `Date` header of a response of the server. `None` without a response or header.
 async fn date(client: &Client) -> Option<Timestamp> {
     let request = http::Request::get("/version").body(Body::empty()).ok()?;
     let answer = client.send(request).await.ok()?;
@@ -168,10 +169,10 @@ async fn date(client: &Client) -> Option<Timestamp> {
     parser.parse_timestamp(date).ok()
 }
 
-/// Runs what talks to a cluster, on this thread.
+/// Runs a future that sends requests to a cluster, on this thread.
 ///
 /// # Errors
-/// The operating system has no more file descriptors, or what `future` says.
+/// The operating system has no more file descriptors, or `future` fails.
 pub(crate) fn block_on<T>(
     future: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -224,7 +225,7 @@ impl Access {
         Client::try_from(self.config().await?).map_err(no_client)
     }
 
-    /// The address of the selected cluster, with the name of its context if that is known.
+    /// The address of the selected cluster, with the name of its context if there is one.
     pub(crate) fn address(&self, config: &Config) -> String {
         self.source.address(config)
     }

@@ -1,14 +1,14 @@
-//! Rows of text in columns, two spaces apart.
+//! Prints rows of text in columns, two spaces apart.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// How wide the columns of a table are.
+/// The widths of the columns of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columns<const N: usize>(pub(crate) [usize; N]);
 
 impl<const N: usize> Columns<N> {
-    /// As wide as the heads.
+    /// Columns as wide as their heads.
     pub(crate) fn under(heads: [&str; N]) -> Self {
         Self(heads.map(str::len))
     }

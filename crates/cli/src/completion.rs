@@ -1,8 +1,9 @@
-//! What shells and kubectl complete: the words of the command line, and names from the cluster.
+//! Completions for shells and kubectl: the arguments of the command line, and names from the
+//! cluster.
 //!
 //! A shell calls this program for every completion, with [`VARIABLE`] set; kubectl calls
-//! `kubectl_complete-5spot`, which calls `5spot __complete`. Both need an answer at once, so whatever
-//! fails or lasts too long completes nothing, without an error.
+//! `kubectl_complete-5spot`, which calls `5spot __complete`. Both need a fast response, so a
+//! request that fails or takes too long completes nothing, without an error.
 
 #[cfg(test)]
 mod tests;
@@ -30,19 +31,19 @@ use crate::{Failure, Outcome, plain};
 /// Set by the script of a shell, to the shell's name.
 pub(crate) const VARIABLE: &str = "FIVESPOT_COMPLETE";
 
-/// How long a person waits for names from the cluster.
+/// How long a completion waits for names from the cluster.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// The most names that are listed; a longer list helps nobody.
+/// The largest number of names that are requested. A longer list is of no use.
 const MOST_NAMES: u32 = 500;
 
-/// That of cobra's `ShellCompDirectiveNoFileComp`, which kubectl reads.
+/// The value of cobra's `ShellCompDirectiveNoFileComp`, which kubectl reads.
 const NO_FILES: &str = ":4";
 
 /// The hidden command that `kubectl_complete-5spot` calls.
 pub(crate) const COMMAND: &str = "__complete";
 
-/// Answers a shell's request for completions and ends the process; does nothing otherwise.
+/// Handles a shell's request for completions and ends the process. Does nothing without one.
 pub(crate) fn answer_shell() {
     CompleteEnv::with_factory(crate::command)
         .var(VARIABLE)
@@ -66,7 +67,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     }
     let place = words.len() - 1;
     let mut command = crate::command();
-    // Nothing is completed behind a word that no command has.
+    // An unknown argument has no completions after it.
     let found = engine::complete(&mut command, words, place, None);
     for candidate in found.unwrap_or_default() {
         if candidate.is_hide_set() {
@@ -84,12 +85,12 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// The ScheduledMachines of the namespace that was typed.
+/// The ScheduledMachines of the namespace on the command line.
 pub(crate) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
     from_cluster::<ScheduledMachine>(current, Api::default_namespaced)
 }
 
-/// The ScheduleOverrides of the namespace that was typed.
+/// The ScheduleOverrides of the namespace on the command line.
 pub(crate) fn overrides(current: &OsStr) -> Vec<CompletionCandidate> {
     from_cluster::<ScheduleOverride>(current, Api::default_namespaced)
 }
@@ -116,7 +117,7 @@ pub(crate) fn rules(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, rules.chain(lints))
 }
 
-/// The names of one kind in the cluster that the words select; none where that fails.
+/// The names of one kind in the selected cluster. Empty if the request fails.
 fn from_cluster<K>(
     current: &OsStr,
     api: fn(Client) -> Api<PartialObjectMeta<K>>,
@@ -137,7 +138,7 @@ where
     candidates(current, names.unwrap_or_else(|_: Failure| Vec::new()))
 }
 
-/// Those that go on from what is typed.
+/// The names that begin with what is typed.
 fn candidates(
     current: &OsStr,
     names: impl IntoIterator<Item = String>,
@@ -150,7 +151,7 @@ fn candidates(
         .collect()
 }
 
-/// The words that are being completed, of the arguments of this process.
+/// The arguments of the command line that is being completed.
 fn typed() -> impl Iterator<Item = String> {
     std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
@@ -158,7 +159,7 @@ fn typed() -> impl Iterator<Item = String> {
         .skip(1)
 }
 
-/// The cluster and the namespace that `words` select, whatever else they are.
+/// The cluster and the namespace that `words` select. Other arguments are ignored.
 fn selected(words: impl Iterator<Item = String>) -> Access {
     let command = clap::Command::new("5spot").no_binary_name(true);
     Access::augment_args(command)

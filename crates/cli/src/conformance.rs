@@ -1,4 +1,4 @@
-//! `5spot conformance`: does a provider keep what 5-Spot relies on?
+//! `5spot conformance`: whether a provider keeps the promises that 5-Spot relies on.
 
 mod collection;
 mod promise;
@@ -28,7 +28,7 @@ use run::Runner;
 use setup::{Ground, Place};
 use site::{Provided, Site, Subject};
 
-/// Check whether the providers of bootstrap and infrastructure keep what 5-Spot relies on
+/// Check whether bootstrap and infrastructure providers do what 5-Spot relies on
 ///
 /// Creates ScheduledMachines in the cluster of the kubeconfig, one after the other, lets each one's
 /// machine join and leave, and prints per promise whether it was kept, broken (and what was seen), or
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     /// Kubernetes version of the machines, for bootstrap providers that need one (kubeadm)
     #[arg(long, value_name = "VERSION")]
     machine_version: Option<String>,
-    /// Image of the pods that are put on the Nodes; it must run until it is ended
+    /// Image of the pods that are put on the Nodes; it must run until it is terminated
     #[arg(
         long,
         value_name = "IMAGE",
@@ -105,14 +105,14 @@ impl Args {
         SignedDuration::from(self.timeout).unsigned_abs()
     }
 
-    /// The promises that are asked for, in their order.
+    /// The selected promises, in their order.
     fn promises(&self) -> impl Iterator<Item = &'static Promise> {
         PROMISES.iter().filter(|promise| {
             self.only.is_empty() || self.only.iter().any(|it| it == promise.name)
         })
     }
 
-    /// Whether what a promise needs is given.
+    /// Whether the flag that a promise needs is given.
     fn has(&self, need: Need) -> bool {
         match need {
             Need::Unreachable => self.unreachable.is_some(),
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         let site = match site {
             Ok(site) => site,
             Err(failure) => {
-                // The failure is worth more than what cannot be deleted after it.
+                // The first failure is reported; objects that cannot be deleted after it are not.
                 let _ = ground.delete(args.timeout()).await;
                 return Err(failure);
             }
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     })
 }
 
-/// What the command line names, as the cluster has it.
+/// The inputs of the command line, resolved in the cluster.
 struct Given {
     client: Client,
     place: Place,
@@ -202,7 +202,7 @@ impl Given {
         })
     }
 
-    /// Waits for the Cluster, and says where everything takes place.
+    /// Waits for the workload cluster, and returns the site of the run.
     async fn open(&self, ground: &Ground, args: &Args) -> Result<Site, Failure> {
         let cluster = self.place.cluster().to_owned();
         let workload = setup::workload(ground, &cluster, args.timeout()).await?;
@@ -220,8 +220,8 @@ impl Given {
     }
 }
 
-/// Runs every promise that is asked for, one after the other: the host of an infrastructure object
-/// may be the only one. After one whose machine did not go, none is run.
+/// Runs the selected promises, one after the other: the host of an infrastructure object may be the
+/// only one. If the machine of a promise is not removed, the following promises are not run.
 async fn run_all(
     given: &Given,
     site: &Site,
@@ -248,17 +248,17 @@ async fn run_all(
         let subject = Subject::new(promise, &site.id, infrastructure.clone());
         let one = runner.run(promise, subject).await;
         if one.left.is_some() {
-            let why = format!("the machine of {} is still there", promise.name);
+            let why = format!("the machine of {} still exists", promise.name);
             obstacle = Some(why);
         }
         results.push(one);
     }
 }
 
-/// Removes everything that the run has created.
+/// Removes all objects that the run has created.
 ///
 /// # Errors
-/// What is left.
+/// A description of the objects that are left.
 async fn close(site: &Site, ground: &Ground, timeout: Duration) -> Result<(), String> {
     let gone = setup::until(timeout, async || matches!(site.delete_all().await, Ok(0)));
     let gone = gone.await.map_err(|()| {

@@ -1,4 +1,4 @@
-//! `5spot controller`: the operator, against a real cluster.
+//! `5spot controller`: the operator, in a cluster.
 
 mod flag;
 
@@ -14,14 +14,14 @@ use crate::{Failure, Outcome, cluster, log};
 pub(crate) use flag::{Args, reclaim_override};
 use flag::{Pod, Settings};
 
-/// How long reconciles in progress may take to finish, and the Lease to be released: less than
-/// the grace period of a pod, 30 s.
+/// How long reconciles in progress may take to finish, and the Lease to be released. Less than the
+/// grace period of a pod, 30 s.
 const GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let settings = args.settings(Pod::of_environment())?;
     log::start(args.log);
-    // The operator is one task; a second thread would have nothing to do.
+    // The operator is one task; a second thread would be idle.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -61,7 +61,7 @@ async fn run_until_signal(options: Options, signals: &mut Signals) -> Outcome {
     let mut running = Box::pin(fivespot_controller::run_until(options, stopped));
     tokio::select! {
         () = signals.received() => {}
-        // It ended without a signal.
+        // The operator ended without a signal.
         _ = &mut running => return Outcome::No,
     }
     tracing::info!("received a signal, shutting down");
@@ -73,7 +73,7 @@ async fn run_until_signal(options: Options, signals: &mut Signals) -> Outcome {
     }
 }
 
-/// How replicas are coordinated, for the log.
+/// The kind of coordination of replicas, for the log.
 fn coordination(coordination: &Coordination) -> &'static str {
     match coordination {
         Coordination::Alone => "none",

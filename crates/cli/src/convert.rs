@@ -1,4 +1,4 @@
-//! `5spot convert`: manifests of older groups and forms, as they are written now.
+//! `5spot convert`: converts manifests with older API groups and field formats to the current ones.
 
 mod text;
 
@@ -92,8 +92,9 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     Ok((origin, text))
 }
 
-/// Converts an object, or the items of a list; with `windows` also lists of days and hours, which
-/// are compared with the windows from that instant on. Notes say what could not be rewritten.
+/// Converts an object, or the items of a list. With `windows` it also converts lists of days and
+/// hours, and checks that the windows are equivalent from that instant on. `notes` receives what
+/// could not be converted.
 fn object(
     value: &mut Value,
     windows: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! `5spot dashboard`: the read-only page in a browser.
+//! `5spot dashboard`: a read-only page for a browser.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::{Failure, Outcome, explain, report, server_flag};
 /// Serve a read-only page about the machines of a cluster, for a browser on this machine
 ///
 /// Shows the week of all machines (planned and actual), a list with filters, for each machine why it
-/// is in its phase, what comes next and how it was shut down last, and what a month has saved. Reads
+/// is in its phase, what comes next and how it was shut down last, and the savings of a month. Reads
 /// with your permissions and changes nothing. The printed URL works once, in one browser. Ends on Ctrl-C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -81,10 +81,10 @@ async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     }
 }
 
-/// A listener for a dashboard.
+/// Opens a listener for a dashboard.
 ///
 /// # Errors
-/// The address is in use, or not this machine's.
+/// The address is in use, or is not an address of this machine.
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| {
         Failure::new(format!("listening on {address}"), error)
@@ -92,7 +92,7 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> 
     })
 }
 
-/// The dashboard itself.
+/// Creates the dashboard.
 ///
 /// # Errors
 /// The system has no random numbers.

@@ -66,7 +66,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, _: &mut dyn Write) -> Result<Outcome, Failure> {
-    // One thread: a virtual clock needs a single scheduler to know when the process is quiet.
+    // One thread: a virtual clock needs a single scheduler to detect that the process is idle.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,4 +1,4 @@
-//! Objects from files, directories and standard input: `-f`.
+//! Reads objects from files, directories and standard input: `-f`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,31 +9,31 @@ use serde_json::Value;
 
 use crate::{Failure, parallel};
 
-/// One object, and where it was written.
+/// An object and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
-    /// The file and, where it holds several, which of its documents: `a.yaml, document 2`.
+    /// The file and, if it has several documents, the number of the document: `a.yaml, document 2`.
     pub(crate) origin: String,
-    /// What was written.
+    /// The object as written.
     pub(crate) object: Value,
-    /// Where its text is, if it is in a file or a stream.
+    /// The location of its text, if it is in a file or a stream.
     pub(crate) place: Option<Place>,
 }
 
 /// The text of an object within a file or a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The file; `standard input` for that.
+    /// The path of the file, or `standard input`.
     pub(crate) file: String,
     /// The line of the file on which the document begins, from 1.
     pub(crate) line: usize,
-    /// The text of the document, from that line on.
+    /// The text of the document, beginning at that line.
     pub(crate) text: Arc<str>,
 }
 
 impl Place {
-    /// The line of the file that contains a field, as far as it can be found in the text: that
-    /// of the nearest field around it where it cannot be found.
+    /// The line of the file that contains a field. If the field is not found in the text, the line
+    /// of the nearest enclosing field.
     pub(crate) fn line_of(&self, field: &str) -> usize {
         let lines: Vec<&str> = self.text.lines().collect();
         let mut at = 0;
@@ -65,7 +65,7 @@ impl Place {
 }
 
 impl Document {
-    /// The string at a JSON pointer; empty if there is none.
+    /// The string at a JSON pointer. Empty if there is none.
     pub(crate) fn text(&self, pointer: &str) -> &str {
         self.object
             .pointer(pointer)
@@ -74,12 +74,12 @@ impl Document {
     }
 }
 
-/// Reads every object of `paths` in order. A directory stands for the `.yaml`, `.yml` and
-/// `.json` files in it, `-` for standard input, a list object for its items. Empty documents
-/// are skipped and not counted.
+/// Reads all objects of `paths` in order. A directory is replaced by its `.yaml`, `.yml` and
+/// `.json` files, `-` by standard input, a list object by its items. Empty documents are skipped
+/// and not counted.
 ///
 /// # Errors
-/// A path that cannot be read, or text that is neither YAML nor JSON; names the file.
+/// A path cannot be read, or a text is neither YAML nor JSON. The failure names the file.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let mut all = Vec::new();
     for path in paths {
@@ -101,10 +101,10 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     Ok(all)
 }
 
-/// The most bytes that are read of a file.
+/// The largest number of bytes that are read of a file.
 const LARGEST: u64 = 64 << 20;
 
-/// The whole text, if it is not too large.
+/// Reads the whole text. Fails if it is too large.
 fn bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
     let reading = reader.take(LARGEST + 1).read_to_string(&mut text);
@@ -117,12 +117,12 @@ fn bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The objects of a text of YAML or JSON documents.
+/// Parses the objects of a text of YAML or JSON documents.
 ///
 /// # Errors
-/// Text that is neither; names `origin`.
+/// The text is neither. The failure names `origin`.
 pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
-    // Bytes bound all of these, whatever they are used for.
+    // The size of the text bounds all of these.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_documents: text.len(),
@@ -171,7 +171,7 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
     Ok(all)
 }
 
-/// What the system does not let us read.
+/// The failure for a file that cannot be read.
 pub(crate) fn unreadable(origin: &str, error: &io::Error) -> Failure {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
@@ -184,14 +184,14 @@ pub(crate) fn unreadable(origin: &str, error: &io::Error) -> Failure {
     Failure::new(format!("reading {origin}"), error).remedy(remedy)
 }
 
-/// Text that is neither YAML nor JSON.
+/// The failure for text that is neither YAML nor JSON.
 pub(crate) fn malformed(origin: &str, error: &serde_saphyr::Error) -> Failure {
     let why = error.to_string();
     let why = why.strip_prefix("error: ").unwrap_or(&why);
     Failure::new(format!("reading {origin}"), why).remedy("write YAML or JSON")
 }
 
-/// The documents of a stream that hold anything, each with the line on which it begins.
+/// The documents of a stream that are not empty, each with the line on which it begins.
 fn sections(text: &str) -> impl Iterator<Item = (usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut is_new = true;
@@ -216,7 +216,7 @@ fn sections(text: &str) -> impl Iterator<Item = (usize, String)> {
     all.into_iter()
 }
 
-/// The file itself, or the manifests of a directory in the order of their names.
+/// The file itself, or the manifests of a directory ordered by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |error| unreadable(&path.display().to_string(), &error);
     if !fs::metadata(path).map_err(failed)?.is_dir() {
@@ -287,13 +287,13 @@ mod tests {
     }
 
     #[test]
-    fn items_are_taken_apart_in_lists_only() {
+    fn only_lists_are_split_into_their_items() {
         let found = parse("a.yaml", "kind: Shelf\nitems: [{kind: B}]\n").unwrap();
         assert_eq!(found[0].text("/kind"), "Shelf");
     }
 
     #[test]
-    fn a_single_document_needs_no_number() {
+    fn a_single_document_has_no_number() {
         let found = parse("a.json", "{\"kind\": \"A\"}").unwrap();
         assert_eq!(found[0].origin, "a.json");
     }

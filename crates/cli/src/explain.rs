@@ -1,4 +1,4 @@
-//! `5spot explain`: why a machine is in its current state, from the planning function; and rules.
+//! `5spot explain`: explains the state of a machine with the planning function, or a rule.
 
 mod remedy;
 mod report;
@@ -79,7 +79,7 @@ enum Form {
 }
 
 impl Form {
-    /// As a form of what cannot be drawn.
+    /// The equivalent output format of an explanation without a picture.
     fn written(self) -> Result<Format, Failure> {
         match self {
             Self::Text => Ok(Format::Text),
@@ -94,7 +94,7 @@ impl Form {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match (args.name.as_str(), &args.rule) {
         ("rule", Some(id)) => rule::explain(id, args.output.written()?, out),
-        // With a namespace it is a machine of that name.
+        // With a namespace, `rule` is the name of a machine.
         ("rule", None) if args.access.namespace.is_none() => {
             rule::list(args.output.written()?, out)
         }
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     }
 }
 
-/// The zone of the schedule; UTC where it is invalid.
+/// The time zone of the schedule. UTC if it is invalid.
 fn zone(found: &Inspection) -> TimeZone {
     let schedule = found.object.spec.schedule.schedule();
     schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone())
@@ -129,7 +129,7 @@ async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
     let what = format!("reading ScheduledMachine {namespace}/{name}");
     match inspect(options, &key).await {
         Ok(Some(mut found)) => {
-            // What was read is of now, by whichever clock.
+            // Uses the current time of the cluster, which may have a virtual clock.
             found.now = cluster::now(&client).await;
             Ok(found)
         }
@@ -142,10 +142,10 @@ async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
     }
 }
 
-/// What a look at the cluster of `config` is made with.
+/// The options to inspect the cluster of `config`.
 ///
 /// # Errors
-/// The configuration makes no client.
+/// No client can be created from the configuration.
 pub(crate) fn options(
     config: Config,
     node_access: NodeAccess,
@@ -154,12 +154,12 @@ pub(crate) fn options(
     let client = Client::try_from(config).map_err(cluster::no_client)?;
     let mut options = Options::new(client, Clock::system());
     options.node_access = node_access.into();
-    // Where the management cluster is on this host, its workload clusters may be as well.
+    // If the management cluster runs on this host, its workload clusters may run there as well.
     options.workload_servers.local = is_local;
     Ok(options)
 }
 
-/// Explains what was found, decided at an instant.
+/// Prints the explanation of the observed state, planned at an instant.
 fn machine(
     found: &Inspection,
     at: Timestamp,

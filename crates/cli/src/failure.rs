@@ -1,17 +1,17 @@
-//! How a command ended.
+//! The result of a command.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// The answer of a command that could answer.
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Yes, or done: exit code 0.
     Yes,
-    /// No: exit code 1. What is wrong was printed as the command's output.
+    /// No: exit code 1. The reason was printed as the command's output.
     No,
-    /// There is no answer: exit code 2. Why was printed.
+    /// No result: exit code 2. The reason was printed.
     Unanswered,
 }
 
@@ -25,10 +25,10 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Why a command could not answer: what failed, why, and what to do about it.
+/// A failure of a command: what failed, why, and what to do about it.
 ///
-/// Displayed as `<what>: <why>; <what to do>`; the caller puts `error: ` before it. Of a cause
-/// in several lines, such as one that shows the text at fault, the others come below.
+/// Displayed as `<what>: <why>; <what to do>`; the caller prepends `error: `. Further lines of the
+/// reason, for example an excerpt of the text at fault, follow below.
 #[derive(Debug)]
 pub(crate) struct Failure {
     what: String,
@@ -38,7 +38,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// `what` could not be done, because of `why`.
+    /// A failure to do `what`, because of `why`.
     pub(crate) fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
         Self {
             what: what.to_string(),
@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// The system does not give what every command needs.
+    /// A failure to start, because of a limit of the system.
     pub(crate) fn at_start(error: io::Error) -> Self {
         Self::new("starting", error).remedy(
             "raise the limits of open files and processes (`ulimit -a` shows them)",
@@ -61,7 +61,7 @@ impl Failure {
         self
     }
 
-    /// Whether the reader of our output has gone away.
+    /// Whether the reader of the output has closed it.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.closed_pipe
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_says_what_why_and_what_to_do() {
+    fn a_failure_contains_what_failed_why_and_a_remedy() {
         let failure =
             Failure::new("reading a.yaml", "no such file").remedy("check the path");
         assert_eq!(
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_at_fault_is_shown_below_what_to_do() {
+    fn an_excerpt_of_the_invalid_text_is_shown_below_the_remedy() {
         let failure = Failure::new("reading a.yaml", "not closed\n | a: [\n | ...^")
             .remedy("close it");
         assert_eq!(

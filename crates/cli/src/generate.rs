@@ -1,4 +1,4 @@
-//! `5spot generate`: everything that is generated from the types and the rules.
+//! `5spot generate`: files that are generated from the API types, the rules and the command line.
 
 mod agent;
 mod completions;
@@ -78,7 +78,7 @@ Examples:
   source <(5spot generate completions bash)
   5spot generate completions fish | source";
 
-/// Where manual pages are in a source tree.
+/// The directory of the manual pages in a source tree.
 const MAN: &str = "man";
 
 #[derive(Debug, clap::Args)]
@@ -92,7 +92,7 @@ struct Definition {
     kube_version: KubeVersion,
 }
 
-/// Where it goes.
+/// Where the output is written.
 #[derive(Debug, clap::Args)]
 struct Output {
     /// Compare with the existing files, print the differences, and exit with 1 if there are any
@@ -114,7 +114,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         }
         What::Admission(output) => {
             let mut files = Group::Admission.files(shipped).map_err(failed)?;
-            // What is in folders is there instead of these, not besides.
+            // Files in subdirectories are alternatives to these, not additions.
             files.retain(|file| !output.is_printed() || !file.path.contains('/'));
             (output, files, Group::Admission.directory())
         }
@@ -163,12 +163,12 @@ fn failed(error: fivespot_api::manifest::Error) -> Failure {
 }
 
 impl Output {
-    /// Whether it goes to standard output.
+    /// Whether the output goes to standard output.
     fn is_printed(&self) -> bool {
         !self.check && self.directory.is_none()
     }
 
-    /// Prints, writes or checks `files`, whose place in the source tree is `tree`.
+    /// Prints, writes or checks `files`. `tree` is their directory in the source tree.
     fn deliver(
         self,
         out: &mut dyn Write,
@@ -185,7 +185,7 @@ impl Output {
     }
 }
 
-/// The version for which the files in the source tree are generated.
+/// The Kubernetes version for which the files in the source tree are generated.
 fn shipped() -> KubeVersion {
     format!("1.{}", crd::SHIPPED_MINOR)
         .parse()
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_for_admission_is_the_policy_and_one_binding() {
+    fn admission_output_has_each_policy_and_one_binding_for_each() {
         let (outcome, text) = generate(&["admission"]);
         assert_eq!(outcome, Outcome::Yes);
         assert_eq!(
@@ -287,10 +287,10 @@ mod tests {
     }
 
     #[test]
-    fn roles_name_the_chosen_provider_and_read_secrets_where_they_may() {
+    fn roles_name_the_selected_provider_and_read_only_granted_secrets() {
         let (_, text) = generate(&["rbac", "--provider", "metal3", "--namespace", "a,b"]);
         assert!(text.contains("metal3machines") && !text.contains("remotemachines"));
-        // The two for Secrets, and the operator's own.
+        // Two Roles for Secrets, and the operator's own.
         assert_eq!(text.matches("\nkind: Role\n").count(), 3);
         let (_, workload) = generate(&["rbac", "--workload", "--workload-user", "jane"]);
         assert!(workload.contains("- pods/eviction") && workload.contains("name: jane"));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_webhook_deployment_starts_it_with_valid_arguments() {
+    fn the_webhook_deployment_starts_the_webhook_with_valid_arguments() {
         let settings = fivespot_install::webhook::Settings::default();
         let arguments = ["5spot".to_owned()].into_iter().chain(settings.arguments());
         let parsed = crate::command().try_get_matches_from(arguments);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crd_for_an_older_kubernetes_lacks_what_that_refuses() {
+    fn the_crd_for_an_older_kubernetes_lacks_fields_that_it_rejects() {
         let (_, shipped) = generate(&["crd"]);
         assert!(shipped.contains("optionalOldSelf"));
         let (_, older) = generate(&["crd", "--kube-version", "1.29"]);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_for_an_older_kubernetes_are_without_what_that_does_not_know() {
+    fn manifests_for_an_older_kubernetes_have_no_admission_policy() {
         let (_, shipped) = generate(&["manifests", "--allow-unqualified-image"]);
         assert!(shipped.contains("\nkind: ValidatingAdmissionPolicy\n"));
         let (_, older) = generate(&[
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_passes_the_check_and_what_was_edited_does_not() {
+    fn written_files_pass_the_check_and_edited_files_do_not() {
         let directory =
             std::env::temp_dir().join(format!("5spot-generate-{}", std::process::id()));
         let directory = directory.to_str().unwrap();

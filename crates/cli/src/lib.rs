@@ -1,8 +1,8 @@
-//! The `5spot` command line, also `kubectl 5spot`: wiring of the other crates.
+//! The `5spot` command line, also `kubectl 5spot`. Connects the other crates.
 //!
-//! Each command is a module with its `Args` and a `run` that writes what it found to the
-//! given output and says how it ended. Data goes to standard output; errors go to
-//! standard error as `error: <what>: <why>; <what to do>`.
+//! Each command is a module with its `Args` and a `run` function that writes the results to the
+//! given output and returns the outcome. Data goes to standard output; errors go to standard error
+//! as `error: <what>: <why>; <what to do>`.
 //!
 //! Exit codes: 0 success or valid, 1 invalid or goal not reached, 2 error (wrong arguments, an
 //! unreadable file, an unreachable cluster).
@@ -94,9 +94,9 @@ enum Command {
     Complete(completion::Args),
 }
 
-/// Runs the command line of this process and says how it ended.
+/// Runs the command line of this process and returns its exit code.
 ///
-/// Never panics on its arguments: wrong arguments are reported, with exit code 2.
+/// Never panics on invalid arguments: they are reported, with exit code 2.
 pub fn main() -> ExitCode {
     completion::answer_shell();
     let parsed = Cli::command()
@@ -124,8 +124,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// How the command line is called, by the name of its program: kubectl finds a plugin by
-/// `kubectl-5spot`, and people type `kubectl 5spot`.
+/// The name of the command line in its help, by the name of the program: kubectl runs a plugin as
+/// `kubectl-5spot`, and users type `kubectl 5spot`.
 fn called_as(program: Option<OsString>) -> &'static str {
     let program = PathBuf::from(program.unwrap_or_default());
     match program.file_stem() {

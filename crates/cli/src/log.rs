@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::output::is_colored;
 
-/// The filter of the libraries' messages unless RUST_LOG is set.
+/// The filter for messages of libraries, unless RUST_LOG is set.
 const LIBRARIES: &str = "info,kube=warn,hyper=warn,tower=warn";
 
 /// How much is logged, and in which form.
@@ -51,7 +51,7 @@ impl Settings {
         }
     }
 
-    /// The filter unless RUST_LOG is set.
+    /// The log filter, unless RUST_LOG is set.
     fn filter(self) -> String {
         let own = match self.level() {
             Level::Error => return "error".to_owned(),
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// The form of the log.
+/// The log format.
 #[derive(Clone, Copy, Debug)]
 enum Format {
     /// One JSON object per line
@@ -84,7 +84,7 @@ fn format(text: &str) -> Result<Format, String> {
     })
 }
 
-/// Starts it, once in a process.
+/// Starts logging. Called once in a process.
 pub(crate) fn start(settings: Settings) {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new(settings.filter()));

@@ -1,8 +1,8 @@
-//! `5spot`.
+//! The `5spot` program.
 
 use tikv_jemallocator::Jemalloc;
 
-/// Gives memory back that an edge has needed; how it is set up is in `.cargo/config.toml`.
+/// Returns memory to the system after a peak. It is configured in `.cargo/config.toml`.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

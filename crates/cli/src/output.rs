@@ -36,10 +36,10 @@ pub(crate) fn yaml(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Fa
     Ok(write!(out, "{text}")?)
 }
 
-/// The width of what is not a terminal.
+/// The width of output that is not a terminal.
 const USUAL_WIDTH: usize = 80;
 
-/// What standard output can show.
+/// The capabilities of standard output.
 pub(crate) fn screen() -> Screen {
     let stdout = std::io::stdout();
     let size = terminal_size::terminal_size_of(&stdout);
@@ -50,7 +50,7 @@ pub(crate) fn screen() -> Screen {
 }
 
 /// Whether a stream shows colours: a terminal that is not dumb, unless `NO_COLOR`, `CLICOLOR` or
-/// `CLICOLOR_FORCE` says otherwise.
+/// `CLICOLOR_FORCE` overrides this.
 pub(crate) fn is_colored(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }

@@ -1,6 +1,6 @@
-//! `5spot run`, `stop`, `hold`, `skip` and `overrides`: changes of schedules for a time.
+//! `5spot run`, `stop`, `hold`, `skip` and `overrides`: temporary changes of schedules.
 //!
-//! They write ScheduleOverrides and nothing of a ScheduledMachine, so that GitOps tools see no
+//! They write ScheduleOverrides and do not change a ScheduledMachine, so that GitOps tools see no
 //! difference.
 
 mod effect;
@@ -48,7 +48,7 @@ Examples:
 
 /// Arguments of `5spot run`.
 #[derive(Debug, clap::Args)]
-#[command(about = "Run a machine for a time, whatever its schedule says", after_help = RUN)]
+#[command(about = "Run a machine for a limited time, regardless of its schedule", after_help = RUN)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     span: SpanArgs,
@@ -56,7 +56,7 @@ pub(crate) struct RunArgs {
 
 /// Arguments of `5spot stop`.
 #[derive(Debug, clap::Args)]
-#[command(about = "Stop a machine for a time, whatever its schedule says", after_help = STOP)]
+#[command(about = "Stop a machine for a limited time, regardless of its schedule", after_help = STOP)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
     span: SpanArgs,
@@ -64,7 +64,7 @@ pub(crate) struct StopArgs {
 
 /// Arguments of `5spot hold`.
 #[derive(Debug, clap::Args)]
-#[command(about = "Keep a machine as it is for a time: nothing is created or shut down", after_help = HOLD)]
+#[command(about = "Keep a machine as it is for a limited time: nothing is created or shut down", after_help = HOLD)]
 pub(crate) struct HoldArgs {
     #[command(flatten)]
     span: SpanArgs,
@@ -106,7 +106,7 @@ pub(crate) struct SkipArgs {
 
 #[derive(Debug, clap::Args)]
 struct WhyArgs {
-    /// Why, for people
+    /// Free-text reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Output format
@@ -164,7 +164,8 @@ fn override_now(
         let created = create(&client, &args.name, &asked).await?;
         args.why.print(out, &created, &args.name, &asked)?;
         if matches!(args.why.output, Format::Text) {
-            // What the others are is only for the note: without the right to list them there is none.
+            // Other overrides are only needed for the note. Without permission to list them there
+            // is no note.
             let others = list::<ScheduleOverride>(&client, None).await;
             let note = effect::note(&machine, &created, others.unwrap_or_default(), now);
             if let Some(note) = note {
@@ -175,7 +176,7 @@ fn override_now(
     })
 }
 
-/// The length of an override.
+/// Parses the length of an override.
 fn length(text: &str) -> Result<Duration, String> {
     text.parse().map_err(|_| {
         let days = text
@@ -188,7 +189,7 @@ fn length(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// When an override ends that is created now.
+/// The end of an override that is created now.
 fn end_of(
     args: &SpanArgs,
     machine: &ScheduledMachine,
@@ -212,7 +213,7 @@ fn end_of(
     Ok(end)
 }
 
-/// Stops the next window of the schedule.
+/// Creates an override that stops the machine during the next window of its schedule.
 pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
     cluster::block_on(async {
         let client = args.why.access.client().await?;
@@ -272,7 +273,7 @@ async fn effective(
     Ok(schedule.with_overrides(context.overrides(machine, &namespace)))
 }
 
-/// An override that is asked for.
+/// The override to create.
 struct Asked<'r> {
     mode: OverrideMode,
     start: Option<Timestamp>,
@@ -283,7 +284,7 @@ struct Asked<'r> {
 impl Asked<'_> {
     fn manifest(&self, machine: &str) -> Value {
         let mode = self.mode.as_str();
-        // What a server adds to the name needs room.
+        // Leaves room for the suffix that the server appends to the name.
         let stem: String = machine.chars().take(50).collect();
         let mut object = json!({
             "apiVersion": name::API_VERSION,
@@ -340,7 +341,7 @@ async fn create(
 }
 
 impl WhyArgs {
-    /// Prints what was created.
+    /// Prints the created override.
     fn print(
         &self,
         out: &mut dyn Write,
@@ -361,7 +362,7 @@ impl WhyArgs {
     }
 }
 
-/// What was done, in one line.
+/// A one-line description of the created override.
 fn created_message(named: &str, machine: &str, asked: &Asked<'_>) -> String {
     let what = match asked.mode {
         OverrideMode::Run => "runs",
@@ -411,7 +412,7 @@ pub(crate) fn overrides(
     })
 }
 
-/// In all namespaces, instead of the selected one.
+/// Selects all namespaces instead of the selected one.
 #[derive(Clone, Copy)]
 struct Everywhere;
 

@@ -1,13 +1,13 @@
-//! Work that is the same for many things, on as many threads as the machine has processors.
+//! Maps items on as many threads as the machine has processors.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// A thread is only started for at least this many items.
+/// The smallest number of items for which a thread is started.
 const MIN_ITEMS_PER_THREAD: usize = 32;
 
-/// `each` of `items`, in their order.
+/// Applies `each` to all `items` and returns the results in their order.
 pub(crate) fn map<T: Send, R: Send>(
     items: Vec<T>,
     each: impl Fn(T) -> R + Sync,
@@ -40,7 +40,7 @@ mod tests {
     use super::map;
 
     #[test]
-    fn everything_is_done_once_and_stays_in_order() {
+    fn every_item_is_mapped_once_and_in_order() {
         for length in [0, 1, 31, 64, 65, 1000] {
             let items: Vec<usize> = (0..length).collect();
             let doubled: Vec<usize> = items.iter().map(|it| it * 2).collect();

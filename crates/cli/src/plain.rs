@@ -1,13 +1,13 @@
-//! Sanitizing text from API servers for a terminal.
+//! Sanitizes text from API servers for a terminal.
 //!
-//! Names, messages and reasons come from a server, and whoever may write an object there chooses
-//! some of them. A terminal takes control characters for commands: they could change what is
-//! on the screen, the window's title, or what is pasted next.
+//! Names, messages and reasons come from a server, and users who may write objects there can choose
+//! some of them. A terminal interprets control characters: they could change the screen, the
+//! window's title, or the text that is pasted next.
 
 use std::borrow::Cow;
 
-/// `text` on one line: line breaks and tabs become single spaces, any other character that a
-/// terminal could act on is shown as its escape, such as `\u{1b}`.
+/// `text` on one line. Line breaks and tabs become single spaces; any other character that a
+/// terminal could interpret is shown as its escape, such as `\u{1b}`.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     shown(text, |found, out| match found {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => {
@@ -19,7 +19,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same for text of several lines, whose line breaks and tabs stay.
+/// The same for text of several lines, with its line breaks and tabs.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     shown(text, |found, out| match found {
         '\n' | '\t' => out.push(found),
@@ -42,8 +42,8 @@ fn shown(text: &str, show: impl Fn(char, &mut String)) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether it may do more than stand on the screen: controls (C0, DEL, C1), separators of lines,
-/// and what changes the direction of the text after it.
+/// Whether a terminal could interpret the character: controls (C0, DEL, C1), line separators, and
+/// characters that change the direction of the text after them.
 fn is_active(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_without_controls_stays_as_it_is() {
+    fn text_without_controls_is_unchanged() {
         for text in ["", "worker-1", "Zürich, 東京", "a\u{301}", "😀"] {
             assert!(matches!(line(text), Cow::Borrowed(same) if same == text));
             assert!(matches!(lines(text), Cow::Borrowed(same) if same == text));

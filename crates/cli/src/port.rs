@@ -37,7 +37,7 @@ pub(crate) struct Ports {
     health: u16,
 }
 
-/// The ports, open.
+/// The open listeners of the ports.
 #[derive(Debug)]
 pub(crate) struct Listening {
     metrics: TcpListener,
@@ -45,10 +45,10 @@ pub(crate) struct Listening {
 }
 
 impl Ports {
-    /// Opens both.
+    /// Opens both ports.
     ///
     /// # Errors
-    /// A port is taken or not permitted, by the name of its flag.
+    /// A port is in use or not permitted. The failure names the flag.
     pub(crate) async fn listen(self) -> Result<Listening, Failure> {
         let metrics = bind("--metrics-port", self.address, self.metrics);
         let health = bind("--health-port", self.address, self.health);
@@ -60,7 +60,7 @@ impl Ports {
 }
 
 impl Listening {
-    /// Serves both until the process ends.
+    /// Serves both ports until the process ends.
     pub(crate) fn serve<M, H>(self, on_metrics: M, on_health: H)
     where
         M: Fn(&str) -> Answer + Clone + Send + 'static,
@@ -80,10 +80,10 @@ impl Listening {
     }
 }
 
-/// Listens at an address.
+/// Listens on an address.
 ///
 /// # Errors
-/// The port is taken or not permitted, by the name of its flag.
+/// The port is in use or not permitted. The failure names the flag.
 pub(crate) async fn bind(
     flag: &str,
     address: IpAddr,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_port_that_is_in_use_is_reported_by_its_flag() {
+    async fn a_port_that_is_in_use_is_reported_with_its_flag() {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let taken = TcpListener::bind((loopback, 0)).await.unwrap();
         let port = taken.local_addr().unwrap().port();

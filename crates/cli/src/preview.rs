@@ -1,4 +1,4 @@
-//! `5spot preview`: when machines will be wanted, from the engine that decides it.
+//! `5spot preview`: when machines will be wanted, according to the schedule engine.
 
 mod context;
 mod fleet;
@@ -89,11 +89,11 @@ enum Form {
     Ics,
     /// A picture of all machines in one file
     Svg,
-    /// A page with the picture and the same in words, in one file
+    /// A page with the picture and a table, in one file
     Html,
 }
 
-/// What is printed as JSON and YAML.
+/// The JSON and YAML output.
 #[derive(Debug, Serialize)]
 struct Preview<'f> {
     items: &'f [Forecast],
@@ -136,26 +136,26 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// What the machines are seen with.
+/// The namespace and the objects that schedules depend on.
 #[derive(Clone, Copy, Debug)]
 struct Place<'c> {
-    /// Stands in for a missing namespace.
+    /// The namespace of objects without one.
     namespace: Option<&'c str>,
     context: &'c Context,
 }
 
-/// How it is shown.
+/// How the preview is shown.
 #[derive(Clone, Copy, Debug)]
 struct View {
     form: Form,
-    /// Nothing is left out.
+    /// Whether all days and changes are shown.
     is_complete: bool,
     screen: Screen,
     now: Timestamp,
 }
 
 impl View {
-    /// Whether several machines are shown side by side, over the same time.
+    /// Whether several machines are shown together, over the same time range.
     fn is_picture(self, machines: usize) -> bool {
         match self.form {
             Form::Svg | Form::Html => true,
@@ -165,7 +165,7 @@ impl View {
     }
 }
 
-/// What the schedules say. In a picture dates are those of the zone that most schedules have.
+/// The forecasts of all schedules. In a picture, dates are in the zone that most schedules have.
 fn forecasts(
     documents: &[Document],
     place: Place<'_>,

@@ -1,4 +1,4 @@
-//! A cluster that is looked at and changed by paths, for commands that concern many kinds.
+//! Reads and changes a cluster by API paths, for commands that handle many kinds.
 
 use http::Request;
 use jiff::Timestamp;
@@ -9,38 +9,38 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::cluster::{self, Source};
 
-/// The most objects that one list is read of.
+/// The largest number of objects of one list.
 const LIMIT: usize = 100_000;
-/// How many are read at a time.
+/// The number of objects in a page of a list.
 const PAGE: usize = 500;
 
-/// What was found at a path.
+/// The result of a request for a path.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// The object.
     Found(Value),
-    /// There is none, or its kind is not served.
+    /// There is no object, or its kind is not served.
     Missing,
-    /// The server did not say, and why.
+    /// The request failed. Contains the message.
     Refused(String),
 }
 
-/// A cluster that answers.
+/// A client for a cluster whose version was read.
 pub(crate) struct Reader {
     client: Client,
     /// The minor version of Kubernetes 1.
     pub(crate) minor: u32,
     /// The version in full.
     pub(crate) version: String,
-    /// The present instant, as this cluster has it.
+    /// The current time of this cluster.
     pub(crate) now: Timestamp,
 }
 
 impl Reader {
-    /// Connects, and asks for the version.
+    /// Connects, and reads the server's version.
     ///
     /// # Errors
-    /// The server does not answer.
+    /// The server does not respond.
     pub(crate) async fn connect(source: &Source) -> Result<Self, Failure> {
         let config = source.config().await?;
         let address = source.address(&config);
@@ -48,10 +48,10 @@ impl Reader {
         Self::of(client, &address).await
     }
 
-    /// The same with a client of the cluster at that address.
+    /// Creates a reader with a client for the cluster at that address.
     ///
     /// # Errors
-    /// The server does not answer.
+    /// The server does not respond.
     pub(crate) async fn of(client: Client, address: &str) -> Result<Self, Failure> {
         let version = client.apiserver_version().await;
         let version = version.map_err(|error| cluster::unreachable(address, &error))?;
@@ -69,7 +69,7 @@ impl Reader {
         })
     }
 
-    /// What is at a path.
+    /// Gets the object at a path.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         let request = Request::get(path).body(Vec::new());
         match request {
@@ -78,11 +78,11 @@ impl Reader {
         }
     }
 
-    /// Deletes what is at a path, without its dependents where `propagation` is `Orphan`. That there
-    /// is nothing is no error.
+    /// Deletes the object at a path, and keeps its dependents if `propagation` is `Orphan`. A
+    /// missing object is not an error.
     ///
     /// # Errors
-    /// The server refuses: its words.
+    /// The server refuses. The error is its message.
     pub(crate) async fn delete(
         &self,
         path: &str,
@@ -95,10 +95,10 @@ impl Reader {
             .await
     }
 
-    /// Merges a change into what is at a path. That there is nothing is no error.
+    /// Sends a merge patch to the object at a path. A missing object is not an error.
     ///
     /// # Errors
-    /// The server refuses: its words.
+    /// The server refuses. The error is its message.
     pub(crate) async fn merge(&self, path: &str, change: &Value) -> Result<(), String> {
         self.send(Request::patch(path), "application/merge-patch+json", change)
             .await
@@ -120,17 +120,16 @@ impl Reader {
         }
     }
 
-    /// Every object of a collection; none where its kind is not served.
+    /// Lists all objects of a collection. Empty if its kind is not served.
     ///
     /// # Errors
-    /// The server does not list it: its words, or that there are too many.
+    /// The server refuses to list them, or there are too many. The error is the message.
     pub(crate) async fn list(&self, path: &str) -> Result<Vec<Value>, String> {
         self.list_where(path, "").await
     }
 
-    /// The same of those that a label selector selects.
+    /// Lists the objects that a label selector selects.
     ///
-    /// # Errors
     /// As for [`list`](Self::list).
     pub(crate) async fn list_where(
         &self,
@@ -159,7 +158,7 @@ impl Reader {
         }
     }
 
-    /// Whether a user may do something; none where the server does not say.
+    /// Whether a user is authorized for a request. `None` if the server does not return a result.
     pub(crate) async fn may(&self, user: &str, attributes: Value) -> Option<bool> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",

@@ -1,4 +1,4 @@
-//! `5spot report`: what the machines were used for in a month, and what that saved.
+//! `5spot report`: the usage of the machines in a month, and the savings.
 
 #[cfg(test)]
 mod tests;
@@ -19,17 +19,17 @@ use crate::preview::Context;
 use crate::preview::source::{self, Which};
 use crate::{Failure, Outcome, output, plain};
 
-/// The largest file of rates that is read.
+/// The largest size of a file of rates, in bytes.
 const LARGEST_RATES: u64 = 1024 * 1024;
 
-/// Report what machines were used for in a month, and what that saved against always-on machines
+/// Report the usage of machines in a month, and the savings compared with always-on machines
 ///
-/// Adds up status.usage, the account that the operator keeps of each ScheduledMachine for 14 months,
-/// with the time since it was written. Months are those of UTC. Machines that have been deleted are
-/// not in it: run it before you delete them, or at the end of each month.
+/// Adds up status.usage, which the operator records for each ScheduledMachine for 14 months, and the
+/// time since it was written. Months are those of UTC. Deleted machines are not included: run the
+/// command before you delete them, or at the end of each month.
 ///
-/// With --rates also in money, energy and CO2. The file of rates is YAML or JSON; of the rates, the
-/// first that a machine matches by the kind of its infrastructure object and by a label is its rate.
+/// With --rates also in money, energy and CO2. The file of rates is YAML or JSON; each machine has
+/// the first rate that matches the kind of its infrastructure object and its labels.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -54,13 +54,13 @@ A file of rates:
     watts: 350"
 )]
 pub(crate) struct Args {
-    /// The month, as 2026-10 [default: the present one, as far as it has passed]
+    /// The month, as 2026-10 [default: the current one, up to now]
     #[arg(long, value_name = "MONTH")]
     month: Option<Month>,
     /// A file of rates
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
-    /// The key of a label by whose values the figures are added up too
+    /// Key of a label; also adds up the figures for each value of it
     #[arg(long, value_name = "LABEL")]
     by: Option<String>,
     /// All ScheduledMachines in the cluster
@@ -81,7 +81,7 @@ enum Form {
     Text,
     /// One JSON document; docs/reference/report.schema.json describes it
     Json,
-    /// The same as YAML
+    /// One YAML document
     Yaml,
     /// A line for each machine, for a spreadsheet
     Csv,
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     Ok(Outcome::Yes)
 }
 
-/// The report about the ScheduledMachines among `documents`.
+/// Creates the report about the ScheduledMachines among `documents`.
 fn report(documents: Vec<Document>, query: &Query<'_>) -> Result<Report, Failure> {
     let (month, now) = (query.month, query.now);
     if month.start() > now {
@@ -124,7 +124,7 @@ fn report(documents: Vec<Document>, query: &Query<'_>) -> Result<Report, Failure
     Ok(Report::of(machines, query))
 }
 
-/// The account of one ScheduledMachine, up to `now`.
+/// The usage of one ScheduledMachine, up to `now`.
 fn machine(
     document: &Document,
     context: &Context,
@@ -156,7 +156,7 @@ fn machine(
 /// Reads a file of rates.
 ///
 /// # Errors
-/// It cannot be read, or is none; names the field and what to do.
+/// The file cannot be read, or is not a file of rates. The failure names the field and what to do.
 pub(crate) fn read_rates(path: &Path) -> Result<Rates, Failure> {
     let place = path.display();
     let failed = |error: std::io::Error| {
@@ -186,7 +186,7 @@ fn print(out: &mut dyn Write, form: Form, report: &Report) -> Result<(), Failure
     Ok(out.write_all(text.as_bytes())?)
 }
 
-/// The schema of the JSON output, as a file of the reference.
+/// The JSON schema of the output, as a file of the reference.
 pub(crate) fn schema() -> Result<GeneratedFile, Failure> {
     let text = serde_json::to_string_pretty(&schema::json())
         .map_err(|error| Failure::new("printing JSON", error))?;

@@ -45,7 +45,7 @@ pub(crate) struct ServerFlags {
 }
 
 impl ServerFlags {
-    /// The options of a server that keeps its objects in `storage`.
+    /// The options of a server that stores its objects in `storage`.
     ///
     /// # Errors
     /// The configuration of the admission plugins cannot be read.
@@ -81,7 +81,7 @@ impl ServerFlags {
 /// Starts the server.
 ///
 /// # Errors
-/// Stored objects or a flag prevent it; the failure names the flag.
+/// Stored objects or a flag are not valid. The failure names the flag.
 pub(crate) fn start(options: Options) -> Result<Server, Failure> {
     Server::new(options).map_err(|error| match error {
         StartError::Stored { .. } => Failure::new("--data-dir", error).remedy(
@@ -99,7 +99,7 @@ pub(crate) fn start(options: Options) -> Result<Server, Failure> {
     })
 }
 
-/// Reads an address that only this machine can reach.
+/// Parses a loopback address with a port.
 pub(crate) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text.parse().map_err(|_| {
         "must be an address and a port, such as 127.0.0.1:6443".to_owned()

@@ -4,17 +4,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::Failure;
 
-/// Interrupt (Ctrl-C) and terminate.
+/// The signals SIGINT (Ctrl-C) and SIGTERM.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    /// Listens from now on.
+    /// Starts to listen for the signals.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses to register a handler.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(Failure::at_start);
         Ok(Self {
@@ -23,7 +23,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the first of them.
+    /// Waits for the next signal.
     pub(crate) async fn received(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -129,7 +129,7 @@ async fn follow(
     }
 }
 
-/// Prints the changed rows.
+/// Prints rows that have changed.
 fn changed(
     format: Format,
     shown: &mut table::Shown,

@@ -5,10 +5,10 @@ use clap::Parser as _;
 
 use super::{Cli, Command, Failure, Outcome, run};
 
-/// A directory of its own, with files in it; removed at the end.
-struct Place(PathBuf);
+/// A temporary directory with files; removed when dropped.
+struct Folder(PathBuf);
 
-impl Place {
+impl Folder {
     fn with(files: &[(&str, &[u8])]) -> Self {
         let path =
             std::env::temp_dir().join(format!("5spot-words-{}", std::process::id()));
@@ -20,7 +20,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -32,13 +32,13 @@ fn command(line: &str) -> Command {
     cli.command
 }
 
-fn answer(line: &str) -> Result<Outcome, Failure> {
+fn run_line(line: &str) -> Result<Outcome, Failure> {
     run(command(line), &mut Vec::new())
 }
 
 #[test]
-fn whatever_cannot_be_answered_says_what_to_do() {
-    let place = Place::with(&[
+fn every_failure_has_a_remedy() {
+    let folder = Folder::with(&[
         ("open.yaml", b"a: ["),
         ("bytes.yaml", b"\xff\xfe"),
         ("empty.yaml", b""),
@@ -82,8 +82,8 @@ fn whatever_cannot_be_answered_says_what_to_do() {
         controller --namespaces A
         webhook --validation-actions Nonsense";
     for line in lines.lines() {
-        let line = line.trim().replace('@', place.0.to_str().unwrap());
-        let failure = match answer(&line) {
+        let line = line.trim().replace('@', folder.0.to_str().unwrap());
+        let failure = match run_line(&line) {
             Err(failure) => failure.to_string(),
             Ok(outcome) => panic!("{line}: {outcome:?}"),
         };
@@ -93,7 +93,7 @@ fn whatever_cannot_be_answered_says_what_to_do() {
 }
 
 #[test]
-fn a_plugin_is_called_as_people_type_it() {
+fn a_plugin_is_called_as_users_type_it() {
     for (program, name) in [
         ("/usr/bin/kubectl-5spot", "kubectl 5spot"),
         ("kubectl-5spot.exe", "kubectl 5spot"),
@@ -104,7 +104,7 @@ fn a_plugin_is_called_as_people_type_it() {
 }
 
 #[test]
-fn rules_are_listed_and_not_taken_for_a_machine() {
+fn explain_rule_lists_rules_and_is_not_a_machine_name() {
     let mut out = Vec::new();
     let outcome = run(command("explain rule --kubeconfig /nowhere"), &mut out).unwrap();
     assert_eq!(outcome, Outcome::Yes);
@@ -113,14 +113,14 @@ fn rules_are_listed_and_not_taken_for_a_machine() {
         listed.contains("\nSM002  spec.") && listed.contains("\nSL003  lint: "),
         "{listed}"
     );
-    for (id, said) in [("sm2", "SM002"), ("SL003", "SL003"), ("sl003", "SL003")] {
+    for (id, expected) in [("sm2", "SM002"), ("SL003", "SL003"), ("sl003", "SL003")] {
         let mut out = Vec::new();
         run(command(&format!("explain rule {id}")), &mut out).unwrap();
         let printed = String::from_utf8(out).unwrap();
-        assert!(printed.starts_with(said), "{printed}");
+        assert!(printed.starts_with(expected), "{printed}");
     }
-    // A machine may be called so.
-    let failure = answer("explain rule -n default --kubeconfig /nowhere").unwrap_err();
+    // With a namespace, `rule` is the name of a machine.
+    let failure = run_line("explain rule -n default --kubeconfig /nowhere").unwrap_err();
     assert!(
         failure
             .to_string()

@@ -1,4 +1,4 @@
-//! `5spot uninstall`: takes 5-Spot out of a cluster, in the order in which nothing hangs.
+//! `5spot uninstall`: removes 5-Spot from a cluster in an order that does not block on finalizers.
 
 mod inventory;
 mod run;
@@ -13,13 +13,13 @@ use crate::reader::Reader;
 use crate::{Failure, Outcome};
 use inventory::Inventory;
 
-/// Remove 5-Spot from a cluster, in the order in which no machine is lost and nothing hangs
+/// Remove 5-Spot from a cluster, in an order that loses no machine and blocks no deletion
 ///
 /// First, the ScheduledMachines are deleted while the operator runs, which drains and removes their
 /// machines. With --keep-machines they stay, and so do the machines.
 ///
-/// Then the operator, its roles, policies and webhook are deleted. What Helm has installed is left
-/// to Helm; the command for it is printed. The CRDs are kept, unless --delete-crds is given.
+/// Then the operator, its roles, policies and webhook are deleted. Helm releases are not changed;
+/// the command that uninstalls them is printed. The CRDs are kept, unless --delete-crds is given.
 ///
 /// Exit codes: 0 done, 1 not everything was removed, 2 error (the cluster cannot be read, no
 /// operator runs that could remove the machines).
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     source: Source,
 }
 
-/// What happens to the machines and of the CRDs.
+/// Whether machines are kept and CRDs are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     keeps_machines: bool,
@@ -64,8 +64,8 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Whether the ScheduledMachines have to go, and their machines stay: only so does a CRD go
-    /// without them.
+    /// Whether the ScheduledMachines are deleted and their machines kept. A CRD can only be deleted
+    /// without the machines in this way.
     fn releases_machines(self) -> bool {
         self.keeps_machines && self.deletes_crds
     }

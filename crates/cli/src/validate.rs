@@ -1,4 +1,4 @@
-//! `5spot validate`: what the API server would answer to manifests, without one.
+//! `5spot validate`: validates manifests as an API server would, offline.
 
 mod answer;
 mod builtin;
@@ -103,7 +103,7 @@ pub(crate) struct Args {
     /// expression that never fires are errors unless it is off
     #[arg(long, value_enum, default_value_t)]
     lint: LintLevel,
-    /// In text, print only what is invalid or warned about, and the counts
+    /// With text output, print only invalid objects, warnings and the counts
     #[arg(short, long)]
     quiet: bool,
     /// Output format
@@ -135,7 +135,7 @@ enum LintLevel {
 }
 
 impl LintLevel {
-    /// The level of a lint warning.
+    /// The level of a finding for a lint warning.
     fn level(self, found: &LintWarning) -> Level {
         match self {
             Self::Warn if found.is_error => Level::Error,
@@ -196,7 +196,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     }
 }
 
-/// The result for each of the documents, with lint warnings about all of them together.
+/// The results for all documents, including lint warnings about several of them.
 fn answers(
     engine: &Engine,
     documents: Vec<Document>,
@@ -236,7 +236,7 @@ fn user(args: &Args) -> User {
     }
 }
 
-/// No if anything is refused; no answer if nothing could be looked at.
+/// `No` if any object is refused; `Unanswered` if no object could be validated.
 fn outcome(answers: &[Answer], lint: LintLevel) -> Outcome {
     let is_valid = |it: &Answer| matches!(it.verdict, Verdict::Valid);
     if answers.iter().any(|it| it.is_no(lint)) {

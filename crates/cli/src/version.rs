@@ -1,4 +1,4 @@
-//! `5spot version`: what this is, and what it works with.
+//! `5spot version`: the version of this program and the supported versions.
 
 use std::io::Write;
 
@@ -16,20 +16,20 @@ pub(crate) struct Args {
     output: Format,
 }
 
-/// The oldest and the newest Cluster API whose objects are read and written.
+/// The oldest and the newest supported Cluster API version.
 const CLUSTER_API: Range = Range {
     oldest: "1.5",
     newest: "1.14",
 };
 
-/// The oldest Kubernetes for which everything holds.
+/// The oldest Kubernetes version that supports all features.
 const OLDEST_KUBERNETES: &str = "1.30";
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Release {
     version: &'static str,
-    /// That of the checkout, or `FIVESPOT_COMMIT` of the environment of the build.
+    /// The commit of the checkout, or `FIVESPOT_COMMIT` of the environment of the build.
     commit: &'static str,
     kubernetes: Range<String>,
     cluster_api: Range<&'static str>,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_names_what_it_works_with_in_every_form() {
+    fn the_version_lists_supported_versions_in_every_format() {
         let printed = |output| {
             let mut out = Vec::new();
             run(Args { output }, &mut out).unwrap();

@@ -1,4 +1,4 @@
-//! `5spot webhook`: the admission policy, for API servers that know no policies.
+//! `5spot webhook`: the admission policy, for API servers without ValidatingAdmissionPolicy.
 
 mod probe;
 
@@ -42,8 +42,8 @@ use probe::Probes;
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// Directory with tls.crt and tls.key, such as a mounted Secret, that is renewed by others;
-    /// they are reloaded when they change
+    /// Directory with tls.crt and tls.key, such as a mounted Secret; they are not renewed, but
+    /// reloaded when they change
     #[arg(long, value_name = "DIR")]
     certificate_dir: Option<PathBuf>,
     /// What to do with an object that violates a rule, as in a ValidatingAdmissionPolicyBinding:
@@ -144,8 +144,8 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
     }
 }
 
-/// Sees to it that there is a certificate, now and later. Says how that goes where it is ours to
-/// keep.
+/// Ensures that there is a certificate, and keeps it valid. Returns the condition of the renewal,
+/// which is only set if 5-Spot itself renews the certificate.
 async fn keep(args: &Args, certificate: &Certificate) -> Result<Condition, Failure> {
     if let Some(directory) = &args.certificate_dir {
         let mounted = Mounted::open(directory, certificate).map_err(|error| {

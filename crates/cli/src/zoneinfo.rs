@@ -1,4 +1,4 @@
-//! Selecting the tz database of this process: that of a given directory, the system's, or the
+//! Selects the tz database of this process: that of a given directory, the system's, or the
 //! embedded one.
 
 use std::ffi::OsString;
@@ -10,43 +10,43 @@ use fivespot_schedule::{ZoneData, ZoneRelease, ZoneSource, embedded_release};
 
 use crate::Failure;
 
-/// Where systems keep theirs.
+/// The directories of the system's tz database.
 const SYSTEM: [&str; 3] = [
     "/usr/share/zoneinfo",
     "/usr/share/lib/zoneinfo",
     "/etc/zoneinfo",
 ];
 
-/// What every TZif file begins with (RFC 9636).
+/// The first bytes of every TZif file (RFC 9636).
 const MAGIC: &[u8] = b"TZif";
 
-/// The largest zone has a few KiB.
+/// The largest size of a zone file; real ones have a few KiB.
 const LARGEST_FILE: u64 = 64 << 10;
-/// A release has some 600 names and a dozen other files.
+/// The largest number of entries; a release has about 600 names and a dozen other files.
 const MOST_ENTRIES: usize = 4096;
-/// Directories of zones have at most three levels, as in `America/Indiana/Knox`.
+/// The largest depth; directories of zones have at most three levels, as in `America/Indiana/Knox`.
 const DEEPEST: usize = 4;
 
-/// At the top of a directory, and no zones: the same zones again, with leap seconds or without,
-/// and what the machine itself is set to.
+/// Top-level entries that are not zones: copies of the zones with or without leap seconds, and the
+/// setting of this machine.
 const IGNORED: [&str; 4] = ["posix", "right", "localtime", "posixrules"];
 
-/// Chooses the database of this process and sets it, before any schedule is read.
+/// Selects the tz database of this process and sets it, before any schedule is read.
 ///
 /// Returns a warning about the given directory, if any.
 ///
 /// # Errors
-/// The directory that was named cannot be read or holds no zones.
+/// The given directory cannot be read or contains no zones.
 pub(crate) fn start(named: Option<&Path>) -> Result<Option<String>, Failure> {
     let choice = choose(named, std::env::var_os("TZDIR"), &SYSTEM.map(Path::new))?;
     let (data, warning) = choice;
-    // No zone has been used yet, and a second call has no effect.
+    // No zone has been used yet. A second call has no effect.
     let _ = fivespot_schedule::use_zone_data(data);
     Ok(warning)
 }
 
-/// `--zoneinfo`, else `$TZDIR`, as it is; otherwise the newer of the system's and the embedded
-/// data.
+/// The directory of `--zoneinfo`, else of `$TZDIR`, whatever its release; otherwise the newer of
+/// the system's and the embedded data.
 fn choose(
     named: Option<&Path>,
     tzdir: Option<OsString>,
@@ -75,8 +75,7 @@ fn choose(
     Ok((data, warning))
 }
 
-/// The system's data where it is newer than the embedded one. A system whose data cannot be
-/// read has none.
+/// The system's data if it is newer than the embedded one and can be read, else the embedded one.
 fn newest(system: &[&Path]) -> ZoneData {
     let later = |dir: &&&Path| {
         let release = release(dir);
@@ -89,7 +88,7 @@ fn newest(system: &[&Path]) -> ZoneData {
         .unwrap_or_else(ZoneData::embedded)
 }
 
-/// Whether it is older than the embedded data; what says no release counts as older.
+/// Whether a release is older than the embedded data. An unknown release counts as older.
 fn is_older(release: &str) -> bool {
     ZoneRelease::parse(release) < ZoneRelease::parse(embedded_release())
 }
@@ -103,7 +102,7 @@ fn release(dir: &Path) -> Option<String> {
     Some(version.trim().to_owned())
 }
 
-/// The whole directory, read now, so that a package that is renewed meanwhile changes nothing.
+/// Reads the whole directory at once, so that an update of the system's package has no effect.
 fn read(dir: &Path, source: ZoneSource) -> io::Result<ZoneData> {
     let mut walk = Walk::default();
     walk.directory(dir, "")?;
@@ -113,7 +112,7 @@ fn read(dir: &Path, source: ZoneSource) -> io::Result<ZoneData> {
     Ok(ZoneData::of_files(source, release(dir), walk.zones))
 }
 
-/// What has been read of a directory so far.
+/// The data that was read of a directory so far.
 #[derive(Default)]
 struct Walk {
     zones: Vec<(String, Vec<u8>)>,
@@ -141,8 +140,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Adds the zones of one entry. Links are followed, which zones with two names often are;
-    /// one that leads nowhere is no zone.
+    /// Adds the zones of one entry. Links are followed, because zones with two names are often
+    /// links. A broken link is ignored.
     fn entry(&mut self, path: &Path, name: String) -> io::Result<()> {
         let Ok(meta) = fs::metadata(path) else {
             return Ok(());
@@ -163,7 +162,7 @@ impl Walk {
     }
 }
 
-/// Whether it may be a part of a zone's name, between slashes.
+/// Whether it is a valid component of a zone's name.
 fn is_part_of_a_name(part: &str) -> bool {
     let begins = part
         .bytes()

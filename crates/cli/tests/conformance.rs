@@ -15,7 +15,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
 const SETUP: [&str; 2] = ["--setup", "examples/conformance/cluster.yaml"];
 
-/// A server with an operator and simulated providers; ends when it is dropped.
+/// A server with an operator and simulated providers; stopped when dropped.
 struct Dev {
     process: Child,
     directory: PathBuf,
@@ -40,14 +40,14 @@ impl Dev {
             .unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let is_ready = lines.any(|it| it.is_ok_and(|it| it.starts_with("applied ")));
-        // Made before it is judged, so that the process ends in either case.
+        // Created before the assertion, so that the process is stopped in either case.
         let dev = Self { process, directory };
         assert!(is_ready, "5spot dev ended");
         thread::spawn(move || lines.for_each(drop));
         dev
     }
 
-    /// What `5spot <arguments>` prints, and how it ends.
+    /// The output and the exit code of `5spot <arguments>`.
     fn run(&self, arguments: &[&str]) -> Output {
         Command::new(BINARY)
             .args(arguments)
@@ -76,7 +76,7 @@ impl Dev {
 
 impl Drop for Dev {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // Errors of the cleanup are ignored.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.directory);
@@ -87,7 +87,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The report, after an end with this exit code.
+/// The report of a run that ended with this exit code.
 fn report(ended: &Output, code: i32) -> Value {
     let printed = format!("{}{}", text(&ended.stdout), text(&ended.stderr));
     assert_eq!(ended.status.code(), Some(code), "{printed}");
@@ -95,7 +95,7 @@ fn report(ended: &Output, code: i32) -> Value {
 }
 
 #[test]
-fn the_simulated_providers_keep_every_promise_and_nothing_is_left() {
+fn the_simulated_providers_keep_every_promise_and_leave_no_objects() {
     let dev = Dev::start();
     let restart = ["--restart-command", "true"];
     let ended = dev.conformance(&[SETUP, restart, ["--timeout", "60s"]].concat());
@@ -119,7 +119,7 @@ fn the_simulated_providers_keep_every_promise_and_nothing_is_left() {
 }
 
 #[test]
-fn a_host_that_cannot_be_cleaned_up_breaks_a_promise_and_is_named() {
+fn a_host_that_cannot_be_cleaned_up_breaks_a_promise_and_is_reported() {
     let dev = Dev::start();
     let unreachable = [
         "--unreachable",
@@ -141,7 +141,7 @@ fn a_host_that_cannot_be_cleaned_up_breaks_a_promise_and_is_named() {
 }
 
 #[test]
-fn a_cluster_that_is_there_is_used_in_its_namespace_and_stays() {
+fn an_existing_cluster_is_used_in_its_namespace_and_kept() {
     let dev = Dev::start();
     let cluster = ["--cluster", "conformance", "-n", "default"];
     let only = ["--only", "opens", "--only", "provider-restarted"];
@@ -156,7 +156,7 @@ fn a_cluster_that_is_there_is_used_in_its_namespace_and_stays() {
 }
 
 #[test]
-fn a_cluster_that_never_answers_is_an_error_that_names_its_secret() {
+fn an_unreachable_cluster_is_an_error_that_names_its_secret() {
     let dev = Dev::start();
     let ended =
         dev.conformance(&["--cluster", "missing", "-n", "default", "--timeout", "1s"]);

@@ -1,4 +1,4 @@
-//! `5spot dev --data-dir`: what was answered outlives the process, however it ends.
+//! `5spot dev --data-dir`: acknowledged writes outlive the process, however it ends.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use kube::{Client, Config};
 
 const SEED: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: seed}}";
 
-/// A directory of its own for each test; removed at the end.
+/// A temporary directory for each test; removed when dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -45,7 +45,7 @@ impl Place {
         command
     }
 
-    /// Starts it and waits until it has applied what it was given.
+    /// Starts the server and waits until it has applied its manifests.
     fn started(&self) -> Running {
         let mut child = self.dev().stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -61,7 +61,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // Errors of the cleanup are ignored.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -69,7 +69,7 @@ impl Drop for Place {
 struct Running(Child);
 
 impl Running {
-    /// Kills it where it stands.
+    /// Kills the process without a shutdown.
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -78,7 +78,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have been killed before.
+        // The process may already have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -92,7 +92,7 @@ async fn maps(kubeconfig: &str) -> Api<ConfigMap> {
     Api::default_namespaced(client)
 }
 
-/// Creates a map; its name and version if that was answered.
+/// Creates a ConfigMap. Returns its name and resourceVersion if the request succeeded.
 async fn create(maps: &Api<ConfigMap>, name: String) -> Option<(String, u64)> {
     let mut map = ConfigMap::default();
     map.metadata.name = Some(name.clone());
@@ -106,7 +106,7 @@ fn version(map: &ConfigMap) -> u64 {
 }
 
 #[tokio::test]
-async fn what_was_answered_outlives_a_kill_in_the_middle_of_writes() {
+async fn acknowledged_writes_outlive_a_kill_during_writes() {
     let place = Place::new();
     let mut running = Some(place.started());
     let kubeconfig = place.kubeconfig();
@@ -166,7 +166,7 @@ fn a_directory_that_is_in_use_is_refused() {
     assert_eq!(second.status.code(), Some(2));
     assert_eq!(
         String::from_utf8(second.stderr).unwrap(),
-        "error: --data-dir: data is in use by another process; stop that one, or name \
-         another directory\n"
+        "error: --data-dir: data is in use by another process; stop that process, \
+         or specify another directory\n"
     );
 }

@@ -1,4 +1,4 @@
-//! `5spot dev` as a script sees it: what it prints, in which order, and how it ends.
+//! `5spot dev` as a script uses it: its output, the order of the output, and its exit codes.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ const EXAMPLE: &str = concat!(
 );
 const WORKER: &str = "ScheduledMachine/business-hours-worker";
 
-/// A directory of its own for each test; removed at the end.
+/// A temporary directory for each test; removed when dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -68,13 +68,14 @@ impl Place {
         self.dev(args).output().unwrap()
     }
 
-    /// Starts it, and returns it with its kubeconfig when everything is applied.
+    /// Starts the server, waits until all manifests are applied, and returns it with its
+    /// kubeconfig.
     fn started(&self, args: &[&str]) -> (Child, PathBuf) {
         let mut dev = self.dev(args).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(dev.stdout.take().unwrap()).lines();
         let mut lines = lines.map(Result::unwrap);
         assert!(lines.any(|line| line.starts_with("applied ")), "it ended");
-        // It ends when nobody reads what it prints.
+        // The process ends if its output is not read.
         std::thread::spawn(move || lines.for_each(drop));
         (dev, self.0.join(".5spot/kubeconfig"))
     }
@@ -86,7 +87,7 @@ impl Drop for Place {
     }
 }
 
-/// What `5spot check` says of a server.
+/// The output of `5spot check` for a server.
 fn check(kubeconfig: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_5spot"));
     command.arg("check").arg("--kubeconfig").arg(kubeconfig);
@@ -97,7 +98,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Asserts that lines that contain these texts come in this order.
+/// Asserts that the output has lines with these texts in this order.
 fn assert_order(out: &str, wanted: &[&str]) {
     let mut lines = out.lines();
     for part in wanted {
@@ -109,7 +110,7 @@ fn assert_order(out: &str, wanted: &[&str]) {
 }
 
 #[test]
-fn an_evening_goes_in_order_and_leaves_before_its_deadline() {
+fn an_evening_runs_in_order_and_ends_before_its_deadline() {
     let place = Place::new();
     let ended = place.run_example("2026-03-06T21:30:00Z", "100000", "Inactive", "120s");
     let out = text(&ended.stdout);
@@ -151,7 +152,7 @@ fn a_window_opens_on_the_second_after_the_clocks_have_changed() {
 }
 
 #[test]
-fn a_goal_that_holds_from_the_start_ends_it_at_once() {
+fn a_goal_that_holds_from_the_start_ends_the_run_at_once() {
     let place = Place::new();
     let ended = place.run_example("2026-03-08T12:00:00Z", "1", "Inactive", "60s");
     assert_eq!(ended.status.code(), Some(0));
@@ -159,7 +160,7 @@ fn a_goal_that_holds_from_the_start_ends_it_at_once() {
 }
 
 #[test]
-fn a_goal_that_is_not_reached_in_time_is_exit_code_1_and_says_what_is_missing() {
+fn a_goal_that_is_not_reached_in_time_is_exit_code_1_with_the_goal() {
     let place = Place::new();
     let ended = place.run_example("2026-03-08T12:00:00Z", "1", "Active", "1s");
     assert_eq!(ended.status.code(), Some(1));
@@ -174,7 +175,7 @@ fn a_goal_that_is_not_reached_in_time_is_exit_code_1_and_says_what_is_missing() 
 }
 
 #[test]
-fn wrong_arguments_are_exit_code_2_with_what_to_do() {
+fn invalid_arguments_are_exit_code_2_with_a_remedy() {
     let place = Place::new();
     for (args, wanted) in [
         (&["--listen", "0.0.0.0:0"][..], "loopback"),
@@ -202,7 +203,7 @@ fn wrong_arguments_are_exit_code_2_with_what_to_do() {
 }
 
 #[test]
-fn errors_at_start_say_what_to_do() {
+fn errors_at_start_have_a_remedy() {
     let place = Place::new();
     let machine = "apiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\n";
     for (file, text) in [
@@ -238,7 +239,7 @@ fn errors_at_start_say_what_to_do() {
 }
 
 #[test]
-fn without_the_simulator_the_examples_are_applied_as_far_as_they_are_served() {
+fn without_the_simulator_only_served_kinds_of_the_examples_are_applied() {
     let place = Place::new();
     let mut running = place
         .dev(&["--no-simulator", "--no-controller"])
@@ -265,7 +266,8 @@ fn without_the_simulator_the_examples_are_applied_as_far_as_they_are_served() {
     );
 }
 
-/// Sends the signal to end once it has applied what it was given: how it ends, and its last line.
+/// Sends SIGTERM after all manifests are applied. Returns the exit code and the last line of
+/// output.
 fn terminated(place: &Place, args: &[&str]) -> (Option<i32>, String) {
     let mut running = place.dev(args).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(running.stdout.take().unwrap()).lines();
@@ -284,17 +286,17 @@ fn terminated(place: &Place, args: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_termination_signal_ends_it_cleanly() {
+fn a_termination_signal_is_a_clean_exit() {
     let place = Place::new();
     let (code, last) = terminated(&place, &["--apply", EXAMPLE]);
     assert_eq!(code, Some(0), "{last}");
     assert!(last.ends_with("stopped"), "{last}");
-    // It would lead to a server that is no more.
+    // It would refer to a server that has ended.
     assert!(!place.0.join(".5spot/kubeconfig").exists());
 }
 
 #[test]
-fn a_termination_signal_before_the_goal_is_exit_code_1_and_says_what_is_missing() {
+fn a_termination_signal_before_the_goal_is_exit_code_1_with_the_goal() {
     let place = Place::new();
     let goal = "ScheduledMachine/missing=Active";
     let (code, last) = terminated(&place, &["--apply", EXAMPLE, "--until", goal]);
@@ -314,7 +316,7 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
         .unwrap();
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
     let applied = lines.find(|line| line.as_ref().unwrap().starts_with("applied "));
-    let ask = |command: &str| {
+    let run_command = |command: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
             .current_dir(&place.0)
             .args([command, "business-hours-worker"])
@@ -323,35 +325,35 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
             .unwrap();
         text(&output.stdout).to_owned() + text(&output.stderr)
     };
-    let answers = [ask("explain"), ask("preview")];
+    let outputs = [run_command("explain"), run_command("preview")];
     running.kill().unwrap();
     running.wait().unwrap();
     assert!(applied.is_some());
     let at = "default/business-hours-worker at 2026-03-06T15:0";
-    assert!(answers[0].starts_with(at), "{}", answers[0]);
-    assert!(!answers[0].contains("planned with"), "{}", answers[0]);
+    assert!(outputs[0].starts_with(at), "{}", outputs[0]);
+    assert!(!outputs[0].contains("planned with"), "{}", outputs[0]);
     let from = "From 2026-03-06T15:0";
-    assert!(answers[1].contains(from), "{}", answers[1]);
+    assert!(outputs[1].contains(from), "{}", outputs[1]);
 }
 
 #[test]
-fn what_runs_here_is_well_by_its_own_check() {
+fn check_reports_no_problem_of_a_dev_server() {
     let place = Place::new();
     let (mut dev, kubeconfig) = place.started(&[]);
     let checked = check(&kubeconfig);
     dev.kill().unwrap();
     dev.wait().unwrap();
     let out = text(&checked.stdout);
-    assert!(out.ends_with("All is well.\n"), "{out}");
+    assert!(out.ends_with("No problems found.\n"), "{out}");
     assert_eq!(checked.status.code(), Some(0));
 }
 
 #[test]
-fn without_the_operator_its_check_says_that_none_runs() {
+fn check_reports_a_dev_server_without_an_operator() {
     let place = Place::new();
     let data = place.0.join("data");
     let data = ["--data-dir", data.to_str().unwrap()];
-    // What an operator of an earlier run has left does not count.
+    // The Lease of an operator of an earlier run does not count.
     for (more, wanted) in [
         (&[][..], "renewed its Lease"),
         (&["--no-controller"], "no operator holds a Lease"),

@@ -1,5 +1,5 @@
-//! The example of nights and weekends on `5spot dev`: each instant of a Christmas, and what
-//! `5spot hold` and `5spot run` do to it while it runs.
+//! The example of nights and weekends on `5spot dev`: all transitions around Christmas, and the
+//! effects of `5spot hold` and `5spot run` while it runs.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
 
@@ -16,7 +16,7 @@ const EXAMPLE: &str = concat!(
     "/../../examples/nights-and-weekends.yaml"
 );
 
-/// A running `5spot dev` in a directory of its own; both end when it is dropped.
+/// A running `5spot dev` in a temporary directory; both are removed when dropped.
 struct Dev {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -53,7 +53,7 @@ impl Dev {
         }
     }
 
-    /// The next change of the phase: when, and from what to what.
+    /// The time and the text of the next phase transition.
     fn transition(&mut self) -> (Timestamp, String) {
         let lines = self.lines.by_ref().map(Result::unwrap);
         let mut changes = lines.filter_map(|line| {
@@ -65,7 +65,7 @@ impl Dev {
         changes.next().unwrap()
     }
 
-    /// When the phase next changes like that.
+    /// The time of the next phase transition with this text.
     fn next(&mut self, change: &str) -> Timestamp {
         loop {
             let (at, seen) = self.transition();
@@ -75,11 +75,11 @@ impl Dev {
         }
     }
 
-    /// What ends the machine at `end` is the override that `run` has named.
+    /// Asserts that the preview closes at `end` because of the override that `run` has created.
     fn previews_the_run(&self, run: &str, end: Timestamp) {
         let (_, rest) = run.split_once("(ScheduleOverride ").unwrap();
         let (name, _) = rest.split_once(';').unwrap();
-        // The whole of St. Stephen's Day, whatever time the clock shows by now.
+        // All of St. Stephen's Day, independent of the current time of the virtual clock.
         let range = "--from 2026-12-25 --to 2026-12-27";
         let shown = self.type_in(&format!("preview desk-017 {range} -o json"));
         let shown: Value = serde_json::from_str(&shown).unwrap();
@@ -91,7 +91,7 @@ impl Dev {
         assert_eq!(close, Some(&expected), "{shown}");
     }
 
-    /// What a person types in a second terminal, and what is printed.
+    /// Runs a command as in a second terminal, and returns its output.
     fn type_in(&self, command: &str) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
             .current_dir(&self.directory)
@@ -110,9 +110,9 @@ fn at(text: &str) -> Timestamp {
 }
 
 #[test]
-fn the_machine_comes_ten_minutes_before_each_window_and_stays_away_at_christmas() {
+fn the_machine_is_created_before_each_window_and_not_at_christmas() {
     let mut dev = Dev::start("christmas", "2026-12-18T16:00:00Z", "100000");
-    // Lead time and the time for the shutdown are part of it: Ready at 19:00, gone by 07:30.
+    // The times include lead time and the time for the shutdown: Ready at 19:00, gone by 07:30.
     for (comes, leaves) in [
         // Friday evening to Monday morning.
         ("2026-12-18T17:50:00Z", "2026-12-21T06:25:00Z"),
@@ -133,10 +133,10 @@ fn the_machine_comes_ten_minutes_before_each_window_and_stays_away_at_christmas(
 }
 
 #[test]
-fn a_hold_and_a_run_that_are_typed_while_it_runs_are_kept_to_the_second() {
+fn a_hold_and_a_run_at_runtime_end_at_the_exact_second() {
     let mut dev = Dev::start("typed", "2026-12-24T18:30:00Z", "1000");
     dev.next("Pending -> Active");
-    // Christmas would take the machine away at 22:55.
+    // Without the hold, the machine is removed at 22:55 because of Christmas.
     let held = dev.type_in("hold desk-017 --until 2026-12-25T01:00:00Z --reason racks");
     let begin = "desk-017 is held as it is until 2026-12-25T01:00:00Z (ScheduleOverride ";
     assert!(held.starts_with(begin), "{held}");
@@ -156,11 +156,11 @@ fn a_hold_and_a_run_that_are_typed_while_it_runs_are_kept_to_the_second() {
     let (came, change) = dev.transition();
     assert_eq!(change, "Inactive -> Pending");
     let asked = end - SignedDuration::from_hours(2);
-    // It was asked for an instant before the operator saw it.
+    // The override was created shortly before the operator received it.
     let late = came.duration_since(asked);
     assert!((0..=900).contains(&late.as_secs()), "{asked} and {came}");
     dev.next("Pending -> Active");
-    // It is to be gone by the end.
+    // The machine must be gone at the end.
     assert_eq!(
         dev.next("Active -> ShuttingDown"),
         end - SignedDuration::from_mins(5)

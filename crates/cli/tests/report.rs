@@ -1,4 +1,4 @@
-//! `5spot report` against a month that was counted second by second beside the operator.
+//! Compares `5spot report` with a month that is counted second by second while the operator runs.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
 
@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 const OVERRIDES: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides";
 
-/// What was seen of a machine: its phase from an instant on.
+/// The observed phases of a machine, each with the first instant.
 type Phases = Vec<(i64, String)>;
 
-/// When a machine is wanted, by the wall clock and by overrides; not by our engine.
+/// When a machine is wanted by its window and by overrides, independent of the schedule engine.
 struct Rule {
     zone: TimeZone,
-    /// By weekday (Monday is 1) and minute of the day.
+    /// Arguments: the weekday (Monday is 1) and the minute of the day.
     window: fn(i8, i16) -> bool,
-    /// From, to, and whether it runs.
+    /// Start, end, and whether the machine is wanted.
     overrides: Vec<(Timestamp, Timestamp, bool)>,
 }
 
@@ -49,7 +49,7 @@ fn night(day: i8, minute: i16) -> bool {
     (day <= 5 && minute >= 19 * 60) || ((2..=6).contains(&day) && minute < 7 * 60 + 30)
 }
 
-/// Seconds wanted, active, provisioning and late in a month, counted one by one.
+/// The seconds wanted, active, provisioning and late in a month, counted one by one.
 fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i64; 4] {
     let mut counts = [0; 4];
     let mut place = 0;
@@ -63,12 +63,12 @@ fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i
             while phases.get(place + 1).is_some_and(|(at, _)| *at <= second) {
                 place += 1;
             }
-            // Before the first one there is no account.
+            // Nothing is counted before the first observed phase.
             let Some((_, phase)) = phases.get(place).filter(|(at, _)| *at <= second)
             else {
                 continue;
             };
-            // A machine is used as it was before until it is gone.
+            // During a shutdown, a machine counts as in its previous phase until it is gone.
             let used_as = match phase.as_str() {
                 "ShuttingDown" => &phases[place - 1].1,
                 _ => phase,
@@ -84,7 +84,7 @@ fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i
     counts
 }
 
-/// Two machines and what was seen of them.
+/// Two machines and their observed phases.
 struct Watched {
     cluster: Cluster,
     phases: [Phases; 2],
@@ -93,22 +93,22 @@ struct Watched {
 const NAMES: [&str; 2] = ["desk", "night"];
 
 impl Watched {
-    /// Lets time pass to `to`, and looks at each instant at which something happens.
+    /// Advances the clock to `to`, and observes the phases at each event.
     async fn pass_to(&mut self, to: &str) {
         let to = instant(to);
         loop {
             self.cluster.settle().await;
-            self.look().await;
+            self.observe().await;
             if self.cluster.clock().advance_to_next(to).await.is_none() {
                 break;
             }
         }
         self.cluster.clock().advance_to(to).await;
         self.cluster.settle().await;
-        self.look().await;
+        self.observe().await;
     }
 
-    async fn look(&mut self) {
+    async fn observe(&mut self) {
         let now = self.cluster.clock().now().as_second();
         for (phases, name) in self.phases.iter_mut().zip(NAMES) {
             let found = self
@@ -139,7 +139,7 @@ fn overriding(name: &str, machine: &str, spec: &Value) -> Value {
     object
 }
 
-/// What `5spot report` prints, as JSON.
+/// The output of `5spot report` as JSON.
 async fn report(kubeconfig: &Path, arguments: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_5spot"));
     command
@@ -147,7 +147,7 @@ async fn report(kubeconfig: &Path, arguments: &[&str]) -> Value {
         .arg(kubeconfig)
         .args(arguments)
         .stdin(Stdio::null());
-    // The server answers on this thread meanwhile.
+    // The server needs this thread meanwhile.
     let output = tokio::task::spawn_blocking(move || command.output());
     let output = output.await.unwrap().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -166,7 +166,7 @@ fn figures(report: &Value, place: usize) -> [i64; 4] {
     .map(|name| item[name].as_i64().unwrap())
 }
 
-/// Where the kubeconfig is; removed at the end.
+/// The directory of the kubeconfig; removed when dropped.
 struct Place(PathBuf);
 
 impl Drop for Place {
@@ -176,7 +176,7 @@ impl Drop for Place {
 }
 
 #[tokio::test]
-async fn the_figures_of_a_month_equal_what_was_counted_second_by_second() {
+async fn the_figures_of_a_month_equal_a_count_second_by_second() {
     let cluster = Cluster::start(instant("2026-02-26T12:00:00Z")).await;
     let listening = cluster.listen().await;
     let place = std::env::temp_dir().join(format!("5spot-report-{}", std::process::id()));
@@ -215,7 +215,7 @@ async fn the_figures_of_a_month_equal_what_was_counted_second_by_second() {
         },
     ];
 
-    // A whole window is stopped, and the override is gone long before the next change of phase.
+    // A whole window is stopped. The override is deleted long before the next phase transition.
     seen.pass_to("2026-03-09T22:00:00Z").await;
     let stop = json!({
         "mode": "Stop",
@@ -227,7 +227,7 @@ async fn the_figures_of_a_month_equal_what_was_counted_second_by_second() {
         instant("2026-03-10T23:00:00Z"),
         false,
     ));
-    // One that is ended early, by its deletion.
+    // An override that is ended early, by its deletion.
     seen.pass_to("2026-03-14T12:00:00Z").await;
     let run = json!({
         "mode": "Run",
@@ -242,7 +242,7 @@ async fn the_figures_of_a_month_equal_what_was_counted_second_by_second() {
         true,
     ));
 
-    // In the middle of a window, the open span included.
+    // In the middle of a window, so that the open span is included.
     seen.pass_to("2026-03-18T17:20:30Z").await;
     let (march, now) = (
         instant("2026-03-01T00:00:00Z"),

@@ -1,4 +1,4 @@
-//! Which time zones the whole program uses, as a user sees it.
+//! The time zones that the program uses, as a user observes them.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
 
@@ -13,7 +13,7 @@ const EXAMPLE: &str = concat!(
     "/../../examples/business-hours.yaml"
 );
 
-/// A directory of release 2999a in which New York is where Tokyo is; removed at the end.
+/// A directory of release 2999a in which New York has the offset of Tokyo; removed when dropped.
 struct Zones(PathBuf);
 
 impl Zones {
@@ -41,7 +41,7 @@ fn fivespot(zones: &Zones, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// When the example opens on Monday 2026-03-09, at nine in New York.
+/// The preview of the example, which opens on Monday 2026-03-09 at nine in New York.
 fn opening(zones: &Zones, more: &[&str]) -> String {
     let span = [
         "--from",
@@ -67,7 +67,7 @@ fn a_preview_is_computed_with_the_zones_of_tzdir() {
 }
 
 #[test]
-fn the_version_says_which_zones_are_used_and_a_bad_directory_ends_every_command() {
+fn version_shows_the_zones_in_use_and_an_invalid_directory_is_an_error() {
     let zones = Zones::new("version");
     let output = fivespot(&zones, &["version"]);
     let text = String::from_utf8(output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! Work during which a virtual clock stands still, but for its waiting.
+//! Work during which a virtual clock is stopped, except while the work waits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::{Busy, Clock};
 
-/// Work that is attended to; see [`Clock::attend`].
+/// Work that holds a virtual clock; see [`Clock::attend`].
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Attended<F> {
@@ -15,7 +15,7 @@ pub struct Attended<F> {
     call: Arc<Call>,
 }
 
-/// How the work is woken. From then until it has been polled the clock stands still.
+/// The waker of the work. From a wake until the next poll, the clock is stopped.
 #[derive(Debug)]
 struct Call {
     clock: Clock,
@@ -24,7 +24,7 @@ struct Call {
 
 #[derive(Debug)]
 struct State {
-    /// Held from the moment that the work has something to do.
+    /// Held from the moment at which the work has something to do.
     busy: Option<Busy>,
     waker: Option<Waker>,
     is_over: bool,
@@ -78,7 +78,7 @@ impl<F: Future> Future for Attended<F> {
             state.waker = Some(cx.waker().clone());
             state.busy.take()
         };
-        // Polled for another reason than that it was woken: others may have woken it meanwhile.
+        // Polled without a wake: the clock must be stopped during this poll, too.
         let _busy = busy.unwrap_or_else(|| self.call.clock.busy());
         let waker = Waker::from(self.call.clone());
         self.work.as_mut().poll(&mut Context::from_waker(&waker))
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn time_passes_only_while_the_work_waits_for_an_instant() {
+    async fn the_clock_moves_only_while_the_work_waits_for_an_instant() {
         let clock = Clock::stopped_at(start());
         let own = clock.clone();
         let work = tokio::spawn(clock.attend(async move {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_is_dropped_holds_no_clock_whoever_wakes_it_later() {
+    async fn dropped_work_does_not_stop_the_clock_when_it_is_woken_later() {
         let clock = Clock::stopped_at(start());
         let (answer, asked) = oneshot::channel::<()>();
         let mut work = clock.attend(async { asked.await.is_ok() });

@@ -1,4 +1,4 @@
-//! The machine that a virtual clock is read on.
+//! A simulated machine with its own reading of a virtual clock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,26 +8,26 @@ use tokio::sync::futures::OwnedNotified;
 
 use crate::after;
 
-/// A machine in the process, whose clock may be set wrong, and which may be suspended: what sleeps
-/// on it then rests until it is resumed. Clones are the same machine.
+/// A simulated machine in the process. Its clock may be set wrong, and it may be suspended: what
+/// sleeps on it then rests until it is resumed. Clones are the same machine.
 #[derive(Clone, Debug, Default)]
 pub struct Host(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// The clock was set, or the machine suspended or resumed.
+    /// Notified when the clock was set, or the machine suspended or resumed.
     changed: Arc<Notify>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// What the clock shows less what is so.
+    /// What the clock shows, minus the virtual time.
     offset: SignedDuration,
     suspended: Option<Timestamp>,
-    /// For how long it has been suspended in all, this time not included.
+    /// For how long it has been suspended in all, the current suspension not included.
     rested: SignedDuration,
-    /// How often anything has changed.
+    /// How many changes there have been.
     changes: u64,
 }
 
@@ -44,8 +44,8 @@ impl Host {
         self.0.changed.notify_waiters();
     }
 
-    /// Sets the clock: from now on it is wrong by `offset`. As on a real machine, what sleeps until
-    /// an instant learns of it when it reads the clock again, at most half a minute later.
+    /// Sets the clock: from now on it is wrong by `offset`. As on a real machine, what sleeps
+    /// until an instant notices that when it reads the clock again, at most half a minute later.
     pub fn set(&self, offset: SignedDuration) {
         self.change(|state| state.offset = offset);
     }
@@ -55,15 +55,15 @@ impl Host {
         self.state().offset
     }
 
-    /// Suspends the machine at `now`; nothing if it is suspended. Its clock goes on, and its timers
-    /// stand still.
+    /// Suspends the machine at `now`; does nothing if it is suspended. Its clock goes on, and its
+    /// timers are stopped.
     pub fn suspend(&self, now: Timestamp) {
         self.change(|state| {
             state.suspended.get_or_insert(now);
         });
     }
 
-    /// Resumes the machine at `now`; nothing if it is not suspended.
+    /// Resumes the machine at `now`; does nothing if it is not suspended.
     pub fn resume(&self, now: Timestamp) {
         self.change(|state| {
             if let Some(then) = state.suspended.take() {
@@ -77,18 +77,18 @@ impl Host {
         self.state().suspended.is_some()
     }
 
-    /// How often anything about the machine has changed.
+    /// How many changes of the machine there have been.
     pub(crate) fn changes(&self) -> u64 {
         self.state().changes
     }
 
-    /// What a timer of the machine shows when it is `now`.
+    /// What a timer of the machine shows at `now`.
     pub(crate) fn timer(&self, now: Timestamp) -> Timestamp {
         let state = self.state();
         after(state.suspended.unwrap_or(now), -state.rested)
     }
 
-    /// Ready when something changes from now on.
+    /// Ready at the next change.
     pub(crate) fn changed(&self) -> OwnedNotified {
         self.0.changed.clone().notified_owned()
     }

@@ -1,14 +1,12 @@
-//! One source of *now* and of waiting: the system's clock, or a virtual one.
+//! One source of *now* and of waiting: the system's clock, or a virtual clock.
 //!
-//! Everything that asks for the time or sleeps until an instant takes a [`Clock`]. In
-//! production it is [`Clock::system`]. In `5spot dev`, in tests and in the simulation it
-//! is virtual: it stands still while anybody is [`busy`](Clock::busy) and, once the
-//! process is quiet, moves on to the next due sleeper and stops there, so that no
-//! wake-up is ever late however fast the clock runs.
+//! All code that reads the time or sleeps until an instant takes a [`Clock`]. In production it is
+//! [`Clock::system`]. In `5spot dev`, in tests and in the simulation it is virtual: it is stopped
+//! while a guard of [`busy`](Clock::busy) is held. Once the process is quiet, it moves to the
+//! next due sleeper and stops there, so that no sleeper wakes late, however fast the clock runs.
 //!
-//! A virtual clock expects all its participants on one current-thread tokio runtime:
-//! "quiet" means that nobody is busy and that a few rounds of the scheduler woke nobody
-//! who then became so.
+//! A virtual clock requires all its users to be on one current-thread tokio runtime: "quiet"
+//! means that no guard is held, and that a few rounds of the scheduler have created none.
 //!
 //! ```
 //! use fivespot_clock::Clock;
@@ -42,7 +40,7 @@ use steady::Steady;
 pub use timer::Sleep;
 use virtual_time::Virtual;
 
-/// A source of *now* and of waiting. Clones share one clock.
+/// A source of *now* and of waiting. Clones share the clock.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
@@ -52,19 +50,19 @@ enum Source {
     /// From an instant at which the system's clock was read.
     Steady(Timestamp, Steady),
     Virtual(Arc<Virtual>),
-    /// The clock of a host in the process, as it is set.
+    /// The clock of a simulated host, as it is set.
     Host(Arc<Virtual>, Host),
-    /// The same host's clock for spans, which nobody sets.
+    /// The same host's clock for spans, which is never set.
     HostSteady(Arc<Virtual>, Host),
 }
 
 impl Clock {
-    /// The machine's own clock. [`busy`](Self::busy) means nothing to it.
+    /// The system's clock. [`busy`](Self::busy) has no effect on it.
     pub fn system() -> Self {
         Self(Source::System)
     }
 
-    /// A virtual clock that stands at `start` and moves only by
+    /// A virtual clock that is stopped at `start` and moves only by
     /// [`advance_to`](Self::advance_to) and [`advance_to_next`](Self::advance_to_next).
     pub fn stopped_at(start: Timestamp) -> Self {
         Self(Source::Virtual(Arc::new(Virtual::new(start))))
@@ -75,8 +73,9 @@ impl Clock {
         self.in_process().is_some()
     }
 
-    /// The clock of `host`, which runs with this virtual one but may be set wrong, and whose sleepers
-    /// rest while it is suspended. It is moved by moving this one; on the system's clock it is that.
+    /// The clock of `host`. It runs with this virtual clock, but may be set wrong, and its
+    /// sleepers rest while the host is suspended. It moves when this clock is moved. On the
+    /// system's clock, returns that clock.
     #[must_use]
     pub fn of_host(&self, host: Host) -> Self {
         match self.in_process() {
@@ -85,11 +84,11 @@ impl Clock {
         }
     }
 
-    /// A clock that shows the same now, and from now on what has passed since, however this one
-    /// is set meanwhile, time in which the machine was suspended included: to measure spans by, not
-    /// to read the time.
+    /// A clock that shows the same now, and from now on the time that has passed since, even if
+    /// this clock is set meanwhile. It includes time during which the machine was suspended. It
+    /// is for measuring spans, not for reading the time.
     ///
-    /// Where the system has no such clock (Linux has), it may stand still during a suspension.
+    /// If the system has no such clock (Linux has), it may be stopped during a suspension.
     #[must_use]
     pub fn steady(&self) -> Self {
         match &self.0 {
@@ -112,8 +111,8 @@ impl Clock {
         }
     }
 
-    /// The present instant. Goes back only where the system's clock is set back, or that of a
-    /// [host](Self::of_host).
+    /// The current instant. It goes back only if the system's clock, or that of a
+    /// [host](Self::of_host), is set back.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => system_now(),
@@ -123,70 +122,71 @@ impl Clock {
         }
     }
 
-    /// Waits until this clock shows `due`; ready at once when `due` is not in the future.
+    /// Waits until this clock shows `due`; ready at once if `due` is not in the future.
     ///
-    /// The clock is read again every half minute: one that is set forward, or a machine that wakes
-    /// from a suspension, makes nobody later than that. On a plain virtual clock, which nobody sets,
-    /// that costs nothing.
+    /// The clock is read again every half minute: if it is set forward, or the machine resumes
+    /// from a suspension, a sleeper is at most that late. On a plain virtual clock, which is
+    /// never set, that costs nothing.
     ///
-    /// The returned future holds no borrow. When a virtual sleeper falls due the clock
-    /// counts it as busy until it has been polled.
+    /// The returned future holds no borrow. When a virtual sleeper is due, the clock counts it as
+    /// busy until it has been polled.
     pub fn sleep_until(&self, due: Timestamp) -> Sleep {
         Sleep::until(self, due)
     }
 
-    /// The same, but ready early if the clock is found to have been set back.
+    /// The same, but ready early if the clock was set back.
     pub fn sleep_until_or_set_back(&self, due: Timestamp) -> Sleep {
         self.sleep_until(due).or_set_back()
     }
 
-    /// Waits for `span` from now on, however the clock is set meanwhile.
+    /// Waits for `span` from now on, even if the clock is set meanwhile.
     pub fn sleep(&self, span: SignedDuration) -> Sleep {
         let clock = self.steady();
         clock.sleep_until(after(clock.now(), span))
     }
 
-    /// Says that work is pending: a virtual clock stands still until the guard and all
-    /// its clones are dropped. Free on the system's clock.
+    /// Marks work as pending: a virtual clock is stopped until the guard and all its clones are
+    /// dropped. It costs nothing on the system's clock.
     pub fn busy(&self) -> Busy {
         let hold = |clock: &Arc<Virtual>| virtual_time::Hold::on(clock.clone());
         Busy(self.in_process().map(hold))
     }
 
-    /// Runs `work`, for which a virtual clock stands still except while it waits for what nobody
-    /// else is [busy](Self::busy) with: an answer that is a long time coming, or another instant.
+    /// Runs `work`. A virtual clock is stopped meanwhile, except while the work waits for
+    /// something that no other task is [busy](Self::busy) with: a slow response, or another
+    /// instant.
     pub fn attend<F: Future>(&self, work: F) -> Attended<F> {
         Attended::new(self.clone(), work)
     }
 
-    /// Waits until nobody is busy. At once on the system's clock.
+    /// Waits until no guard is held. Returns at once on the system's clock.
     pub async fn quiet(&self) {
         if let Some(clock) = self.in_process() {
             clock.quiet().await;
         }
     }
 
-    /// Moves a virtual clock to `to`, stopping at each sleeper that falls due on the way
-    /// until the process is quiet again. Does nothing but wait for quiet when `to` is
-    /// not in the future, and nothing at all on the system's clock.
+    /// Moves a virtual clock to `to`, and stops at each sleeper that is due on the way until the
+    /// process is quiet again. Only waits for quiet if `to` is not in the future. Does nothing on
+    /// the system's clock.
     pub async fn advance_to(&self, to: Timestamp) {
         if let Some(clock) = self.in_process() {
             clock.advance_to(to).await;
         }
     }
 
-    /// Moves a virtual clock to the next sleeper that falls due by `limit`, wakes it and
-    /// waits for quiet. Returns the new instant, or `None` when nobody is due by then
-    /// (the clock then stays where it is), and always `None` on the system's clock.
+    /// Moves a virtual clock to the next sleeper that is due by `limit`, wakes it and waits for
+    /// quiet. Returns the new instant, or `None` if no sleeper is due by then (the clock then
+    /// stays where it is). Always returns `None` on the system's clock.
     pub async fn advance_to_next(&self, limit: Timestamp) -> Option<Timestamp> {
         self.in_process()?.advance_to_next(limit).await
     }
 
-    /// Drives a virtual clock at `speed` virtual seconds a second, for ever: it runs
-    /// while the process is quiet, stands while it is not, and stops at each due
+    /// Runs a virtual clock at `speed` virtual seconds per second, until the future is dropped:
+    /// it moves while the process is quiet, is stopped while it is not, and stops at each due
     /// sleeper. On the system's clock this never does anything.
     ///
-    /// `speed` is taken as at least 1.
+    /// A `speed` of 0 counts as 1.
     pub async fn run(&self, speed: u32) {
         match self.in_process() {
             None => std::future::pending().await,
@@ -195,21 +195,21 @@ impl Clock {
     }
 }
 
-/// Work is pending while this is held; see [`Clock::busy`].
+/// A guard: work is pending while it is held; see [`Clock::busy`].
 #[derive(Clone, Debug)]
 pub struct Busy(
-    #[expect(dead_code, reason = "held for its drop alone")] Option<virtual_time::Hold>,
+    #[expect(dead_code, reason = "only held for its drop")] Option<virtual_time::Hold>,
 );
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place that reads the clock"
+    reason = "the only function that reads the clock"
 )]
 fn system_now() -> Timestamp {
     Timestamp::now()
 }
 
-/// `span` after `now`, at most the end of time.
+/// `span` after `now`, at most [`Timestamp::MAX`].
 pub fn after(now: Timestamp, span: SignedDuration) -> Timestamp {
     now.saturating_add(span).unwrap_or(Timestamp::MAX)
 }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_clock_begins_at_the_time_that_the_system_shows() {
+    fn a_steady_clock_starts_at_the_time_of_the_system() {
         let steady = Clock::system().steady();
         let first = steady.now();
         assert!(steady.now() >= first && !steady.is_virtual());

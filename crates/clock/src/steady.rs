@@ -1,4 +1,4 @@
-//! Time that nobody sets.
+//! A clock that is never set.
 
 use std::time::Duration;
 #[cfg(not(target_os = "linux"))]
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use jiff::SignedDuration;
 
-/// An instant of the clock that counts from the start of the machine, suspensions included where
+/// An instant of the clock that counts from the start of the machine. It includes suspensions if
 /// the system has such a clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steady {
@@ -19,7 +19,7 @@ pub(crate) struct Steady {
 impl Steady {
     #[cfg(target_os = "linux")]
     pub(crate) fn now() -> Self {
-        // `Instant` is CLOCK_MONOTONIC, which stands still while the machine is suspended.
+        // `Instant` is CLOCK_MONOTONIC, which is stopped while the machine is suspended.
         let shown = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let since_boot = Duration::try_from(shown).unwrap_or_default();
         Self { since_boot }

@@ -13,13 +13,14 @@ use crate::host::Host;
 use crate::virtual_time::{Ticket, Virtual};
 use crate::{Clock, Source, after};
 
-/// How long the clock is not read again at most: it may have been set, or the machine suspended.
+/// After how long the clock is read again at the latest: it may have been set, or the machine
+/// suspended.
 const LONGEST: SignedDuration = SignedDuration::from_secs(30);
 
-/// By how much a clock has to be set back to be noticed.
+/// By how much a clock must be set back to be noticed.
 const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 
-/// Ready when its instant has come; see [`Clock::sleep_until`].
+/// A future that is ready at its instant; see [`Clock::sleep_until`].
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Sleep(Kind);
@@ -49,12 +50,12 @@ impl Sleep {
         })
     }
 
-    /// Makes it ready early, too, if the clock is set back.
+    /// Makes it also ready early if the clock is set back.
     pub(crate) fn or_set_back(mut self) -> Self {
         match &mut self.0 {
             Kind::System(watched) => watched.ends_when_set_back = true,
             Kind::Host(watched) => watched.ends_when_set_back = true,
-            // Nobody sets it.
+            // It is never set.
             Kind::Virtual { .. } => {}
         }
         self
@@ -81,9 +82,9 @@ impl Drop for Sleep {
     }
 }
 
-/// Something that measures spans, and may be wound up again.
+/// A timer that measures spans and can be reset.
 trait Timer: Future<Output = ()> {
-    /// Is ready after `span` from now on.
+    /// Makes it ready after `span` from now on.
     fn wind(self: Pin<&mut Self>, span: SignedDuration);
 }
 
@@ -94,13 +95,13 @@ impl Timer for tokio::time::Sleep {
     }
 }
 
-/// Waits until a clock shows an instant, and reads that clock now and then.
+/// Waits until a clock shows an instant, and reads that clock at intervals.
 #[derive(Debug)]
 struct Watched<T> {
     clock: Clock,
     due: Timestamp,
     timer: Pin<Box<T>>,
-    /// What the clock will show when the timer is ready, if nobody sets it.
+    /// What the clock will show when the timer is ready, if it is not set meanwhile.
     expected: Timestamp,
     ends_when_set_back: bool,
 }
@@ -139,14 +140,14 @@ impl<T: Timer> Watched<T> {
     }
 }
 
-/// A timer of a host: it rests while the host is suspended.
+/// A timer of a host: it is stopped while the host is suspended.
 #[derive(Debug)]
 struct OnHost {
     clock: Arc<Virtual>,
     host: Host,
-    /// What timers of the host show when it is ready.
+    /// What the timers of the host show when it is ready.
     due: Timestamp,
-    /// When that is, as long as nothing changes; none while the host is suspended.
+    /// The sleeper for that, as long as nothing changes; `None` while the host is suspended.
     ticket: Option<Ticket>,
     changed: Pin<Box<OwnedNotified>>,
     changes: u64,
@@ -172,7 +173,7 @@ impl OnHost {
         }
     }
 
-    /// Takes its place among the sleepers of the clock anew.
+    /// Registers with the virtual clock again.
     fn register(&mut self) {
         self.forget();
         if !self.host.is_suspended() {
@@ -235,8 +236,8 @@ mod tests {
 
     const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-    /// When a sleeper wakes that is due in an hour by the clock of a host to which something
-    /// happens at the 100th second.
+    /// When a sleeper wakes that is due in an hour by the clock of a host. `happens` is called
+    /// with the host at the 100th second.
     async fn wakes(happens: impl FnOnce(&Host)) -> Timestamp {
         let clock = Clock::stopped_at(start());
         let host = Host::default();
@@ -257,24 +258,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clock_that_nobody_sets_wakes_at_the_instant() {
+    async fn a_sleeper_wakes_at_the_instant_of_a_clock_that_is_not_set() {
         assert_eq!(wakes(|_| {}).await, later(3_600));
     }
 
     #[tokio::test]
-    async fn a_clock_that_is_set_forward_wakes_within_half_a_minute() {
+    async fn a_sleeper_wakes_within_half_a_minute_after_its_clock_is_set_forward() {
         let woke = wakes(|host| host.set(HOUR)).await;
         assert_eq!(woke, later(120), "when it is read next");
     }
 
     #[tokio::test]
-    async fn a_clock_that_is_set_back_wakes_when_it_shows_the_instant() {
+    async fn a_sleeper_wakes_when_a_clock_that_was_set_back_shows_the_instant() {
         let woke = wakes(|host| host.set(-HOUR)).await;
         assert_eq!(woke, later(7_200));
     }
 
     #[tokio::test]
-    async fn a_host_that_is_resumed_after_the_instant_wakes_within_half_a_minute() {
+    async fn a_sleeper_wakes_within_half_a_minute_after_its_host_is_resumed() {
         let clock = Clock::stopped_at(start());
         let host = Host::default();
         let own = clock.of_host(host.clone());
@@ -289,14 +290,14 @@ mod tests {
         clock.advance_to(later(100)).await;
         host.suspend(clock.now());
         clock.advance_to(later(5_000)).await;
-        assert!(!sleeper.is_finished(), "it rests");
+        assert!(!sleeper.is_finished(), "the host is suspended");
         host.resume(clock.now());
         clock.advance_to(later(6_000)).await;
         assert_eq!(sleeper.await.unwrap(), later(5_020));
     }
 
     #[tokio::test]
-    async fn a_waiter_wakes_when_the_clock_is_set_back() {
+    async fn a_sleeper_may_wake_early_when_the_clock_is_set_back() {
         let clock = Clock::stopped_at(start());
         let host = Host::default();
         let own = clock.of_host(host.clone());
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_span_is_as_long_as_it_is_however_the_clock_is_set() {
+    async fn a_span_does_not_change_when_the_clock_is_set() {
         let clock = Clock::stopped_at(start());
         let host = Host::default();
         let own = clock.of_host(host.clone());
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_steady_clock_counts_a_suspension_and_no_setting() {
+    async fn a_steady_clock_includes_suspensions_and_ignores_settings() {
         let clock = Clock::stopped_at(start());
         let host = Host::default();
         let steady = clock.of_host(host.clone()).steady();

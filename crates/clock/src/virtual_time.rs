@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// as quiet: longer than any chain of tasks that wake each other without holding a guard.
 const QUIET_ROUNDS: usize = 24;
 
-/// Names one sleeper. Ordered by due instant, then by age.
+/// Identifies one sleeper. Ordered by due instant, then by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket {
     due: Timestamp,
@@ -22,7 +22,7 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 pub(crate) struct Virtual {
     state: Mutex<State>,
-    /// Somebody became busy, stopped being busy, or has an earlier appointment.
+    /// Notified when work became or stopped being pending, or an earlier sleeper was registered.
     changed: Notify,
 }
 
@@ -31,8 +31,8 @@ struct State {
     now: Timestamp,
     running: Option<Running>,
     busy: usize,
-    /// Counts how often anybody became busy, so that a short piece of work between two
-    /// looks is noticed.
+    /// How often work became pending, so that a short piece of work between two checks is
+    /// noticed.
     epoch: u64,
     next_age: u64,
     sleeping: BTreeSet<Ticket>,
@@ -41,7 +41,7 @@ struct State {
     due: BTreeSet<Ticket>,
 }
 
-/// The clock moves with the machine's, from where it stood, and stops at `cap`.
+/// The clock moves with the system's, from where it was, and stops at `cap`.
 #[derive(Debug)]
 struct Running {
     since: Instant,
@@ -60,7 +60,7 @@ impl State {
         running.cap.map_or(now, |cap| now.min(cap))
     }
 
-    fn stand_still(&mut self) {
+    fn stop(&mut self) {
         self.now = self.now();
         self.running = None;
     }
@@ -70,7 +70,7 @@ impl State {
     }
 
     fn become_busy(&mut self) {
-        self.stand_still();
+        self.stop();
         self.busy += 1;
         self.epoch += 1;
     }
@@ -141,7 +141,7 @@ impl Virtual {
             self.changed.notify_waiters();
             return Poll::Ready(());
         }
-        // Not in the future, or asked again after it was ready.
+        // Not in the future, or polled again after it was ready.
         if ticket.due <= state.now() || !state.sleeping.contains(&ticket) {
             state.sleeping.remove(&ticket);
             return Poll::Ready(());
@@ -223,18 +223,18 @@ impl Virtual {
             }
             let wakers = {
                 let mut state = self.state();
-                state.stand_still();
+                state.stop();
                 state.fire()
             };
             wakers.into_iter().for_each(Waker::wake);
         }
     }
 
-    /// Lets the clock run to the next sleeper; returns how long that takes, or `None`
-    /// when nobody sleeps.
+    /// Lets the clock run to the next sleeper. Returns how long that takes, or `None` if there is
+    /// no sleeper.
     fn start_running(&self, speed: u32) -> Option<Duration> {
         let mut state = self.state();
-        state.stand_still();
+        state.stop();
         let cap = state.next_due();
         state.running = Some(Running {
             since: Instant::now(),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sleeper_that_sleeps_again_is_woken_on_the_same_way() {
+    async fn a_sleeper_that_sleeps_again_is_woken_by_the_same_advance() {
         let clock = Clock::stopped_at(start());
         let laps = Arc::new(AtomicUsize::new(0));
         let (own, count) = (clock.clone(), laps.clone());
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn time_stands_still_while_anybody_is_busy() {
+    async fn the_clock_is_stopped_while_a_guard_is_held() {
         let clock = Clock::stopped_at(start());
         let busy = clock.busy();
         let (done, release) = tokio::sync::oneshot::channel::<()>();

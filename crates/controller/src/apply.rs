@@ -1,4 +1,4 @@
-//! Sending the planner's actions.
+//! Sends the planner's actions.
 
 mod route;
 
@@ -25,46 +25,46 @@ use fivespot_runtime::http::error::status;
 use fivespot_runtime::lease::Fenced;
 use route::{Route, is_scheduled_machine, route};
 
-/// How long the answer to switching a schedule off, or to stopping it, is awaited.
+/// How long to wait for the response when a schedule is disabled or a ScheduleOverride is created.
 const SWITCH_OFF: SignedDuration = SignedDuration::from_secs(2);
 
-/// How a list of actions ended.
+/// The outcome of sending a list of actions.
 pub(crate) enum Applied {
-    /// All of them were sent, and none was refused but evictions.
+    /// All actions were sent, and none was rejected except evictions.
     All {
-        /// The ScheduledMachine's version afterwards, where an action has changed it.
+        /// The ScheduledMachine's resourceVersion afterwards, if an action has changed it.
         version: Option<String>,
     },
-    /// The world has moved; what was planned no longer fits it.
+    /// The cluster's state has changed; the plan is out of date.
     Conflict,
-    /// This instance may not act on the ScheduledMachine any more.
+    /// This replica may not act on the ScheduledMachine any more.
     Fenced,
     /// A step failed; those after it were not sent.
     Failed(FailedStep),
 }
 
-/// A step of a plan that failed.
+/// A failed step of a plan.
 pub(crate) struct FailedStep {
-    /// Which.
+    /// The step.
     pub(crate) step: Step,
-    /// In which way.
+    /// The kind of failure.
     pub(crate) cause: Cause,
-    /// The server's message, or the client's.
+    /// The message of the server, or of the client.
     pub(crate) message: String,
 }
 
-/// How many requests of one batch are under way at a time.
+/// The maximum number of concurrent requests of one batch.
 const AT_ONCE: usize = 16;
 
-/// Sends the actions of `plan` in order and stops at the first that fails. Those that concern one
-/// pod each are sent together where they follow each other.
+/// Sends the actions of `plan` in order and stops at the first that fails. Consecutive actions on
+/// one pod each are sent concurrently.
 ///
-/// Every action may be repeated: the server's own guards make that harmless.
+/// Every action may be repeated: the preconditions that the server checks make that harmless.
 ///
 /// # Guarantees
-/// No actions never fail. A conflict is never retried here: the next plan sees newer facts. Requests
-/// to a workload cluster end when the plan says so, and when the machine is to leave for another
-/// reason by then; it is not known then what has become of them.
+/// An empty list of actions never fails. A conflict is never retried here: the next plan is made
+/// from newer objects. Requests to a workload cluster are dropped at the plan's deadline, and when
+/// another reason to terminate the machine arises. Their outcome is then unknown.
 pub(crate) async fn apply(
     context: &Arc<Context>,
     key: &Key,
@@ -105,7 +105,7 @@ fn is_of_a_pod(action: &Action) -> bool {
     matches!(action.step, Step::EvictPod | Step::DeletePod)
 }
 
-/// What is sent for one look at one ScheduledMachine.
+/// Sends the actions of one attempt on one ScheduledMachine.
 struct Sender<'a> {
     context: &'a Arc<Context>,
     key: &'a Key,
@@ -114,7 +114,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Ready when requests to the workload cluster are not waited for any more.
+    /// Ready when requests to the workload cluster must not be waited for any longer.
     async fn given_up(&self, plan: &Plan) {
         let end = async {
             match plan.until {
@@ -124,12 +124,12 @@ impl Sender<'_> {
         };
         tokio::select! {
             biased;
-            () = end => tracing::info!("the deadline ends what is under way"),
+            () = end => tracing::info!("the deadline ends the requests in progress"),
             () = superseded(self.context, self.key) => {}
         }
     }
 
-    /// Sends a batch; answers with the ScheduledMachine's version where an action has changed it.
+    /// Sends a batch. Returns the ScheduledMachine's resourceVersion if an action has changed it.
     async fn send_all(&self, batch: &[Action]) -> Result<Option<String>, Applied> {
         let requests: Vec<_> = batch.iter().map(|action| self.send_one(action)).collect();
         let mut answers = stream::iter(requests).buffer_unordered(AT_ONCE);
@@ -146,8 +146,8 @@ impl Sender<'_> {
         (action, self.context.fence.write(self.key, sent).await)
     }
 
-    /// Notes how a request ended; answers with the ScheduledMachine's version if it has changed
-    /// that.
+    /// Records the result of a request. Returns the ScheduledMachine's resourceVersion if the
+    /// request has changed it.
     fn note(&self, action: &Action, sent: Sent) -> Result<Option<String>, Applied> {
         let Self { context, key, .. } = *self;
         let Ok(sent) = sent else {
@@ -203,10 +203,10 @@ impl Sender<'_> {
     }
 }
 
-/// An answer, or that the request may not be sent.
+/// The result of a request, or that it must not be sent.
 type Sent = Result<kube::Result<Value>, Fenced>;
 
-/// An override that a reclaim creates is named after its Machine: one that is there is the same.
+/// The override that a reclaim creates is named after its Machine: an existing one is the same.
 fn created_before(action: &Action, error: kube::Error) -> kube::Result<Value> {
     let is_there =
         action.step == Step::CreateOverride && failure::code(&error) == Some(409);
@@ -217,16 +217,16 @@ fn created_before(action: &Action, error: kube::Error) -> kube::Result<Value> {
     }
 }
 
-/// A machine whose first object was not made has not started, whatever the reason: its place among
-/// those that start within a minute is another's.
+/// Releases the slot in the start rate limit of a machine whose first object was not created,
+/// whatever the reason.
 fn give_back(context: &Context, key: &Key, action: &Action) {
     if action.step == Step::CreateBootstrap {
         context.has_not_started(key);
     }
 }
 
-/// The answer to a request. One that nothing waits for is not awaited for long: a webhook that does
-/// not answer must not keep a reclaimed host from its owner. It is tried again.
+/// The response to a request. Requests that no other step depends on time out early: a webhook
+/// that does not respond must not delay the return of a reclaimed host. They are retried.
 async fn answered(
     context: &Context,
     action: &Action,
@@ -239,20 +239,21 @@ async fn answered(
         biased;
         answer = sent => answer,
         () = context.clock.sleep(SWITCH_OFF) => {
-            let message = format!("no answer within {SWITCH_OFF:#}");
+            let message = format!("no response within {SWITCH_OFF:#}");
             Err(kube::Error::Service(message.into()))
         }
     }
 }
 
-/// Whether the drain that the deletion of a Machine ends was in time; none where there was none.
+/// Whether the drain that ends with the deletion of a Machine was in time. `None` if there was
+/// none.
 fn drain_of(action: &Action, snapshot: &Snapshot) -> Option<bool> {
     if action.step != Step::DeleteMachine {
         return None;
     }
     let status = snapshot.object.status.as_ref()?;
     let shutdown = status.shutdown.as_ref()?;
-    // A kill switch and a reclaim drain nothing: their deadline is their beginning.
+    // A kill switch and a reclaim do not drain: their deadline is their start.
     let is_drain = shutdown.deadline > shutdown.started_at;
     is_drain.then_some(snapshot.now < shutdown.deadline)
 }
@@ -266,9 +267,9 @@ fn measure(metrics: &Metrics, action: &Action, drain: Option<bool>) {
     }
 }
 
-/// Whether an eviction was refused for this pod's sake, so that others may still go: by a
-/// budget (429), by two of them (500), by a policy or a webhook, or because its namespace is
-/// going: others on the Node are of other namespaces.
+/// Whether an eviction was rejected because of this pod only, so that other evictions may
+/// continue: by a disruption budget (429), by two of them (500), by a policy or a webhook, or
+/// because its namespace is terminating: other pods on the Node are in other namespaces.
 fn is_about_the_pod(error: &kube::Error) -> bool {
     match failure::cause(error) {
         Cause::Rejected | Cause::NamespaceTerminating => true,
@@ -277,8 +278,9 @@ fn is_about_the_pod(error: &kube::Error) -> bool {
     }
 }
 
-/// Whether the workload cluster serves no evictions: the answer names what is missing if that is
-/// the pod. The next try is as far away as after a budget's refusal, and the deadline ends all.
+/// Whether the workload cluster does not serve the Eviction API: if the pod is missing, the
+/// response names it. The next attempt is as far away as after a budget's refusal, and the
+/// deadline ends the drain.
 fn is_unserved(action: &Action, error: &kube::Error) -> bool {
     let details = status(error).and_then(|status| status.details.as_ref());
     matches!(action.request.call, Call::Evict { .. })
@@ -350,8 +352,8 @@ async fn send(
         }
         Call::Patch(patch) => api.patch(&at, None, patch).await?,
         Call::Delete { uid } => api.delete(&at, uid, None).await?,
-        // What an eviction has done shows in the pod's own time; it is asked for again only
-        // after a live read.
+        // The effect of an eviction shows in the pod later; the eviction is repeated only after a
+        // live read.
         Call::Evict { uid } => {
             reads.removes_pods();
             return api.evict(&at, uid).await;
@@ -364,8 +366,7 @@ async fn send(
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
     let is_left = matches!(request.call, Call::Create(_) | Call::Patch(_));
     reads.wrote(&cache, &object, is_left.then_some(&answer));
-    // A list that begins from here on shows the write; one that began before the answer came may
-    // not.
+    // A list that begins from here on shows the write; one that began before the response may not.
     let lists_begun = lists_begun(context, &cache, namespace);
     let written = written(&request.call, &answer, lists_begun);
     context.state(key, |state| {
@@ -381,14 +382,14 @@ fn lists_begun(context: &Context, cache: &str, namespace: Option<&str>) -> u64 {
     })
 }
 
-/// What the answer says that the write has left behind.
+/// The state that the write has left, according to the response.
 fn written(call: &Call, answer: &Value, lists_begun: u64) -> Expectation {
     let meta = &answer["metadata"];
     let version = text(&meta["resourceVersion"]).map(Version::new);
     let uid = text(&meta["uid"]).unwrap_or_default();
     match call {
         Call::Delete { uid } => {
-            // The object itself is the answer while finalizers keep it.
+            // The response is the object itself while finalizers keep it.
             let is_kept = meta["finalizers"]
                 .as_array()
                 .is_some_and(|all| !all.is_empty());
@@ -402,7 +403,7 @@ fn written(call: &Call, answer: &Value, lists_begun: u64) -> Expectation {
         | Call::Patch(_)
         | Call::DeletePod { .. }
         | Call::Evict { .. } => {
-            // Taking the last finalizer off an object that is being deleted removes it.
+            // Removing the last finalizer of an object that is being deleted deletes it.
             let is_removed = text(&meta["deletionTimestamp"]).is_some()
                 && meta["finalizers"].as_array().is_none_or(Vec::is_empty);
             Expectation {

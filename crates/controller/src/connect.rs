@@ -1,17 +1,18 @@
-//! Making a client of a kubeconfig that has been accepted.
+//! Makes a client of an accepted kubeconfig.
 
 use fivespot_runtime::http::Connection;
 use kube::Client;
 
 use crate::observe::kubeconfig::Access;
 
-/// Who the operator is in the audit log of an API server.
+/// The user agent of the operator in the audit log of an API server.
 const AGENT: &str = concat!("5spot/", env!("CARGO_PKG_VERSION"));
 
 /// Makes clients for workload clusters.
 ///
-/// What it is given has already passed [`kubeconfig::Access::parse`](crate::kubeconfig::Access::parse),
-/// so an implementation may only choose *how* to reach the server, e.g. without a socket.
+/// The [`Access`] has already passed
+/// [`kubeconfig::Access::parse`](crate::kubeconfig::Access::parse), so an implementation may only
+/// choose *how* to reach the server, e.g. without a socket.
 pub trait Connect: Send + Sync {
     /// A client for the server that `access` names. Makes no request.
     ///
@@ -20,8 +21,8 @@ pub trait Connect: Send + Sync {
     fn connect(&self, access: &Access) -> Result<Client, kube::Error>;
 }
 
-/// Dials the server: 5 s to connect, 30 s until an answer is complete, which has at most 4 MiB unless
-/// it is a page of a list, no retries of its own.
+/// Connects to the server over the network. Connecting times out after 5 s and a response after
+/// 30 s. A response has at most 4 MiB unless it is a page of a list. The client does not retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dial;
 
@@ -41,14 +42,14 @@ impl Connect for Dial {
     }
 }
 
-/// A client that hangs on no server that has fallen silent: 5 s to connect, 30 s until an answer is
-/// complete, which has at most 4 MiB unless it is a page of a list, no retries of its own. It names
-/// itself `5spot/<version>` to the server. Makes no request.
+/// A client with timeouts: 5 s to connect, 30 s until a response is complete. A response has at
+/// most 4 MiB unless it is a page of a list. The client does not retry. Its user agent is
+/// `5spot/<version>`. Makes no request.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
 pub fn client(config: kube::Config) -> Result<Client, kube::Error> {
-    // Its own cluster may be anywhere.
+    // The operator's own cluster may have any address.
     let connection = Connection {
         agent: AGENT,
         local_refusal: None,

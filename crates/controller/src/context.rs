@@ -1,4 +1,4 @@
-//! What all parts of the running controller share.
+//! The state that all parts of the running controller share.
 
 mod enqueue;
 mod workloads;
@@ -34,7 +34,7 @@ use crate::schedule_override;
 use crate::schedule_override::ended::EndedOverrides;
 use crate::telemetry::metrics::{Metrics, counted};
 use crate::{Coordination, Key, Namespaces, Options};
-use fivespot_runtime::cache::{Health, Shared, Task, Version};
+use fivespot_runtime::cache::{Health, SharedReads, Task, Version};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::http::{Outage, noted};
 use fivespot_runtime::lease::{Fence, Ownership, Role};
@@ -43,50 +43,51 @@ use fivespot_runtime::queue::StartLimit;
 use fivespot_runtime::queue::WorkQueue;
 use fivespot_runtime::watch::Selector;
 
-/// The options, the queue, the caches and what is remembered of each ScheduledMachine.
+/// The options, the work queue, the caches and the state kept per ScheduledMachine.
 pub(crate) struct Context {
     pub(crate) options: Options,
     pub(crate) clock: Clock,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) backoff: Backoff,
-    /// The management cluster.
+    /// The client of the management cluster.
     pub(crate) api: ApiClient,
-    /// Whether it answers.
+    /// Whether the management cluster responds.
     pub(crate) outage: Arc<Outage>,
-    /// Names that are taken by others.
+    /// Watches of names that are taken by objects without our label.
     pub(crate) name_conflicts: NameConflicts,
     pub(crate) queue: WorkQueue,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
     pub(crate) own_definition: OwnDefinition,
-    /// Creates of objects that are large take turns.
+    /// Limits how many large objects are created at a time.
     pub(crate) large_creates: Semaphore,
-    /// Live reads of what many ScheduledMachines have in common.
-    pub(crate) shared: Shared<Answer>,
+    /// Live reads of objects that many ScheduledMachines have in common.
+    pub(crate) shared: SharedReads<Answer>,
     pub(crate) scheduled_machines: Arc<KindInformer>,
     role: Mutex<Role>,
     tables: Mutex<Tables>,
-    /// Which overrides have ended.
+    /// The overrides that have ended.
     pub(crate) ended_overrides: EndedOverrides,
-    /// Of which Machines without a ScheduledMachine an Event was written.
+    /// The Machines without a ScheduledMachine for which an Event was written.
     pub(crate) reported_orphans: orphan::Reported,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
 }
 
 #[derive(Default)]
 struct Tables {
-    /// The caches, by their names.
+    /// The caches, by name.
     informers: BTreeMap<String, Arc<KindInformer>>,
     workloads: BTreeMap<Key, Arc<Workload>>,
-    /// Boxed, because a map keeps room for twice as many as there are.
+    /// Boxed, because a map reserves up to twice the space of its entries.
     states: BTreeMap<Key, Box<ObjectState>>,
-    /// Who asked for a kind of this group that was not served.
+    /// By API group: the keys that requested a kind that was not served.
     unserved: BTreeMap<String, BTreeSet<Key>>,
 }
 
 impl Context {
-    /// Starts nothing. What is started later is sent to `tasks` to be polled.
+    /// Creates the context and starts nothing. Tasks that are started later are sent to `tasks` to
+    /// be polled.
     pub(crate) fn new(
         options: Options,
         tasks: UnboundedSender<BoxFuture<'static, ()>>,
@@ -123,7 +124,7 @@ impl Context {
             own_definition: OwnDefinition::default(),
             ended_overrides: EndedOverrides::default(),
             large_creates: Semaphore::new(2),
-            shared: Shared::default(),
+            shared: SharedReads::default(),
             api,
             outage,
             name_conflicts: NameConflicts::default(),
@@ -137,34 +138,34 @@ impl Context {
         }
     }
 
-    /// Whether `key` may start a machine now; if not, after how long it is to ask again.
+    /// Whether `key` may start a machine now; if not, after how long to try again.
     pub(crate) fn may_start(&self, key: &Key, rank: u8) -> Result<(), SignedDuration> {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        // A minute is a minute, however the clock is set.
+        // The limit uses the steady clock, which does not change when the clock is set.
         let now = self.fence.clock().now();
         starts
             .try_start(key, rank, now)
             .map_err(|turn| turn.duration_since(now))
     }
 
-    /// `key` was allowed to start a machine, and has not.
+    /// Records that `key`, which was allowed to start a machine, has not started one.
     pub(crate) fn has_not_started(&self, key: &Key) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         starts.give_back(key);
     }
 
-    /// What this instance does beside the others.
+    /// The role of this replica.
     pub(crate) fn role(&self) -> Role {
         let role = self.role.lock();
         role.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The caches there are.
+    /// All caches.
     pub(crate) fn caches(&self) -> Vec<Arc<KindInformer>> {
         self.tables().informers.values().cloned().collect()
     }
 
-    /// Whether a cache can be asked about every namespace that is looked after.
+    /// Whether a cache is synced for every namespace that is watched.
     pub(crate) fn cache_health(&self, informer: &KindInformer) -> Health {
         let Namespaces::Only(some) = &self.options.namespaces else {
             return informer.health("");
@@ -174,7 +175,7 @@ impl Context {
         lacking.next().unwrap_or(Health::Synced)
     }
 
-    /// The phase of `key`, as the last reconcile left it.
+    /// The phase of `key` according to the last reconcile.
     pub(crate) fn phase(&self, key: &Key) -> Option<Phase> {
         let tables = self.tables();
         let reported = tables.states.get(key)?.reported.as_ref()?;
@@ -190,7 +191,7 @@ impl Context {
             .collect()
     }
 
-    /// Notes what this instance does beside the others.
+    /// Records and logs the role of this replica.
     pub(crate) fn note_role(&self, role: Role) {
         let mut before = self.role.lock().unwrap_or_else(PoisonError::into_inner);
         if *before == role {
@@ -199,16 +200,16 @@ impl Context {
         match &role {
             Role::Barred(holder) => tracing::error!(
                 holder,
-                "another instance holds the Lease, and this one takes no part in the election: it \
+                "another replica holds the Lease, and this one runs without leader election: it \
                  writes nothing; stop one of them, or start both with --enable-leader-election"
             ),
             Role::OtherShards { own, other } => tracing::error!(
                 own,
                 other,
-                "other instances divide the objects among another number of shards: this one \
-                 writes nothing until they have ended; give all the same --instance-count"
+                "other replicas use another number of shards: this one writes nothing until they \
+                 have ended; start all of them with the same --instance-count"
             ),
-            _ => tracing::info!(?role, "role among instances changed"),
+            _ => tracing::info!(?role, "role of this replica changed"),
         }
         *before = role;
     }
@@ -217,7 +218,7 @@ impl Context {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `future` beside everything else until the task or the controller is dropped.
+    /// Runs `future` concurrently until the task or the controller is dropped.
     pub(crate) fn spawn(
         &self,
         future: impl Future<Output = ()> + Send + 'static,
@@ -228,7 +229,7 @@ impl Context {
         Task(handle)
     }
 
-    /// Runs `future` beside everything else until it ends or the controller is dropped.
+    /// Runs `future` concurrently until it ends or the controller is dropped.
     pub(crate) fn spawn_detached(
         &self,
         future: impl Future<Output = ()> + Send + 'static,
@@ -237,7 +238,7 @@ impl Context {
         let _ = self.tasks.send(future.boxed());
     }
 
-    /// Begins to watch the ScheduledMachines and the kinds that are served.
+    /// Starts the watches of ScheduledMachines, ScheduleOverrides and CustomResourceDefinitions.
     pub(crate) fn start(self: &Arc<Self>) {
         let informer = self.scheduled_machines.clone();
         self.watch(&informer, None);
@@ -245,7 +246,7 @@ impl Context {
         self.spawn_detached(follow_definitions(self.clone()));
     }
 
-    /// One watch per namespace that was asked for, or one for all.
+    /// Starts one watch per configured namespace, or one for all.
     fn watch(self: &Arc<Self>, informer: &Arc<KindInformer>, selector: Option<Selector>) {
         let parts = match &self.options.namespaces {
             Namespaces::All => vec![None],
@@ -264,7 +265,7 @@ impl Context {
         }
     }
 
-    /// The cache of a kind of the management cluster; its watch begins with the first call.
+    /// The cache of a kind of the management cluster. The first call starts its watch.
     pub(crate) fn informer(
         self: &Arc<Self>,
         resource: &ApiResource,
@@ -284,7 +285,7 @@ impl Context {
         informer
     }
 
-    /// The kind that `place` names without a version, if it is watched in one already: two
+    /// The kind that `place` names without a version, if it is already watched in one version: two
     /// watches would show the same objects twice.
     pub(crate) fn in_use(&self, place: &Reference) -> Option<ApiResource> {
         if place.version.is_some() {
@@ -306,7 +307,7 @@ impl Context {
         self.tables().informers.get(name).cloned()
     }
 
-    /// The cache of that name, and whether it has just been made and is to be filled.
+    /// The cache of that name, and whether it is new and must be filled.
     pub(crate) fn ensure(
         &self,
         name: String,
@@ -322,7 +323,7 @@ impl Context {
         (informer, true)
     }
 
-    /// Forgets a cache and ends its watches.
+    /// Removes a cache and stops its watches.
     pub(crate) fn drop_cache(&self, name: &str) {
         let dropped = self.tables().informers.remove(name);
         if let Some(informer) = dropped {
@@ -330,8 +331,9 @@ impl Context {
         }
     }
 
-    /// A CustomResourceDefinition of `group` has changed: asks discovery anew and wakes
-    /// whoever could not be served. Says whether anybody was.
+    /// A CustomResourceDefinition of `group` has changed: forgets the discovery of the group and
+    /// enqueues the keys that requested a kind that was not served. Returns whether there were
+    /// any.
     pub(crate) fn group_changed(&self, group: &str) -> bool {
         self.discovery.forget(group);
         let (failing, keys) = {
@@ -349,15 +351,15 @@ impl Context {
         for name in failing {
             let waiting = self.cache(&name).map(|informer| informer.recover());
             self.drop_cache(&name);
-            self.wake_keys(waiting.into_iter().flatten());
+            self.enqueue_keys(waiting.into_iter().flatten());
         }
         let is_awaited = !keys.is_empty();
-        self.wake_keys(keys);
+        self.enqueue_keys(keys);
         is_awaited
     }
 
-    /// A definition of 5-Spot's own has changed: tries again at once to watch what was not served,
-    /// and looks at every ScheduledMachine again if the one of that kind has other fields now.
+    /// A CustomResourceDefinition of 5-Spot has changed: starts the watches that failed again, and
+    /// enqueues every ScheduledMachine if its own definition has other fields than before.
     pub(crate) async fn own_group_changed(self: &Arc<Self>) {
         let informer = self.scheduled_machines.clone();
         if informer.is_failing() {
@@ -366,12 +368,12 @@ impl Context {
         }
         schedule_override::informer(self);
         if self.own_definition.read(&self.api).await {
-            self.wake_own();
+            self.enqueue_owned();
         }
     }
 
-    /// The kind of `informer` is not served under that version any more, or for a moment: whoever
-    /// looks next asks discovery, and follows what that says.
+    /// The kind of `informer` is not served under that version any more, or is briefly
+    /// unavailable: the next read uses discovery again.
     pub(crate) fn has_moved(&self, informer: &KindInformer) {
         self.discovery.forget(&informer.resource.group);
         if informer.name != self.scheduled_machines.name {
@@ -379,7 +381,7 @@ impl Context {
         }
     }
 
-    /// The kinds of `group` are used in `version` from now on: no other is watched any more.
+    /// Uses the kinds of `group` in `version` and stops the watches of its other versions.
     pub(crate) fn leave_versions(&self, group: &str, version: &str) {
         let others: Vec<Arc<KindInformer>> = {
             let mut tables = self.tables();
@@ -398,19 +400,19 @@ impl Context {
         }
     }
 
-    /// `key` asked for a kind of `group` that is not served.
+    /// Records that `key` requested a kind of `group` that is not served.
     pub(crate) fn not_served(&self, group: &str, key: &Key) {
         let mut tables = self.tables();
         let keys = tables.unserved.entry(group.to_owned()).or_default();
         keys.insert(key.clone());
     }
 
-    /// The groups of which somebody asked for a kind that is not served.
+    /// The groups of which a kind was requested that is not served.
     pub(crate) fn unserved_groups(&self) -> Vec<String> {
         self.tables().unserved.keys().cloned().collect()
     }
 
-    /// Looks at what is remembered of `key`, or changes it.
+    /// Reads or changes the state kept for `key`.
     pub(crate) fn state<T>(
         &self,
         key: &Key,
@@ -419,7 +421,7 @@ impl Context {
         with(self.tables().states.entry(key.clone()).or_default())
     }
 
-    /// What was left to report of a machine that `key` has created is reported: the events.
+    /// Takes the unpublished events of `key` after it has created a machine.
     pub(crate) fn created_events(&self, key: &Key) -> Vec<Unpublished> {
         let mut tables = self.tables();
         let Some(state) = tables.states.get_mut(key) else {
@@ -429,7 +431,7 @@ impl Context {
         std::mem::take(&mut state.unpublished)
     }
 
-    /// Forgets `key`: there is no such ScheduledMachine any more.
+    /// Removes all state of `key`: the ScheduledMachine is gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.release(key, None);
         self.drop_cache(&pods_of(key));
@@ -442,7 +444,7 @@ impl Context {
         tables.unserved.retain(|_, keys| !keys.is_empty());
     }
 
-    /// Whether this process has left `object` in that version or a later one.
+    /// Whether this process has written `object` with that version or a later one as the result.
     pub(crate) fn has_written(
         &self,
         informer: &KindInformer,
@@ -456,12 +458,13 @@ impl Context {
         })
     }
 
-    /// Whether this instance may act on `key`.
+    /// Whether this replica may act on `key`.
     pub(crate) fn is_own(&self, key: &Key) -> bool {
         self.fence.covers(&self.uid(key))
     }
 
-    /// The uid of `key`, as a cache shows it, or has shown it last; empty where none has.
+    /// The uid of `key` according to the cache, or the last one it has shown; empty if there was
+    /// none.
     pub(crate) fn uid(&self, key: &Key) -> String {
         let shown = self.scheduled_machines.store.get(key);
         self.state(key, |state| {
@@ -472,14 +475,14 @@ impl Context {
         })
     }
 
-    /// Wakes every ScheduledMachine that this instance may act on from now on.
-    pub(crate) fn wake_own(&self) {
+    /// Enqueues every ScheduledMachine that this replica may act on.
+    pub(crate) fn enqueue_owned(&self) {
         if let Some(overrides) = self.cache(&cache_name(&kind::schedule_override())) {
             let keys = overrides.store.keys();
-            self.wake_keys(keys.iter().map(schedule_override::queue_key));
+            self.enqueue_keys(keys.iter().map(schedule_override::queue_key));
         }
         let keys = self.scheduled_machines.store.keys();
-        self.wake_keys(keys.into_iter().filter(|key| self.is_own(key)));
+        self.enqueue_keys(keys.into_iter().filter(|key| self.is_own(key)));
     }
 }
 

@@ -1,20 +1,20 @@
-//! Agreeing with other instances on who acts.
+//! Coordinates with other replicas which of them acts.
 
 use std::sync::Arc;
 
 use fivespot_api::name::{SHARD_LABEL, SHARD_PREFIX};
 use fivespot_runtime::lease::{
-    Instance, Lease, Observer, Role, ShardNames, act_unless_held, lead, share,
+    Lease, Observer, Replica, Role, ShardNames, act_unless_held, lead, share,
 };
 use tokio::sync::oneshot;
 
 use crate::Coordination;
 use crate::context::Context;
 
-/// Holds, or waits for, what [`Coordination`] asks for, until `leave` says to let it go, or is
-/// dropped.
+/// Acquires and holds the Leases that [`Coordination`] requires, until `leave` receives a value or
+/// its sender is dropped. Then releases them.
 pub(crate) async fn coordinate(context: Arc<Context>, leave: oneshot::Receiver<()>) {
-    let instance = |lease: Lease| Instance {
+    let replica = |lease: Lease| Replica {
         client: context.api.clone(),
         fence: context.fence.clone(),
         clock: context.clock.clone(),
@@ -25,14 +25,14 @@ pub(crate) async fn coordinate(context: Arc<Context>, leave: oneshot::Receiver<(
     };
     match context.options.coordination.clone() {
         Coordination::Alone => {}
-        Coordination::Unelected(lease) => act_unless_held(instance(lease), leave).await,
-        Coordination::Leader(lease) => lead(instance(lease), leave).await,
+        Coordination::Unelected(lease) => act_unless_held(replica(lease), leave).await,
+        Coordination::Leader(lease) => lead(replica(lease), leave).await,
         Coordination::Shards { lease, count } => {
             let names = ShardNames {
                 prefix: SHARD_PREFIX.to_owned(),
                 label: SHARD_LABEL.to_owned(),
             };
-            share(instance(lease), names, count.get(), leave).await;
+            share(replica(lease), names, count.get(), leave).await;
         }
     }
 }
@@ -45,7 +45,7 @@ impl Observer for RoleListener {
     }
 
     fn gained(&self) {
-        self.0.wake_own();
+        self.0.enqueue_owned();
     }
 
     fn failed(&self, what: &'static str, error: &str) {

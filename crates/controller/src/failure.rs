@@ -1,26 +1,26 @@
-//! What an error of an API server, or on the way to it, means to the planner.
+//! Translates errors of an API server, or of the connection to it, for the planner.
 
 use fivespot_capi::{one_line, one_line_within};
 use fivespot_plan::{Cause, Side, Unknown};
-use fivespot_runtime::cache::Trouble;
+use fivespot_runtime::cache::WatchFailure;
 pub(crate) use fivespot_runtime::http::error::code;
 use fivespot_runtime::http::error::{self as http_error, status};
 use kube::core::Status;
 
-/// How many characters of an error of the management cluster are repeated: the words of a policy or
-/// a webhook have their remedy at the end. With what is said around them they fit into a message of
-/// the status.
+/// How many characters of an error of the management cluster are kept: the message of a policy or
+/// a webhook often ends with the remedy. With the surrounding text it fits into a message of the
+/// status.
 const LONGEST_OF_MANAGEMENT: usize = 768;
 
-/// What is kept of an error and reported: the API server's message where it has answered, else the
-/// client's, with their causes. One line of at most 256 characters, whoever has sent it. A refused
-/// eviction names the disruption budget, which only a cause of the answer does.
+/// The message of an error to keep and report: that of the API server if it responded, else the
+/// client's, with its causes. One line of at most 256 characters, whatever the sender. For a
+/// refused eviction it includes the disruption budget, which only a cause in the response names.
 pub(crate) fn message(error: &kube::Error) -> String {
     one_line(&whole_message(error))
 }
 
-/// The same of a request to the cluster of `side`: of the management cluster, which is trusted, 768
-/// characters are kept.
+/// The same for a request to the cluster of `side`. Of the management cluster, which is trusted,
+/// 768 characters are kept.
 pub(crate) fn message_from(side: Side, error: &kube::Error) -> String {
     match side {
         Side::Management => one_line_within(&whole_message(error), LONGEST_OF_MANAGEMENT),
@@ -38,7 +38,7 @@ fn whole_message(error: &kube::Error) -> String {
     }
 }
 
-/// Why a read has found nothing out.
+/// Why a read failed.
 pub(crate) fn unknown(error: &kube::Error) -> Unknown {
     let message = message(error);
     match code(error) {
@@ -47,8 +47,8 @@ pub(crate) fn unknown(error: &kube::Error) -> Unknown {
     }
 }
 
-/// Why a watch has found nothing out.
-pub(crate) fn of_watch(trouble: &Trouble) -> Unknown {
+/// Why a watch failed.
+pub(crate) fn of_watch(trouble: &WatchFailure) -> Unknown {
     let message = one_line(&trouble.message);
     match trouble.code {
         Some(403) => Unknown::Forbidden { message },
@@ -57,7 +57,7 @@ pub(crate) fn of_watch(trouble: &Trouble) -> Unknown {
     }
 }
 
-/// What kind of failure a write has met.
+/// The cause of a failed write.
 pub(crate) fn cause(error: &kube::Error) -> Cause {
     let Some(status) = status(error) else {
         return Cause::Unavailable;
@@ -71,7 +71,7 @@ pub(crate) fn cause(error: &kube::Error) -> Cause {
     }
 }
 
-/// What kind of failure it is, for counting.
+/// The error type for the metrics.
 pub(crate) fn kind(error: &kube::Error) -> &'static str {
     match code(error) {
         Some(404) => "not_found",
@@ -86,7 +86,7 @@ fn has_cause(status: &Status, reason: &str) -> bool {
     causes.into_iter().any(|cause| cause.reason == reason)
 }
 
-/// Admission plugins answer 403 too. An authorizer's answer names the user and the verb:
+/// Admission plugins return 403 too. The message of an authorizer names the user and the verb:
 /// `... is forbidden: User "x" cannot create resource "machines" in API group ...`.
 fn is_about_permissions(status: &Status) -> bool {
     status.message.contains("User \"") && status.message.contains("\" cannot ")
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_is_reported_with_its_causes() {
+    fn a_failed_connection_is_reported_with_its_causes() {
         let refused = std::io::Error::other("connection refused");
         let error = kube::Error::Service(Box::new(refused));
         assert_eq!(cause(&error), Cause::Unavailable);

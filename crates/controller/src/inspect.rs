@@ -1,4 +1,4 @@
-//! One look at the world, for people: what a reconcile would decide from at this moment.
+//! Reads once the objects that a reconcile would plan from, for display.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::observe::{Observation, observe};
 use crate::{Key, Options};
 use fivespot_runtime::queue::ReconcileResult;
 
-/// How long a workload cluster may take to answer.
+/// How long a workload cluster may take to respond.
 const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
-/// What a reconcile would decide from.
+/// The objects that a reconcile would plan from.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// When it was read.
+    /// When the objects were read.
     pub now: Timestamp,
     /// The ScheduledMachine.
     pub object: ScheduledMachine,
-    /// Everything else, read live.
+    /// All other objects, read live.
     pub observed: Observed,
 }
 
-/// Looks at one ScheduledMachine as the controller does, and changes nothing. None where there
-/// is no such object.
+/// Observes one ScheduledMachine as the controller does, and changes nothing. `None` if there is
+/// no such object.
 ///
-/// A workload cluster is waited for at most ten seconds.
+/// Waits at most ten seconds for a workload cluster.
 ///
 /// # Errors
-/// The ScheduledMachine cannot be read; in the API server's message.
+/// The ScheduledMachine cannot be read; the API server's message.
 pub async fn inspect(options: Options, key: &Key) -> Result<Option<Inspection>, String> {
     let (tasks, mut started) = unbounded_channel();
     let context = Arc::new(Context::new(options, tasks));
@@ -53,7 +53,7 @@ pub async fn inspect(options: Options, key: &Key) -> Result<Option<Inspection>, 
     }
 }
 
-/// Looks again until the workload cluster has answered, or could have.
+/// Observes again until the workload cluster has responded, or the timeout has passed.
 async fn answered(
     context: &Arc<Context>,
     key: &Key,
@@ -61,7 +61,7 @@ async fn answered(
     let mut patience = pin!(context.clock.sleep(EVENT_TIMEOUT));
     let mut is_patient = true;
     loop {
-        // One that answers meanwhile has not been asked for its Node.
+        // If the cluster responds only during this observation, its Node has not been read.
         let before = has_answered(context, key);
         let reads = LiveReads::default();
         let look = match observe(context, key, Freshness::Live, &reads).await {
@@ -75,7 +75,7 @@ async fn answered(
             | Observation::Unreadable { message: error, .. } => {
                 return Err(error);
             }
-            // A live look waits for nothing, and needs no cache.
+            // A live observation waits for nothing, and needs no cache.
             Observation::Incomplete(_) => continue,
         };
         if !is_patient || before == Some(true) || has_answered(context, key).is_none() {
@@ -84,8 +84,8 @@ async fn answered(
         while is_patient && has_answered(context, key) == Some(false) {
             tokio::select! {
                 biased;
-                (woken, _busy) = context.queue.next() => {
-                    context.queue.finish(&woken, ReconcileResult::Done { wake: None });
+                (key, _busy) = context.queue.next() => {
+                    context.queue.finish(&key, ReconcileResult::Done { requeue_at: None });
                 }
                 () = &mut patience => is_patient = false,
             }
@@ -93,8 +93,8 @@ async fn answered(
     }
 }
 
-/// Whether the workload cluster has answered, or has been found not to; none where the
-/// ScheduledMachine makes use of none.
+/// Whether the workload cluster has responded or was found unreachable. `None` if the
+/// ScheduledMachine uses none.
 fn has_answered(context: &Context, key: &Key) -> Option<bool> {
     let workload = context.used_by(key)?;
     Some(!matches!(workload.link(), Link::Connecting))

@@ -1,4 +1,4 @@
-//! What a reconcile is busy with may not be wanted any more by the time that it is done.
+//! Interrupts a reconcile whose current work has become obsolete.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::observe::live_reads::LiveReads;
 use crate::observe::{Observation, observe};
 use fivespot_runtime::Key;
 
-/// Ready once something has happened to `key`, whose reconcile is under way, by which the machine leaves
-/// for another reason than the last plan's, as caches show it: a kill switch, a reclaim, a deletion,
-/// or a window that has opened again. Sends no request of its own but discovery.
+/// Ready once an event for `key`, whose reconcile is under way, changes why the machine is
+/// terminated, according to the caches: a kill switch, a reclaim, a deletion, or a window that has
+/// opened again. Sends no requests except discovery.
 pub(crate) async fn superseded(context: &Arc<Context>, key: &Key) {
     let mut calls = 0;
     loop {
@@ -29,7 +29,8 @@ pub(crate) async fn superseded(context: &Arc<Context>, key: &Key) {
     }
 }
 
-/// Why the machine leaves, if it does; none where caches do not say.
+/// The reason to terminate the machine, if any. The outer `None`: the caches do not have all
+/// objects.
 async fn removal(context: &Arc<Context>, key: &Key) -> Option<Option<ShutdownReason>> {
     let reads = LiveReads::default();
     let observation = Box::pin(observe(context, key, Freshness::Cached, &reads)).await;

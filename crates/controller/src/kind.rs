@@ -1,4 +1,4 @@
-//! The kinds that are watched and written, whatever is in the cluster.
+//! The API resources of the kinds that the controller watches and writes.
 
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};

@@ -1,14 +1,15 @@
 //! The controller around the planner: observes, plans, applies, reports.
 //!
-//! It decides nothing. It keeps caches of what the API servers serve ([`run`] starts one watch per
-//! kind), observes with them the state that the planner asks for, applies the actions that the
-//! planner answers with, and reports the status and Events. When to reconcile next is the planner's
-//! answer too: until then nothing is polled.
+//! The controller decides nothing. [`run`] starts one watch per kind and keeps caches of the
+//! objects. A reconcile observes the state that the planner needs, applies the actions that the
+//! planner returns, and reports the status and Events. The planner also returns when to reconcile
+//! next; nothing is polled until then.
 //!
-//! - `reconcile`: one reconcile, from observing to reporting; `run` takes them from the queue
+//! - `reconcile`: one reconcile, from observing to reporting; `run` takes the keys from the work
+//!   queue
 //! - `observe`: the observed state, from caches or live; informers, discovery, workload clusters
 //! - `apply`: sends the actions; `report`: writes the status and publishes Events
-//! - `context`: what all reconciles share; `object_state`: what is remembered of one object
+//! - `context`: the state shared by all reconciles; `object_state`: the state kept per object
 //! - `options`: the configuration; `telemetry`: metrics, health and their ports
 //!
 //! ```no_run

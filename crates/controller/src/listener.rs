@@ -1,4 +1,4 @@
-//! Callbacks for what happens, as it happens.
+//! Callbacks for transitions, steps and events.
 
 use fivespot_api::Phase;
 use fivespot_plan::Step;
@@ -6,44 +6,44 @@ use jiff::Timestamp;
 
 use fivespot_runtime::Key;
 
-/// A ScheduledMachine's phase changed, and the API server has accepted the status that says so.
+/// A ScheduledMachine's phase changed, and the API server has accepted the new status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// The instant of the reconcile that saw it.
+    /// The instant of the reconcile that observed it.
     pub at: Timestamp,
-    /// Whose phase it is.
+    /// The ScheduledMachine.
     pub key: Key,
     /// The phase before; absent for a ScheduledMachine that had no status.
     pub from: Option<Phase>,
     /// The phase after.
     pub to: Phase,
-    /// The status' sentence for people; may be empty.
+    /// The message of the status; may be empty.
     pub message: String,
 }
 
-/// A step of a plan was sent, and the API server has answered.
+/// A step of a plan was sent, and the API server has responded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepTaken {
-    /// The instant of the reconcile that took it.
+    /// The instant of the reconcile that sent it.
     pub at: Timestamp,
-    /// For which ScheduledMachine.
+    /// The ScheduledMachine.
     pub key: Key,
-    /// What it was for.
+    /// The step.
     pub step: Step,
-    /// The object that it was about, as `Kind/name`.
+    /// The object of the request, as `Kind/name`.
     pub object: String,
-    /// The server's message, if it refused.
+    /// The server's message, if it rejected the request.
     pub refusal: Option<String>,
 }
 
-/// Is called with each transition, in order, on the task that runs the controller.
+/// Callbacks, called in order on the task that runs the controller.
 ///
-/// Its methods must return quickly: the reconcile that reports waits for them.
+/// The methods must return quickly: the reconcile waits for them.
 pub trait Listener: Send + Sync {
     /// The phase changed.
     fn transition(&self, transition: &Transition);
 
-    /// A step was taken, or refused. Does nothing unless overridden.
+    /// A step was sent, or rejected. Does nothing unless overridden.
     fn step(&self, step: &StepTaken) {
         let _ = step;
     }

@@ -1,4 +1,4 @@
-//! What one process remembers about one ScheduledMachine. All of it may be lost.
+//! The in-memory state of one ScheduledMachine. All of it may be lost.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
@@ -8,39 +8,39 @@ use jiff::Timestamp;
 use crate::report::Unpublished;
 use fivespot_runtime::cache::Expectations;
 
-/// What is remembered between two reconciles.
+/// The state kept between two reconciles.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectState {
-    /// The planner's own notes.
+    /// The planner's own state.
     pub(crate) memory: Memory,
     /// Our writes that the caches may not have seen.
     pub(crate) expectations: Expectations,
-    /// Since when a reconcile has been put off because something has not arrived.
+    /// Since when a reconcile has been deferred because something has not arrived.
     pub(crate) waiting_since: Option<Timestamp>,
-    /// Whether the last live look found one of the names taken by others, whose objects no cache
-    /// shows; none before the first.
+    /// Whether the last live observation found a name taken by an object without our label, which
+    /// no cache shows. `None` before the first.
     pub(crate) has_name_conflict: Option<bool>,
-    /// Whether the last reconcile created a machine, of which nothing is reported yet.
+    /// Whether the last reconcile created a machine that is not reported yet.
     pub(crate) has_created: bool,
-    /// Events to be published with that report.
+    /// Events to publish with that report.
     pub(crate) unpublished: Vec<Unpublished>,
-    /// Why the machine leaves, if it does, by the last plan.
+    /// Why the machine is terminated, if it is, according to the last plan.
     pub(crate) removal: Option<ShutdownReason>,
     /// The uid of the ScheduledMachine; empty before a cache has shown it.
     pub(crate) uid: String,
-    /// What the last reconcile reported of it.
+    /// What the last reconcile reported.
     pub(crate) reported: Option<Reported>,
 }
 
-/// What was reported of a ScheduledMachine, as far as metrics count it.
+/// The reported state of a ScheduledMachine, as far as metrics count it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reported {
     pub(crate) phase: Phase,
-    /// Why it is not ready, and since when; none where it is.
+    /// Why it is not ready, and since when. `None` if it is ready.
     pub(crate) unready: Option<Unready>,
 }
 
-/// What the condition `Ready` says where it is not True.
+/// The condition `Ready` if it is not True.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unready {
     pub(crate) reason: Box<str>,
@@ -48,7 +48,7 @@ pub(crate) struct Unready {
 }
 
 impl Reported {
-    /// What a status says; none where it has no phase.
+    /// The state in a status. `None` if it has no phase.
     pub(crate) fn of(status: &ScheduledMachineStatus) -> Option<Self> {
         let ready = condition::find(&status.conditions, ConditionType::Ready);
         let unready = ready.filter(|it| it.status != "True").map(|it| Unready {

@@ -1,6 +1,6 @@
-//! Everything that the planner asks to see, from the caches or live.
+//! Observes all objects that the planner needs, from the caches or live.
 //!
-//! The one place that reads the clock in a reconcile.
+//! The only place in a reconcile that reads the clock.
 
 mod confirm;
 pub(crate) mod definitions;
@@ -42,54 +42,54 @@ use fivespot_runtime::queue::not_before;
 pub(crate) use management::Answer;
 use management::Source;
 
-/// What a reconcile decides from.
+/// The objects that a reconcile plans from.
 pub(crate) struct Snapshot {
     /// When it was observed.
     pub(crate) now: Timestamp,
     /// The ScheduledMachine.
     pub(crate) object: ScheduledMachine,
-    /// Its status as it is stored.
+    /// Its stored status.
     pub(crate) status: JsonText,
-    /// Everything else.
+    /// All other objects.
     pub(crate) observed: Observed,
-    /// Objects of the right names that no watch shows, because they lack our label.
+    /// Objects with the names we need that no watch shows, because they lack our label.
     pub(crate) conflicts: Vec<NameConflict>,
 }
 
-/// What a reconcile acts on: the snapshot, and the reads that it was made of.
+/// The snapshot that a reconcile acts on, and the reads that it was made from.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) reads: &'a LiveReads,
 }
 
-/// How observing ended.
+/// The outcome of observing.
 pub(crate) enum Observation {
-    /// There is something to decide from.
+    /// The objects to plan from.
     Snapshot(Box<Snapshot>),
     /// There is no such ScheduledMachine.
     Gone,
-    /// There is one that makes no sense, as it is stored, and why it makes none.
+    /// The ScheduledMachine, as stored, cannot be parsed; the error message.
     Unreadable { value: Value, message: String },
-    /// There is not enough in the caches.
+    /// The caches do not hold all objects.
     Incomplete(Incomplete),
-    /// The ScheduledMachine could not be read, and this is why.
+    /// The ScheduledMachine could not be read; the error message.
     Failed(String),
 }
 
-/// Why observing from caches was cut short.
+/// Why observing from caches ended early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Incomplete {
-    /// Something has not arrived yet; the key is woken when it has.
+    /// An object has not arrived yet; the key is enqueued when it has.
     NotYet,
-    /// Something is in no cache: only a live look shows it.
+    /// An object is in no cache: only a live read shows it.
     NotCached,
 }
 
-/// Observes for `key` in one of two ways. From caches it may have to wait, or to look live; live
-/// it has to do neither.
+/// Observes the objects for `key`, from caches or live. From caches it may have to wait, or need a
+/// live read; a live observation needs neither.
 ///
-/// What `reads` knows is not read again, what is read live is noted in it.
+/// Objects in `reads` are not read again; objects that are read live are recorded there.
 pub(crate) async fn observe(
     context: &Arc<Context>,
     key: &Key,
@@ -123,7 +123,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
             return Ok(Observation::Unreadable { value, message });
         }
     };
-    // Of many reconciles at a time none holds it while it waits for answers.
+    // Dropped here, because many reconciles wait for responses at the same time.
     drop(value);
     let schedule = schedule_inputs::schedule_inputs(source, &object).await?;
     let contract = contract(source).await;
@@ -137,7 +137,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         node::workload(source, &object, &locations),
     );
     let (bootstrap, infrastructure) = (bootstrap?, infrastructure?);
-    // What exists without its Machine belongs to the Cluster on its own label.
+    // Objects that exist without their Machine belong to the Cluster on their own label.
     let found = infrastructure.iter().chain(&bootstrap);
     let cluster = match Locations::cluster_on_label(&object, known, found) {
         Some(other) if other != locations.cluster => {
@@ -171,8 +171,8 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     })))
 }
 
-/// The latest instant that an operator is known to have acted at: it may have died since, and its
-/// clock may have been set back.
+/// The latest instant at which an operator has acted, according to the status. That operator may
+/// have stopped since, and its clock may have been set back.
 fn on_record(object: &ScheduledMachine) -> Option<Timestamp> {
     let status = object.status.as_ref()?;
     let left = status.shutdown.as_ref().map(|shutdown| shutdown.started_at);
@@ -215,7 +215,7 @@ async fn cluster(
     Ok(understood(found, Cluster::read))
 }
 
-/// An object of Cluster API's own kinds.
+/// An object of one of Cluster API's own kinds.
 async fn cluster_api_object(
     source: &Source<'_>,
     contract: &Fact<Contract>,
@@ -245,7 +245,7 @@ async fn lookups(
 }
 
 async fn lookup(source: &Source<'_>, place: &Reference) -> Result<Lookup, Incomplete> {
-    // Nothing of ours is ever made elsewhere, whatever an object asks for that got past admission.
+    // We create no objects in other groups, even if an object that bypassed admission names one.
     if !name::is_provider_group(&place.group) {
         return Ok(Lookup {
             place: place.clone(),
@@ -277,8 +277,8 @@ async fn provider(
     Ok(understood(found, Provider::read))
 }
 
-/// What was made in a version that is not served any more is there in those that are. Where
-/// nothing is, nothing can be made either.
+/// An object that was created in a version that is not served any more exists in the served
+/// versions. If no version is served, no object can be created either.
 async fn elsewhere(
     source: &Source<'_>,
     place: &Reference,
@@ -306,7 +306,7 @@ fn not_served(place: &Reference) -> Unknown {
     }
 }
 
-/// What an object says, or that it makes no sense.
+/// The parsed object, or the error if it cannot be parsed.
 fn understood<T>(
     found: Fact<Option<Value>>,
     read: impl Fn(&Value) -> Result<T, fivespot_capi::Error>,
@@ -345,7 +345,7 @@ async fn conflicts(
         let Some(found) = found.filter(|found| is_unlabelled(&found.meta)) else {
             continue;
         };
-        // It was found by the same answer.
+        // Discovery has already returned this kind for the lookup.
         if let Ok(Some(resource)) = source.resource(&lookup.place).await {
             let name = found.meta.name.clone();
             conflicts.push(NameConflict { resource, name });
@@ -355,11 +355,11 @@ async fn conflicts(
 }
 
 fn message(unknown: &Unknown) -> String {
-    unknown.message().unwrap_or("nobody asked").to_owned()
+    unknown.message().unwrap_or("not read yet").to_owned()
 }
 
-/// Whether something could not be found out that may well be found out a little later.
-pub(crate) fn is_troubled(observed: &Observed) -> bool {
+/// Whether a read failed that may succeed when it is tried again.
+pub(crate) fn has_failed_reads(observed: &Observed) -> bool {
     fn failed<T>(fact: &Fact<T>) -> bool {
         matches!(fact, Fact::Unknown(Unknown::Failed { .. }))
     }

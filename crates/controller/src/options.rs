@@ -1,4 +1,4 @@
-//! What [`run`](crate::run) needs to know.
+//! The options of [`run`](crate::run).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,42 +15,42 @@ use crate::observe::kubeconfig::Allowed;
 use crate::telemetry::instruments::Instruments;
 use fivespot_runtime::lease::Lease;
 
-/// How many reconciles may be under way at a time by default: so many that an edge has its
-/// share of a server on which Cluster API is at work as well.
+/// The default number of concurrent reconciles: enough for an edge to get its share of a server
+/// that Cluster API uses too.
 const DEFAULT_MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(128).unwrap();
 
-/// Where ScheduledMachines are looked for.
+/// The namespaces in which ScheduledMachines are watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Namespaces {
     /// In every namespace.
     #[default]
     All,
-    /// In these, with one watch per kind and namespace. None at all means nowhere.
+    /// In these, with one watch per kind and namespace. An empty set means no namespace.
     Only(BTreeSet<String>),
 }
 
-/// How instances agree on who acts on what.
+/// How replicas coordinate which of them acts on an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Coordination {
-    /// There is one instance: nobody is asked.
+    /// There is one replica: no coordination.
     #[default]
     Alone,
-    /// There is to be one instance. It writes nothing while another holds this Lease and renews it.
+    /// There should be one replica. It writes nothing while another holds this Lease and renews
+    /// it.
     Unelected(Lease),
-    /// One of them acts on everything, the others stand by: whoever holds the Lease.
+    /// One replica, the holder of the Lease, acts on all objects; the others stand by.
     Leader(Lease),
-    /// All objects are divided among so many shards, and the instances among themselves divide the
-    /// shards. Each shard has a Lease, and each instance, in the namespace of this one and on its
-    /// terms.
+    /// All objects are divided into shards, and the replicas divide the shards. Each shard has a
+    /// Lease, and so has each replica. They are in the namespace of this Lease and have its terms.
     Shards {
-        /// Where the Leases are, and how long they bind.
+        /// The namespace and the terms of the Leases.
         lease: Lease,
-        /// How many shards there are: the same for every instance.
+        /// The number of shards: the same for every replica.
         count: NonZeroU32,
     },
 }
 
-/// How the nodes of a workload cluster are reached.
+/// How the Nodes of a workload cluster are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeAccess {
     /// Through the kubeconfig Secret that Cluster API keeps for the Cluster.
@@ -60,50 +60,49 @@ pub enum NodeAccess {
     Management,
 }
 
-/// Everything that [`run`](crate::run) is given. Made by [`Options::new`], then changed.
+/// The options of [`run`](crate::run). Created by [`Options::new`], then changed.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The management cluster. It should not retry by itself (kube's `default_retry`): the
-    /// controller does, and a retried eviction would hide a disruption budget's answer.
+    /// The management cluster. Its client should not retry (kube's `default_retry`): the
+    /// controller does, and a retried eviction would hide the response of a disruption budget.
     pub client: Client,
-    /// The source of *now* and of waiting.
+    /// The source of the current time and of timers.
     pub clock: Clock,
-    /// Where ScheduledMachines are looked for.
+    /// The namespaces in which ScheduledMachines are watched.
     pub namespaces: Namespaces,
-    /// How nodes are reached.
+    /// How Nodes are reached.
     pub node_access: NodeAccess,
-    /// How instances agree on who acts on what.
+    /// How replicas coordinate which of them acts on an object.
     pub coordination: Coordination,
     /// Which servers a kubeconfig Secret may name.
     pub workload_servers: Allowed,
-    /// What makes a client of an accepted kubeconfig.
+    /// Makes a client of an accepted kubeconfig.
     pub connect: Arc<dyn Connect>,
-    /// How many reconciles may be under way at a time.
+    /// The maximum number of concurrent reconciles.
     pub max_concurrent: NonZeroUsize,
-    /// How many machines this instance may start within a minute; none is no limit. Those of
-    /// the highest priority start first.
+    /// The maximum number of machines that this replica starts within a minute; `None` for no
+    /// limit. Those of the highest priority start first.
     pub max_starts_per_minute: Option<NonZeroU32>,
-    /// What is measured, and whether all is well.
+    /// The metrics and the health.
     pub instruments: Instruments,
-    /// Whether the finalizer is taken off a day after a removal began that has not ended,
-    /// whatever is left behind then.
+    /// Whether the finalizer is removed a day after the start of a removal that has not ended,
+    /// even if objects remain.
     pub force_finalizer_on_timeout: bool,
-    /// For how long a reclaim stops the machine with a ScheduleOverride, at most two weeks; none if
-    /// it sets `spec.schedule.enabled` to false.
+    /// For how long a reclaim stops the machine with a ScheduleOverride, at most two weeks. `None`
+    /// if it sets `spec.schedule.enabled` to false.
     pub reclaim_override: Option<SignedDuration>,
-    /// What is called with each transition.
+    /// The callbacks for transitions, steps and events.
     pub listener: Arc<dyn Listener>,
-    /// This instance's name in events and Leases, unique among replicas.
+    /// This replica's name in events and Leases, unique among replicas.
     pub identity: String,
-    /// The seed of the jitter in retries: equal seeds, equal waits.
+    /// The seed of the jitter in retries: equal seeds give equal waits.
     pub seed: u64,
 }
 
 impl Options {
-    /// All namespaces, no other instance, workload access through [`Dial`] to
-    /// servers on other hosts, 128 reconciles at a
-    /// time, no observer.
+    /// The defaults: all namespaces, no other replica, access to workload clusters through
+    /// [`Dial`] to servers on other hosts, 128 concurrent reconciles, no listener.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self {
             client,

@@ -1,7 +1,8 @@
-//! Machines whose ScheduledMachine is gone, such as after somebody took its finalizer off: no
-//! schedule and no kill switch reaches them any more. They are left alone, counted and reported of.
+//! Machines whose ScheduledMachine is gone, for example after its finalizer was removed by hand:
+//! no schedule and no kill switch applies to them. They are not changed, only counted and
+//! reported.
 //!
-//! Known as far as Machines are watched, which begins with the first ScheduledMachine.
+//! They are found only while Machines are watched, which begins with the first ScheduledMachine.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,12 +16,13 @@ use crate::observe::projection::CachedKind;
 use crate::observe::projection::Target;
 use crate::{Key, report};
 
-/// Of which Machines it has been reported, by their uids.
+/// The uids of the Machines that have been reported.
 #[derive(Debug, Default)]
 pub(crate) struct Reported(Mutex<BTreeSet<String>>);
 
 impl Reported {
-    /// Those of `all` of which it has not been reported; now it has. Others are forgotten.
+    /// Returns those of `all` that have not been reported, and records `all` as reported. Other
+    /// Machines are forgotten.
     fn unreported(&self, all: Vec<Value>) -> Vec<Value> {
         let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = |it: &Value| text(it, "/metadata/uid").to_owned();
@@ -31,7 +33,7 @@ impl Reported {
     }
 }
 
-/// The Machines that are there without their ScheduledMachine and are not being deleted.
+/// The Machines without a ScheduledMachine that are not being deleted.
 pub(crate) fn orphans(context: &Context) -> Vec<Value> {
     let owners = &context.scheduled_machines.store;
     let is_left = |owner: &Target| match owner {
@@ -42,14 +44,14 @@ pub(crate) fn orphans(context: &Context) -> Vec<Value> {
     let machines = caches.filter(|informer| informer.projection == CachedKind::Machine);
     machines
         .flat_map(|informer| informer.store.all())
-        .filter(|(_, object)| object.wakes.iter().any(is_left))
+        .filter(|(_, object)| object.targets.iter().any(is_left))
         .map(|(_, object)| object.value())
         .filter(|it| it.pointer("/metadata/deletionTimestamp").is_none())
         .collect()
 }
 
-/// Warns, once each, of Machines whose ScheduledMachine is gone; `key` is one that is. Best effort:
-/// an event that is lost is lost.
+/// Reports, once each, Machines whose ScheduledMachine is gone. `key` is the ScheduledMachine
+/// whose deletion was noticed. Best effort: a lost event is not sent again.
 pub(crate) async fn warn(context: &Context, key: &Key) {
     for machine in context.reported_orphans.unreported(orphans(context)) {
         let namespace = text(&machine, "/metadata/namespace");
@@ -57,7 +59,7 @@ pub(crate) async fn warn(context: &Context, key: &Key) {
         tracing::warn!(
             namespace,
             machine = machine_name,
-            "a Machine has outlived its ScheduledMachine"
+            "the ScheduledMachine of a Machine no longer exists"
         );
         let event = body(context, &machine);
         report::create_event(context, key, &event).await;
@@ -84,8 +86,8 @@ fn body(context: &Context, machine: &Value) -> Value {
         "type": "Warning",
         "reason": "OrphanedMachine",
         "action": "None",
-        "note": "the ScheduledMachine of this Machine is gone: no schedule, kill switch or reclaim \
-                 reaches it any more; delete the Machine, or create the ScheduledMachine again",
+        "note": "the ScheduledMachine of this Machine no longer exists: no schedule, kill switch \
+                 or reclaim applies to it; delete the Machine, or create the ScheduledMachine again",
         "regarding": {
             "apiVersion": machine["apiVersion"],
             "kind": "Machine",

@@ -1,5 +1,4 @@
-//! The provider specs of a ScheduledMachine: whatever their authors like, so that no more than
-//! their hash is kept.
+//! The provider specs of a ScheduledMachine: arbitrary JSON, so that caches keep only their hash.
 
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{ScheduledMachineSpec, name};
@@ -14,23 +13,25 @@ use fivespot_runtime::Key;
 use fivespot_runtime::cache::TOO_DEEP;
 use fivespot_runtime::http::{Address, ApiClient};
 
-/// How large each of the two may be, in bytes of compact JSON.
+/// The maximum size of each of the two, in bytes of compact JSON.
 pub(crate) const LARGEST: usize = 256 << 10;
 
-/// Up to which size the two together stay in an object that was read live, in bytes: many reconciles
+/// The maximum size of both together that stays in an object read live, in bytes: many reconciles
 /// are under way at a time.
 pub(crate) const INLINE: usize = 16 << 10;
 
 /// The fields that have a provider spec each.
 const FIELDS: [&str; 2] = ["bootstrapSpec", "infrastructureSpec"];
 
-/// Where the hash stands in an object without its provider specs, or why there is none.
+/// The field of the hash in an object without its provider specs, or of the reason why there is
+/// none.
 const DIGEST: &str = "providerSpecs";
 
-/// Puts the provider specs of a parsed ScheduledMachine, which are texts, back in their locations if
-/// they have at most so many bytes together; else their hash goes with the object.
+/// Replaces the provider specs of a parsed ScheduledMachine, which are JSON texts: by their values
+/// if they have at most `inline` bytes together, else by `{}`, and their hash is added to the
+/// object.
 ///
-/// An object that makes no sense without them makes none afterwards.
+/// An object that is invalid without them stays invalid.
 pub(crate) fn settle(object: &mut Value, inline: usize) {
     let mut texts = [String::new(), String::new()];
     for (field, text) in FIELDS.into_iter().zip(&mut texts) {
@@ -61,12 +62,12 @@ pub(crate) fn settle(object: &mut Value, inline: usize) {
     };
     match SpecHash::of_texts(&spec, [bootstrap, infrastructure]) {
         Ok(hash) => object[DIGEST] = json!({ "hash": hash.as_str() }),
-        // No schema takes this for a spec.
+        // No schema accepts this as a spec.
         Err(_) => object["spec"][FIELDS[0]]["spec"] = TOO_DEEP.into(),
     }
 }
 
-/// The field whose spec an object is made from that this step creates; none for other steps.
+/// The field with the spec of the object that this step creates. `None` for other steps.
 pub(crate) fn field(step: Step) -> Option<&'static str> {
     let [bootstrap, infrastructure] = FIELDS;
     match step {
@@ -76,8 +77,8 @@ pub(crate) fn field(step: Step) -> Option<&'static str> {
     }
 }
 
-/// The text of one provider spec of a parsed ScheduledMachine; none where the whole has not this
-/// hash.
+/// The JSON text of one provider spec of a parsed ScheduledMachine. `None` if the object does not
+/// have this hash.
 pub(crate) fn text(mut object: Value, field: &str, hash: Option<&str>) -> Option<String> {
     let mut texts = FIELDS.map(|field| match object["spec"][field]["spec"].take() {
         Value::String(text) => Some(text),
@@ -95,7 +96,7 @@ pub(crate) fn text(mut object: Value, field: &str, hash: Option<&str>) -> Option
     texts[place].take()
 }
 
-/// The JSON text of `object` with this spec, which is a JSON text too.
+/// The JSON text of `object` with this spec, which is JSON text too.
 pub(crate) fn with(object: &Value, spec: &str) -> Vec<u8> {
     let mut text = object.to_string();
     if text.pop().is_some() {
@@ -126,10 +127,10 @@ pub(crate) fn of(object: &Value) -> Specs {
     }
 }
 
-/// A provider object to be created, whose spec was left out when it was planned.
+/// A provider object to create, whose spec was omitted when it was planned.
 pub(crate) struct LargeObject<'a> {
     pub(crate) api: &'a ApiClient,
-    /// The collection.
+    /// The address of the collection.
     pub(crate) at: &'a Address<'a>,
     /// The object without its spec.
     pub(crate) object: &'a Value,
@@ -138,17 +139,17 @@ pub(crate) struct LargeObject<'a> {
 }
 
 impl LargeObject<'_> {
-    /// Creates it with the spec of the ScheduledMachine as it is stored now. Few such objects are
-    /// in memory at a time.
+    /// Creates the object with the spec of the stored ScheduledMachine. Few such objects are in
+    /// memory at a time.
     ///
     /// # Errors
-    /// Also a conflict: the ScheduledMachine is not any more what was planned from.
+    /// Also a conflict if the ScheduledMachine is not the one that was planned from any more.
     pub(crate) async fn create(
         &self,
         context: &Context,
         key: &Key,
     ) -> kube::Result<Value> {
-        // Never closed.
+        // The semaphore is never closed.
         let _turn = context.large_creates.acquire().await.ok();
         let resource = scheduled_machine();
         let stored = Address {
@@ -170,7 +171,7 @@ impl LargeObject<'_> {
     }
 }
 
-/// What was planned from has changed, as an API server would say it.
+/// The conflict error of an API server: the ScheduledMachine has changed since the plan.
 fn changed() -> kube::Error {
     let status =
         kube::core::Status::failure("the ScheduledMachine has changed", "Conflict");

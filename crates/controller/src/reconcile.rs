@@ -16,23 +16,23 @@ use crate::object_state::Reported;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::watch_names;
 use crate::observe::{
-    Incomplete, Observation, Reading, Snapshot, confirm, is_troubled, observe,
+    Incomplete, Observation, Reading, Snapshot, confirm, has_failed_reads, observe,
 };
 use crate::orphan;
 use crate::report::{self, StatusChange, StatusWrite, Unpublished};
 use crate::schedule_override;
-use caches::{await_effect, event_deadline, is_caught_up, note_look};
+use caches::{await_effect, event_deadline, is_caught_up, record_observation};
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::ReconcileResult;
 
-/// How often an object is looked at that no watch shows.
+/// How often an object that no watch shows is read again.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
 
-/// How often one reconcile may look again because the world has moved or a step has failed.
+/// The maximum number of attempts in one reconcile, e.g. after a conflict or a failed step.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Runs the reconcile of `key`, which is to be [attended](fivespot_clock::Clock::attend), and puts the
-/// key back into the queue.
+/// Reconciles `key` and puts the key back into the queue. The future must be
+/// [attended](fivespot_clock::Clock::attend).
 pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u64) {
     drop(busy);
     let span = tracing::info_span!(
@@ -52,7 +52,7 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
         let result = result(&context, &key).await;
         context.fence.end(&key);
         measure(&context, &key, result, begun);
-        tracing::debug!(?result, "pass ended");
+        tracing::debug!(?result, "reconcile ended");
         result
     }
     .instrument(span)
@@ -60,7 +60,7 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
     context.queue.finish(&key, result);
 }
 
-/// A reconcile that was merely put off is none.
+/// Records the result and the duration. A reconcile that was only deferred is not counted.
 fn measure(context: &Context, key: &Key, result: ReconcileResult, begun: Timestamp) {
     let is_success = match result {
         ReconcileResult::Waiting { .. } | ReconcileResult::Deferred { .. } => return,
@@ -74,8 +74,8 @@ fn measure(context: &Context, key: &Key, result: ReconcileResult, begun: Timesta
     context.metrics.passed(phase, is_success, took);
 }
 
-/// Another instance acts on the ScheduledMachine: looks at it, so that everything it depends on
-/// is watched and remembered when it is this one's turn. Reads from caches and writes nothing.
+/// Another replica owns the ScheduledMachine. Observes it, so that this replica's caches and
+/// watches are ready if it takes over. Reads from caches and writes nothing.
 async fn warm_caches(context: &Arc<Context>, key: &Key) -> ReconcileResult {
     match observe(context, key, Freshness::Cached, &LiveReads::default()).await {
         Observation::Snapshot(snapshot) => {
@@ -86,11 +86,11 @@ async fn warm_caches(context: &Arc<Context>, key: &Key) -> ReconcileResult {
         | Observation::Unreadable { .. }
         | Observation::Failed(_) => {}
     }
-    ReconcileResult::Done { wake: None }
+    ReconcileResult::Done { requeue_at: None }
 }
 
-/// Runs the reconcile, and publishes what has happened in it; if it has created a machine, not before
-/// others have created theirs.
+/// Reconciles `key` and publishes the events. The events of a reconcile that has created a machine
+/// are kept until the key is reconciled again, after other machines have been created.
 async fn result(context: &Arc<Context>, key: &Key) -> ReconcileResult {
     let mut events = Vec::new();
     let result = attempts(context, key, &mut events).await;
@@ -115,7 +115,8 @@ async fn attempts(
     key: &Key,
     events: &mut Vec<Unpublished>,
 ) -> ReconcileResult {
-    // Caches do not show what others have: a name that is taken is not tried again and again.
+    // Caches do not show objects without our label: a name that is taken is not tried again and
+    // again.
     let has_name_conflict = context.state(key, |state| state.has_name_conflict);
     let mut freshness = if has_name_conflict == Some(true) {
         Freshness::Live
@@ -130,7 +131,7 @@ async fn attempts(
                 ReconcileResult::Waiting { until }
             };
         }
-        // Whatever the caches lack, a live read shows.
+        // A live read shows what the caches lack.
         context.state(key, |state| state.expectations.clear());
         freshness = Freshness::Live;
     }
@@ -151,7 +152,7 @@ async fn attempts(
                 continue;
             }
         };
-        note_look(context, key, &snapshot);
+        record_observation(context, key, &snapshot);
         let mut attempt = Attempt {
             context,
             key,
@@ -168,16 +169,16 @@ async fn attempts(
             }
         }
     }
-    ReconcileResult::Stale { wake: None }
+    ReconcileResult::Stale { requeue_at: None }
 }
 
-/// What a reconcile goes on with once its objects were looked up.
+/// The result of observing.
 enum Prepared {
-    /// They are known.
+    /// All objects were read.
     Snapshot(Box<Snapshot>),
     /// There is nothing to plan.
     End(ReconcileResult),
-    /// Caches do not hold them all.
+    /// Caches do not hold all objects.
     ReadLive,
 }
 
@@ -191,7 +192,7 @@ async fn prepare(
         Observation::Gone => {
             context.forget(key);
             orphan::warn(context, key).await;
-            Prepared::End(ReconcileResult::Done { wake: None })
+            Prepared::End(ReconcileResult::Done { requeue_at: None })
         }
         Observation::Unreadable { value, message } => {
             tracing::warn!(error = message, "ScheduledMachine could not be parsed");
@@ -202,7 +203,7 @@ async fn prepare(
                 .outage
                 .warn(format_args!("ScheduledMachine could not be read"), &error);
             context.metrics.failed("kube_api");
-            Prepared::End(ReconcileResult::Failed { wake: None })
+            Prepared::End(ReconcileResult::Failed { requeue_at: None })
         }
         Observation::Incomplete(Incomplete::NotYet) => event_deadline(context, key)
             .map_or(Prepared::ReadLive, |until| {
@@ -212,8 +213,8 @@ async fn prepare(
     }
 }
 
-/// Looks; none where the machine is to leave for another reason by the time that a slow workload
-/// cluster has answered.
+/// Observes the objects. `None` if another reason to terminate the machine arises while a slow
+/// workload cluster responds.
 async fn observe_unless_superseded(
     context: &Arc<Context>,
     key: &Key,
@@ -231,27 +232,27 @@ async fn observe_unless_superseded(
     }
 }
 
-/// Whoever may act on the ScheduledMachine looks at it; if that is this instance again, it is
-/// woken.
-const FENCED: Next = Next::End(ReconcileResult::Done { wake: None });
+/// The replica that owns the ScheduledMachine reconciles it; if that is this one again, the key is
+/// enqueued.
+const FENCED: Next = Next::End(ReconcileResult::Done { requeue_at: None });
 
-/// What follows from one look at the world.
+/// What follows an attempt.
 enum Next {
     /// The end of the reconcile.
     End(ReconcileResult),
-    /// Something was written, and the answers show what became of it.
+    /// Something was written, and the responses contain the new state.
     Continue,
-    /// Everything is to be read again, live.
+    /// All objects must be read again, live.
     ReadAgain,
 }
 
-/// One look at the world, and what is done about it.
+/// One attempt of a reconcile: one snapshot, its plan and the writes.
 struct Attempt<'a> {
     context: &'a Arc<Context>,
     key: &'a Key,
     snapshot: &'a Snapshot,
     reads: &'a LiveReads,
-    /// What has happened, to be published.
+    /// The events to publish.
     events: &'a mut Vec<Unpublished>,
 }
 
@@ -268,7 +269,9 @@ impl Attempt<'_> {
         if plan.confirm {
             return match snapshot.observed.freshness {
                 Freshness::Cached => Next::ReadAgain,
-                Freshness::Live => Next::End(ReconcileResult::Failed { wake: plan.wake }),
+                Freshness::Live => Next::End(ReconcileResult::Failed {
+                    requeue_at: plan.requeue_at,
+                }),
             };
         }
         if !confirm(context, key, self.reads, &mut plan).await {
@@ -295,7 +298,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Sends the actions and writes the status; what follows if that is not the rest of the attempt.
+    /// Sends the actions and writes the status. `None` if the attempt continues.
     async fn write(&mut self, plan: &Plan) -> Option<Next> {
         let Self {
             context,
@@ -334,7 +337,7 @@ impl Attempt<'_> {
         None
     }
 
-    /// Writes the status; what follows if that is not the rest of the attempt.
+    /// Writes the status. `None` if the attempt continues.
     async fn write_status(&self, plan: &Plan, change: StatusChange<'_>) -> Option<Next> {
         let Self {
             context,
@@ -349,7 +352,8 @@ impl Attempt<'_> {
                 context.state(key, |state| state.memory.status_written(plan, now));
                 None
             }
-            // Writing it again would change nothing either. Whatever the actions have changed wakes.
+            // Writing it again would change nothing. What the actions have changed enqueues the
+            // key.
             StatusWrite::Dropped => Some(Next::End(rest(context, key, snapshot, plan))),
             StatusWrite::Conflict => Some(Next::ReadAgain),
             StatusWrite::Fenced => Some(FENCED),
@@ -357,14 +361,14 @@ impl Attempt<'_> {
                 context
                     .outage
                     .warn(format_args!("status could not be written"), &error);
-                let wake = plan.wake;
-                Some(Next::End(ReconcileResult::Failed { wake }))
+                let requeue_at = plan.requeue_at;
+                Some(Next::End(ReconcileResult::Failed { requeue_at }))
             }
         }
     }
 }
 
-/// The plan. Where others start first, that to wait for them.
+/// The plan. If the rate limit allows no start yet, the plan that waits for it.
 fn planned_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
     let plan = planned(context, key, snapshot);
     let mut steps = plan.actions.iter().map(|action| action.step);
@@ -388,7 +392,7 @@ fn note_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
     let status = plan.status.as_ref().or(snapshot.object.status.as_ref());
     let reported = status.and_then(Reported::of);
     context.state(key, |state| state.reported = reported);
-    // The next edge is a closing: low priorities leave first. Or an opening: high ones come.
+    // If the next edge is a closing, low priorities are first; if it is an opening, high ones.
     let priority = snapshot.object.spec.priority;
     let is_open = status.is_some_and(|status| status.in_schedule);
     let rank = if is_open {
@@ -412,7 +416,7 @@ fn note_failure(context: &Context, key: &Key, failed: FailedStep) {
             cause: failed.cause,
             message: failed.message,
             attempts,
-            // The answer may have been long in coming.
+            // The response may have been slow.
             retry_at: after(context.queue.now(), wait),
         });
     });
@@ -438,23 +442,21 @@ fn creates_machine(plan: &Plan) -> bool {
     steps.any(|step| step == Step::CreateMachine)
 }
 
-/// When to look again after a round in which there was nothing to do.
+/// The result of a reconcile in which nothing was left to do.
 fn rest(
     context: &Arc<Context>,
     key: &Key,
     snapshot: &Snapshot,
     plan: &Plan,
 ) -> ReconcileResult {
-    // Caches do not show what others have.
+    // Caches do not show objects without our label.
     let is_live = snapshot.observed.freshness == Freshness::Live;
     let is_watched = !is_live || watch_names(context, key, &snapshot.conflicts);
-    if is_troubled(&snapshot.observed) {
-        return ReconcileResult::Failed { wake: plan.wake };
+    let requeue_at = plan.requeue_at;
+    if has_failed_reads(&snapshot.observed) {
+        return ReconcileResult::Failed { requeue_at };
     }
     let unwatched = (!is_watched).then(|| after(snapshot.now, UNWATCHED));
-    let wake = match (plan.wake, unwatched) {
-        (Some(wake), Some(unwatched)) => Some(wake.min(unwatched)),
-        (wake, unwatched) => wake.or(unwatched),
-    };
-    ReconcileResult::Done { wake }
+    let requeue_at = requeue_at.into_iter().chain(unwatched).min();
+    ReconcileResult::Done { requeue_at }
 }

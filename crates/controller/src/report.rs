@@ -23,30 +23,30 @@ use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
 
-/// How writing a status ended.
+/// The outcome of writing a status.
 pub(crate) enum StatusWrite {
-    /// It is written, or there was nothing to write.
+    /// The status is written, or there was nothing to write.
     Written,
-    /// The server has dropped what differs: its definition lacks these fields.
+    /// The server has dropped the fields that differ: its CustomResourceDefinition lacks them.
     Dropped,
-    /// The ScheduledMachine has changed meanwhile, or is gone.
+    /// The ScheduledMachine has changed since it was read, or is gone.
     Conflict,
-    /// This instance may not act on the ScheduledMachine any more.
+    /// This replica may not act on the ScheduledMachine any more.
     Fenced,
-    /// It could not be written, and this is why.
+    /// The status could not be written; the error message.
     Failed(String),
 }
 
-/// A status to be written.
+/// A status to write.
 #[derive(Clone, Copy)]
 pub(crate) struct StatusChange<'a> {
     pub(crate) status: &'a ScheduledMachineStatus,
-    /// The resourceVersion of the ScheduledMachine that it was planned for.
+    /// The resourceVersion of the ScheduledMachine that the plan was made for.
     pub(crate) version: &'a str,
 }
 
-/// Writes what differs between the stored status and that of `change`, if the ScheduledMachine is
-/// still of its version.
+/// Writes the fields of the status that differ from the stored ones, if the ScheduledMachine still
+/// has that resourceVersion.
 pub(crate) async fn status(
     context: &Arc<Context>,
     key: &Key,
@@ -106,8 +106,8 @@ async fn patch_status(
     context.fence.write(key, sent).await
 }
 
-/// Reports that nothing is done about an object that cannot be read, as it is stored. It is looked
-/// at again when it changes.
+/// Reports that nothing is done about an object that cannot be parsed. It is reconciled again when
+/// it changes.
 pub(crate) async fn unreadable(
     context: &Arc<Context>,
     key: &Key,
@@ -117,7 +117,7 @@ pub(crate) async fn unreadable(
     let stored = &value["status"];
     let before = ScheduledMachineStatus::deserialize(stored);
     let mut status = before.unwrap_or_default();
-    let message = format!("the object cannot be read: {why}; nothing is touched");
+    let message = format!("the object cannot be read: {why}; nothing is changed");
     let (kind, reason) = (ConditionType::Ready, Reason::InvalidSpec);
     let found = ConditionUpdate::new(kind, false, reason, message.clone());
     let generation = value["metadata"]["generation"].as_i64();
@@ -133,20 +133,20 @@ pub(crate) async fn unreadable(
     let version = &value["metadata"]["resourceVersion"];
     let version = version.as_str().unwrap_or_default();
     let Ok(Some(patch)) = patch(stored, &status, version) else {
-        return ReconcileResult::Done { wake: None };
+        return ReconcileResult::Done { requeue_at: None };
     };
     match patch_status(context, key, &patch).await {
-        // Whoever may act on it now reports it as well.
-        Err(Fenced) | Ok(Ok(_)) => ReconcileResult::Done { wake: None },
+        // The replica that may act on it reports it too.
+        Err(Fenced) | Ok(Ok(_)) => ReconcileResult::Done { requeue_at: None },
         Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
-            ReconcileResult::Stale { wake: None }
+            ReconcileResult::Stale { requeue_at: None }
         }
         Ok(Err(error)) => {
             let error = failure::message(&error);
             context
                 .outage
                 .warn(format_args!("status could not be written"), &error);
-            ReconcileResult::Failed { wake: None }
+            ReconcileResult::Failed { requeue_at: None }
         }
     }
 }
@@ -195,12 +195,12 @@ fn transition(
     });
 }
 
-/// How far back the opening of a window is looked for.
+/// How far back the opening of the window is searched.
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(14 * 24);
 
-/// Since when a machine has been wanted that was not Ready: since the window that is open now
-/// opened, or since `Ready` became False within it, as where the machine was deleted by hand. Now, if
-/// it is not wanted yet because a lead time has created it before its window.
+/// Since when a machine has been wanted that was not Ready: since the current window opened, or
+/// since `Ready` became False within it, for example because the machine was deleted by hand.
+/// Returns now if a lead time has created the machine before its window.
 fn wanted_since(snapshot: &Snapshot) -> Timestamp {
     let now = snapshot.now;
     let inputs = &snapshot.observed.schedule;
@@ -221,10 +221,11 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
     since.unwrap_or(now)
 }
 
-/// What makes `status` of the `stored` one, if the ScheduledMachine is still of `version`; none
-/// where they are equal.
+/// The patch that turns the `stored` status into `status`, with `version` as its precondition.
+/// `None` if the two are equal.
 ///
-/// Nothing else of the two is left when it is sent: at an edge many wait for the answer.
+/// Both statuses are dropped before the patch is sent: at an edge, many reconciles wait for
+/// responses.
 fn patch(
     stored: &Value,
     status: &ScheduledMachineStatus,
@@ -238,7 +239,7 @@ fn patch(
     }))
 }
 
-/// The JSON merge patch (RFC 7386) that makes `wanted` of `stored`; none where they are equal.
+/// The JSON merge patch (RFC 7386) that turns `stored` into `wanted`. `None` if they are equal.
 fn difference(stored: &Value, wanted: Value) -> Option<Value> {
     if *stored == wanted {
         return None;
@@ -259,20 +260,20 @@ fn difference(stored: &Value, wanted: Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// The reason of the event that the planner sends with a finalizer released although objects
-/// were left.
+/// The reason of the event that the planner sends when a finalizer is removed although objects
+/// remain.
 const RELEASED: &str = "FinalizerCleanupTimedOut";
 
-/// An event that is to be published.
+/// An event to publish.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpublished {
     /// When it happened.
     at: Timestamp,
-    /// The kind of the object that it is about.
+    /// The kind of the object that it regards.
     kind: &'static str,
     /// The uid of that object.
     uid: String,
-    /// Its place among those of the same instant.
+    /// Its position among the events of the same instant.
     place: i128,
     event: Event,
 }
@@ -293,7 +294,7 @@ impl Unpublished {
         })
     }
 
-    /// An event about the ScheduleOverride of this uid.
+    /// An event that regards the ScheduleOverride with this uid.
     pub(crate) fn of_override(uid: String, at: Timestamp, event: Event) -> Self {
         let kind = name::OVERRIDE_KIND;
         Self {
@@ -305,9 +306,9 @@ impl Unpublished {
         }
     }
 
-    /// Its name. It begins with the time, because `kubectl describe` shows events in the order of
-    /// their names; the same event of the same reconcile has the same name, so that it is published
-    /// once.
+    /// The name of the Event. It begins with the time, because `kubectl describe` shows events in
+    /// the order of their names. The same event of the same reconcile has the same name, so that
+    /// it is published once.
     fn name(&self, key: &Key) -> String {
         let mut hasher = DefaultHasher::new();
         let Event {
@@ -354,8 +355,8 @@ impl Unpublished {
     }
 }
 
-/// Publishes `all` about the object that this key of the queue stands for. Best effort: an event that
-/// is lost is lost.
+/// Publishes the events about the object of this queue key. Best effort: a lost event is not sent
+/// again.
 pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
     let of_override = of_queue_key(key);
     let about = of_override.as_ref().unwrap_or(key);
@@ -371,7 +372,7 @@ pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
     }
 }
 
-/// Creates an Event in the namespace that it names. One that is lost is only logged.
+/// Creates an Event in its namespace. A failure is only logged.
 pub(crate) async fn create_event(context: &Context, key: &Key, event: &Value) {
     let at = Address {
         resource: &ApiResource::erase::<events::Event>(&()),
@@ -382,7 +383,7 @@ pub(crate) async fn create_event(context: &Context, key: &Key, event: &Value) {
     let created = context.api.create(&at, event);
     if let Ok(Err(error)) = context.fence.write(key, created).await {
         let (reason, error) = (event["reason"].as_str(), failure::message(&error));
-        tracing::debug!(reason, error, "event lost");
+        tracing::debug!(reason, error, "event could not be created");
     }
 }
 
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_makes_the_new_status_of_the_old_one() {
+    fn a_patch_turns_the_old_status_into_the_new_one() {
         let rows = [
             (json!({}), json!({"phase": "Active"})),
             (Value::Null, json!({"phase": "Active", "conditions": [1]})),

@@ -20,12 +20,12 @@ pub async fn run(options: Options) -> Infallible {
     run_until(options, std::future::pending()).await
 }
 
-/// Runs the controller until `stop` is ready, and then to the end of the reconciles that are under
-/// way; then lets go of its Lease, if it holds one, so that another instance need not wait.
+/// Runs the controller until `stop` is ready, then finishes the reconciles under way. Then it
+/// releases its Lease, if it holds one, so that another replica can take over at once.
 ///
-/// It may be dropped at any point and started anew against whatever world it left: nothing of
-/// it outlives it, and no state is kept but in the API server. A request that is under way
-/// when it is dropped may or may not reach the server.
+/// The future may be dropped at any point and the controller started again, whatever state the
+/// cluster is in then. All state is in the API server. A request that is under way when the future
+/// is dropped may or may not reach the server.
 ///
 /// On a virtual clock it must be polled on the one thread that drives the clock.
 pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T {
@@ -45,7 +45,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
     let mut stopped = None;
     loop {
         if stopped.is_some() && reconciles.is_empty() {
-            // Passes that have ended have written what they had to.
+            // The reconciles that have ended have written their results.
             drop(leave.take());
         }
         tokio::select! {
@@ -57,7 +57,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             () = &mut coordinated, if !is_coordinated => is_coordinated = true,
             (key, busy) = context.queue.next(), if stopped.is_none() && reconciles.len() < at_most => {
                 last_id += 1;
-                // An answer that is long in coming takes time, on a virtual clock too.
+                // A slow response takes time, on a virtual clock too.
                 let reconciling = reconcile(context.clone(), key, busy, last_id);
                 reconciles.push(context.clock.attend(reconciling));
             }

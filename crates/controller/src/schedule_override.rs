@@ -1,5 +1,5 @@
-//! ScheduleOverrides: their status, and their deletion an hour after their end. What they do to
-//! machines is decided with each machine.
+//! Reconciles ScheduleOverrides: their status, and their deletion an hour after their end. Their
+//! effect on machines is planned with each machine.
 
 pub(crate) mod ended;
 
@@ -24,10 +24,10 @@ use crate::observe::projection::{CachedKind, overrides_term};
 use crate::observe::watch::KindInformer;
 use crate::report::{self, Unpublished};
 
-/// What the keys of overrides begin with in the queue; no name of an object has a slash.
+/// The prefix of the keys of overrides in the queue; no object's name contains a slash.
 const PREFIX: &str = "scheduleoverride/";
 
-/// How often the machines that a selector matches are counted anew. Sends no request.
+/// How often the machines that a selector matches are counted again. Sends no request.
 const RECOUNT: SignedDuration = SignedDuration::from_mins(1);
 
 /// The key of an override in the queue.
@@ -35,7 +35,7 @@ pub(crate) fn queue_key(own: &Key) -> Key {
     Key::new(own.namespace.clone(), format!("{PREFIX}{}", own.name))
 }
 
-/// The key of the override that a key of the queue stands for; none for a ScheduledMachine.
+/// The key of the override that a queue key represents. `None` for a ScheduledMachine.
 pub(crate) fn of_queue_key(key: &Key) -> Option<Key> {
     let name = key.name.strip_prefix(PREFIX)?;
     Some(Key::new(key.namespace.clone(), name))
@@ -46,7 +46,7 @@ pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
     context.informer(&schedule_override(), CachedKind::Override)
 }
 
-/// The overrides of a namespace that are considered, the oldest first.
+/// The overrides of a namespace that are considered, oldest first.
 pub(crate) fn considered(
     informer: &KindInformer,
     namespace: &str,
@@ -73,19 +73,19 @@ pub(crate) async fn reconcile(
             let until = after(context.queue.now(), EVENT_TIMEOUT);
             return ReconcileResult::Waiting { until };
         }
-        Health::Failing(_) => return ReconcileResult::Done { wake: None },
+        Health::Failing(_) => return ReconcileResult::Done { requeue_at: None },
     }
     let Some(found) = informer.store.get(own) else {
-        return ReconcileResult::Done { wake: None };
+        return ReconcileResult::Done { requeue_at: None };
     };
     let stored = found.value();
     let version = found.version.as_str().to_owned();
     let Ok(object) = found.read::<ScheduleOverride>() else {
         tracing::warn!(name = own.name, "ScheduleOverride could not be parsed");
-        return ReconcileResult::Done { wake: None };
+        return ReconcileResult::Done { requeue_at: None };
     };
     if !context.fence.begin(key, &found.uid) {
-        return ReconcileResult::Done { wake: None };
+        return ReconcileResult::Done { requeue_at: None };
     }
     let override_ = Found {
         own,
@@ -115,7 +115,7 @@ impl Found<'_> {
     ) -> ReconcileResult {
         let now = context.queue.now();
         let matched = self.matched(context, informer);
-        // One that has ended stays so.
+        // An override that has ended stays ended.
         let end = context.ended_overrides.end_of(self.object, now);
         let plan = plan_override(self.object, &matched, end.unwrap_or(now).max(now));
         let resource = schedule_override();
@@ -135,17 +135,17 @@ impl Found<'_> {
         } else {
             Ok(Ok(Value::Null))
         };
-        let wake = self.recount(plan.wake, now);
+        let requeue_at = self.recount(plan.requeue_at, now);
         if let (Ok(Ok(_)), Some(event)) = (&sent, plan.event) {
             let uid = self.object.metadata.uid.clone().unwrap_or_default();
             let event = Unpublished::of_override(uid, now, event);
             report::publish(context, key, &[event]).await;
         }
         match sent {
-            Err(_) | Ok(Ok(_)) => ReconcileResult::Done { wake },
-            // The watch shows what has changed.
+            Err(_) | Ok(Ok(_)) => ReconcileResult::Done { requeue_at },
+            // The watch delivers the change.
             Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
-                ReconcileResult::Done { wake }
+                ReconcileResult::Done { requeue_at }
             }
             Ok(Err(error)) => {
                 let message = failure::message(&error);
@@ -153,12 +153,12 @@ impl Found<'_> {
                     format_args!("ScheduleOverride {} failed", self.own),
                     &message,
                 );
-                ReconcileResult::Failed { wake }
+                ReconcileResult::Failed { requeue_at }
             }
         }
     }
 
-    /// What makes this status of the stored one.
+    /// The patch that turns the stored status into this one. `None` if they are equal.
     fn status_patch(
         &self,
         status: &fivespot_api::ScheduleOverrideStatus,
@@ -172,12 +172,16 @@ impl Found<'_> {
         })
     }
 
-    /// Machines come and go while a selector matches them.
-    fn recount(&self, wake: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    /// Requeues an override with a selector: the machines that it matches may change.
+    fn recount(
+        &self,
+        requeue_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         let is_over = self.object.end().is_none_or(|end| end <= now);
         let recount = (self.object.spec.selector.is_some() && !is_over)
             .then(|| after(now, RECOUNT));
-        wake.into_iter().chain(recount).min()
+        requeue_at.into_iter().chain(recount).min()
     }
 
     fn matched(&self, context: &Context, informer: &KindInformer) -> Matched {
@@ -212,7 +216,7 @@ impl Found<'_> {
     }
 }
 
-/// Whether an override is about a ScheduledMachine of its namespace.
+/// Whether an override applies to a ScheduledMachine of its namespace.
 pub(crate) fn is_about(object: &ScheduleOverride, machine: &ScheduledMachine) -> bool {
     let name = machine.metadata.name.as_deref().unwrap_or_default();
     let labels = machine.metadata.labels.clone().unwrap_or_default();

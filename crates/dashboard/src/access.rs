@@ -1,4 +1,4 @@
-//! Who may look: the one who has the printed URL, on this machine.
+//! Access control: only the holder of the printed URL, on this machine.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,10 @@ use http::{HeaderMap, HeaderValue};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// The token of the URL, the cookie that follows it, and the names under which we are asked.
+/// The token of the URL, the cookie that replaces it, and the accepted host names.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// None once it has been used.
+    /// `None` after it has been used.
     token: Mutex<Option<String>>,
     session: String,
     cookie: String,
@@ -19,7 +19,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// With a new token and a new session; cookies are not separated by port, so their name is.
+    /// Creates a new token and a new session. Cookies are not separated by port, so the name of the
+    /// cookie contains the port.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -33,13 +34,13 @@ impl Access {
         })
     }
 
-    /// The token, as long as it has not been used.
+    /// The token, if it has not been used.
     pub(crate) fn token(&self) -> Option<String> {
         self.lock().clone()
     }
 
-    /// Whether a request is for this machine by a name that only this machine has: a site that
-    /// has its own name resolve to loopback sends that name.
+    /// Whether the `Host` header has a name that only this machine has. A web site whose own name
+    /// resolves to loopback sends that name.
     pub(crate) fn is_for_us(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -47,7 +48,7 @@ impl Access {
         is_known && hosts.next().is_none()
     }
 
-    /// Exchanges the token for the cookie, once.
+    /// Exchanges the token for the cookie, once. `None` if the token is wrong or used.
     pub(crate) fn redeem(&self, given: &str) -> Option<HeaderValue> {
         let mut token = self.lock();
         if !token.as_deref().is_some_and(|token| is_same(token, given)) {
@@ -59,7 +60,7 @@ impl Access {
         HeaderValue::from_str(&value).ok()
     }
 
-    /// Whether a request brings the cookie.
+    /// Whether a request has the session cookie.
     pub(crate) fn is_admitted(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(COOKIE).iter();
         let cookies = cookies.filter_map(|header| header.to_str().ok());
@@ -74,7 +75,7 @@ impl Access {
     }
 }
 
-/// Compares digests, so that the time that it takes says nothing about a secret.
+/// Compares digests, so that the duration reveals nothing about a secret.
 fn is_same(one: &str, other: &str) -> bool {
     let hash = |text: &str| digest(&SHA256, text.as_bytes());
     hash(one).as_ref() == hash(other).as_ref()
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_are_answered() {
+    fn only_host_names_of_this_machine_are_accepted() {
         let access = Access::new(8080).unwrap();
         for host in ["127.0.0.1:8080", "localhost:8080", "[::1]:8080"] {
             assert!(access.is_for_us(&headers(&[(HOST, host)])), "{host}");

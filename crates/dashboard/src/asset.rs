@@ -2,8 +2,8 @@
 
 use fivespot_drawing::{html, style};
 
-/// Keeps pages up to date: where the server says that something has changed, the part that
-/// changes is fetched again. Pages work without it.
+/// The script that keeps pages up to date. When the server sends an event, the script fetches the
+/// part that changes again. Pages work without it.
 pub(crate) const SCRIPT: &str = include_str!("live.js");
 
 /// The style sheet of all pages.

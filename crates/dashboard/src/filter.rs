@@ -1,4 +1,4 @@
-//! Which machines are shown, from the query of the URL.
+//! The filter for the machines shown, from the query of the URL.
 
 use std::fmt::Write as _;
 
@@ -9,39 +9,39 @@ use serde::Deserialize;
 use crate::machine::Machine;
 use crate::page::phase_name;
 
-/// How many machines are on a page.
+/// The number of machines on a page.
 pub(crate) const PAGE: usize = 100;
 
-/// The longest text of a filter that counts.
+/// The number of characters of a filter value that are used.
 const LONGEST: usize = 256;
 
-/// What a person chose. Absent and empty mean the same: all.
+/// The selected filter. Absent and empty values both mean no restriction.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Filter {
-    /// Part of the name.
+    /// A part of the name.
     pub(crate) q: String,
     pub(crate) namespace: String,
     pub(crate) phase: String,
     pub(crate) cluster: String,
     /// `key` or `key=value`.
     pub(crate) label: String,
-    /// Anything but the empty text: only those that need a person.
+    /// If not empty: only stalled machines, which need manual action.
     pub(crate) stalled: String,
-    /// From 1.
+    /// The number of the page, from 1.
     pub(crate) page: String,
-    /// The first day of the picture, as `2026-03-09`.
+    /// The first day of the picture: `2026-03-09`.
     pub(crate) from: String,
-    /// How many days the picture has.
+    /// The number of days of the picture.
     pub(crate) days: String,
-    /// The month of the savings, as `2026-10`.
+    /// The month of the savings: `2026-10`.
     pub(crate) month: String,
-    /// The key of the label by which savings are added up.
+    /// The key of the label by which savings are grouped.
     pub(crate) by: String,
 }
 
 impl Filter {
-    /// Whether a machine is to be shown.
+    /// Whether a machine matches the filter.
     pub(crate) fn admits(&self, machine: &Machine) -> bool {
         let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
         let phase = phase_name(machine.phase);
@@ -59,7 +59,7 @@ impl Filter {
             && label
     }
 
-    /// Whether anything is chosen that may leave machines out.
+    /// Whether a value is set that can exclude machines.
     pub(crate) fn is_chosen(&self) -> bool {
         let chosen = [
             &self.q,
@@ -72,17 +72,17 @@ impl Filter {
         chosen.into_iter().any(|it| !it.is_empty())
     }
 
-    /// The page, from 1.
+    /// The number of the page, from 1.
     pub(crate) fn page(&self) -> usize {
         self.page.parse().unwrap_or(1).max(1)
     }
 
-    /// The first day that was chosen.
+    /// The selected first day.
     pub(crate) fn first_day(&self) -> Option<Date> {
         self.from.parse().ok()
     }
 
-    /// How many days are shown: 1, 7 or 14.
+    /// The number of days shown: 1, 7 or 14.
     pub(crate) fn days(&self) -> i64 {
         match self.days.as_str() {
             "1" => 1,
@@ -91,18 +91,18 @@ impl Filter {
         }
     }
 
-    /// The month that was chosen.
+    /// The selected month.
     pub(crate) fn month(&self) -> Option<Month> {
         self.month.parse().ok()
     }
 
-    /// The key of the label by which savings are added up.
+    /// The key of the label by which savings are grouped.
     pub(crate) fn by(&self) -> Option<&str> {
         let key = self.by.trim();
         (!key.is_empty()).then_some(key)
     }
 
-    /// The same with another month.
+    /// The same filter with another month.
     pub(crate) fn with_month(&self, month: Month) -> Self {
         Self {
             month: month.to_string(),
@@ -110,7 +110,7 @@ impl Filter {
         }
     }
 
-    /// The same with another page.
+    /// The same filter with another page.
     pub(crate) fn with_page(&self, page: usize) -> Self {
         Self {
             page: page.to_string(),
@@ -118,7 +118,7 @@ impl Filter {
         }
     }
 
-    /// The query that says the same, with its question mark; empty where all are shown.
+    /// The filter as a URL query with its question mark. Empty if no value is set.
     pub(crate) fn query(&self) -> String {
         let parts = [
             ("q", &self.q),
@@ -142,7 +142,7 @@ impl Filter {
     }
 }
 
-/// Percent-encoded for a query.
+/// Percent-encodes a query value.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.chars().take(LONGEST).collect::<String>().bytes() {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_says_what_was_chosen() {
+    fn a_query_contains_the_selected_values() {
         let filter = Filter {
             q: "desk & <b>".to_owned(),
             phase: "Active".to_owned(),

@@ -1,4 +1,4 @@
-//! Following the cluster: what the watches report goes into the state.
+//! Follows the cluster: applies the events of the watches to the state.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use crate::machine::{Machine, Name};
 use crate::reader::{Changes, EventRecord, Reader};
 use crate::state::State;
 
-/// Follows machines, what else decides about their schedules, and Events until dropped.
+/// Follows machines, overrides, calendars and Events until dropped.
 pub(crate) async fn follow(reader: &Reader, state: &State) {
     futures::join!(
         machines(reader, state),
@@ -42,8 +42,9 @@ async fn calendars(reader: &Reader, state: &State) {
     .await;
 }
 
-/// Reports each object of a watch, and none for one that is gone. A cluster that does not serve
-/// the kind is drawn without; where it cannot be read for another reason, the pages say so.
+/// Calls `report` with each object of a watch, and with `None` for each deleted object. If the
+/// cluster does not serve the kind, the pages are shown without it. If it cannot be read for
+/// another reason, the pages show the error.
 async fn others(
     kind: &'static str,
     changes: impl Changes,
@@ -84,7 +85,7 @@ async fn others(
     }
 }
 
-/// Whether an older installation, or a cluster without 5-Spot, answers.
+/// Whether the server does not serve the kind, as in an older installation or without 5-Spot.
 fn is_not_served(error: &Error) -> bool {
     matches!(error, Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404)
 }
@@ -122,7 +123,8 @@ async fn events(reader: &Reader, state: &State) {
             }
             Ok(Event::Init | Event::Delete(_)) => continue,
             Err(error) => {
-                // The pages go without: the status says the same, with less of the past.
+                // The pages are shown without Events. The status has the same facts with less
+                // history.
                 tracing::debug!(%error, "a watch of Events ended");
                 state.unread("Events", error.to_string());
                 continue;

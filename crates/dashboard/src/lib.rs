@@ -1,14 +1,13 @@
-//! The dashboard: a read-only page about a cluster's ScheduledMachines, for one person on this
-//! machine.
+//! The dashboard: a read-only view of a cluster's ScheduledMachines, for one user on this machine.
 //!
-//! [`Dashboard`] follows the ScheduledMachines and their Events by watches, serves server-rendered
-//! pages on a loopback address, and sends a server-sent event when something changes. It cannot
-//! change anything: every request to a cluster passes a layer that refuses whatever is not a GET
+//! [`Dashboard`] watches the ScheduledMachines and their Events, serves server-rendered pages on a
+//! loopback address, and sends a server-sent event when something changes. It cannot change
+//! anything: every request to a cluster passes through a layer that refuses methods other than GET
 //! ([`read_only`]).
 //!
-//! Who may look is decided by a token that is in the printed URL and works once; after that by a
-//! cookie. Requests for another host name are refused, so that no web site can reach the page by
-//! a name of its own that resolves to this machine.
+//! Access requires a token that is in the printed URL and works once, and after that a cookie.
+//! Requests for another host name are refused, so that no web site can reach the page by a name of
+//! its own that resolves to this machine.
 
 mod access;
 mod asset;

@@ -1,4 +1,4 @@
-//! A ScheduledMachine as a list or a watch brings it.
+//! A ScheduledMachine as a list or a watch returns it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,10 +11,11 @@ use kube::api::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// An object whose parts are read later: one that cannot be read does not spoil a list of thousands.
+/// An object whose spec and status are decoded later, so that an invalid one does not fail a list
+/// of thousands.
 ///
-/// Of the metadata only what the pages need is kept. The rest, `managedFields` above all, is skipped
-/// while the text is read.
+/// Only the metadata that the pages need is kept. The rest, `managedFields` above all, is skipped
+/// while the response is decoded.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Listed {
     #[serde(deserialize_with = "needed")]

@@ -1,4 +1,4 @@
-// Keeps the page up to date. Nothing is ever sent but GET requests for this page.
+// Keeps the page up to date. Only GET requests for this page are sent.
 (() => {
   "use strict";
   const part = document.getElementById("live");
@@ -12,7 +12,7 @@
     if (status.textContent !== text) status.textContent = text;
   };
 
-  // Focus and scroll positions survive the exchange of what is around them.
+  // Keeps focus, scroll positions and open details when the live part is replaced.
   const keep = () => {
     const focused = document.activeElement;
     const isInside = focused && part.contains(focused);
@@ -55,7 +55,7 @@
         say("Not signed in any more: run the command again");
       }
     } catch {
-      say("Connection lost: what is shown is old");
+      say("Connection lost: the page is out of date");
     }
     isBusy = false;
     if (isStale) {
@@ -64,10 +64,10 @@
     }
   };
 
-  // The line of now moves even where nothing happens.
+  // Refreshes the line of the current time even without changes.
   setInterval(refresh, 30000);
   const source = new EventSource("/live");
   source.addEventListener("change", refresh);
-  source.onerror = () => say("Connection lost: what is shown is old");
+  source.onerror = () => say("Connection lost: the page is out of date");
   source.onopen = () => say("Live");
 })();

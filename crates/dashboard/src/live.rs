@@ -1,4 +1,4 @@
-//! Server-sent events: that something has changed, not what.
+//! Server-sent events that report that something has changed, without the change itself.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use crate::serve::Shared;
 
-/// How often a browser is notified at most. What changes meanwhile is gathered.
+/// The shortest interval between two notifications. Changes in between are combined.
 const AT_MOST_EVERY: Duration = Duration::from_millis(250);
 
-/// Sends `change` with a number whenever something has changed, at once for the first time, so
-/// that a page that was loaded a moment ago misses nothing.
+/// Sends a `change` event with the version whenever the state changes. The first event is sent
+/// immediately, so that a page that was just loaded misses no change.
 pub(crate) async fn live(
     State(shared): State<Arc<Shared>>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
@@ -27,7 +27,8 @@ pub(crate) async fn live(
     Sse::new(events).keep_alive(KeepAlive::default())
 }
 
-/// The present version, and each that follows. A change after a time without is reported at once.
+/// The current version, and each later one. A change is reported immediately if the last report was
+/// longer ago than [`AT_MOST_EVERY`].
 fn versions(changes: watch::Receiver<u64>) -> impl Stream<Item = u64> {
     let begin: Option<Instant> = None;
     stream::unfold((changes, begin), |(mut changes, last)| async move {
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_change_is_reported_at_once_and_those_that_follow_soon_as_one() {
+    async fn a_change_is_reported_at_once_and_later_ones_are_combined() {
         let (sender, changes) = watch::channel(1_u64);
         let begun = Instant::now();
         let mut versions = pin!(versions(changes));

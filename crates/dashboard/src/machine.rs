@@ -1,4 +1,4 @@
-//! What is kept of a ScheduledMachine: as much as lists and the picture need.
+//! The fields of a ScheduledMachine that the list and the picture need.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,13 +15,13 @@ use serde_json::Value;
 use crate::listed::Listed;
 use crate::words;
 
-/// The most characters that are kept of a text.
+/// The largest number of characters of a text that are kept.
 const LONGEST_TEXT: usize = 300;
 
-/// The most labels that are kept.
+/// The largest number of labels that are kept.
 const MOST_LABELS: usize = 32;
 
-/// The most changes of phase that are kept.
+/// The largest number of phase changes that are kept.
 const MOST_PHASES: usize = 64;
 
 /// Namespace and name.
@@ -39,20 +39,20 @@ impl Name {
         }
     }
 
-    /// Where its page is.
+    /// The path of its page.
     pub(crate) fn link(&self) -> String {
         format!("/machines/{}/{}", self.namespace, self.name)
     }
 }
 
-/// What else decides about schedules: the objects of the same namespace.
+/// The other objects that schedules depend on, by namespace and name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Others {
     pub(crate) overrides: BTreeMap<Name, Arc<ScheduleOverride>>,
     pub(crate) calendars: BTreeMap<Name, Dates>,
 }
 
-/// A ScheduledMachine as it was last seen.
+/// The last observed state of a ScheduledMachine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     pub(crate) name: Name,
@@ -61,29 +61,29 @@ pub(crate) struct Machine {
     pub(crate) node: String,
     pub(crate) phase: Option<Phase>,
     pub(crate) message: String,
-    /// Why nothing will change without a person.
+    /// The message of the `Stalled` condition, if it is true.
     pub(crate) stalled: Option<String>,
-    /// The schedule in words.
+    /// A description of the schedule.
     pub(crate) rule: String,
     pub(crate) is_enabled: bool,
-    /// With the overrides and calendars of its namespace; none where it is invalid.
+    /// Includes the overrides and calendars of its namespace. `None` if it is invalid.
     pub(crate) schedule: Option<Schedule>,
     spec: Option<ScheduleSpec>,
     pub(crate) next: Option<Timestamp>,
     /// The kind of its infrastructure object.
     infrastructure_kind: String,
     created: Option<Timestamp>,
-    /// Of the status what the account of its usage needs.
+    /// The fields of the status from which the usage is computed.
     account: Arc<ScheduledMachineStatus>,
-    /// When a Machine was last created.
+    /// When the current Machine was created.
     started: Option<Timestamp>,
-    /// When a condition last changed: about when the phase did.
+    /// When a condition last changed: approximately when the phase changed.
     changed: Option<Timestamp>,
     columns: CachedColumns,
 }
 
-/// For which columns a machine is wanted, as they were last asked for. A copy of the machine, which
-/// may get another schedule, has none.
+/// The cached result of the last call of [`Machine::count`]. A clone of the machine, which may get
+/// another schedule, has an empty cache.
 #[derive(Debug, Default)]
 struct CachedColumns(Mutex<Option<Columns>>);
 
@@ -93,7 +93,7 @@ impl Clone for CachedColumns {
     }
 }
 
-/// Which time is divided into how many columns.
+/// A time range that is divided into columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Division {
     pub(crate) from: Timestamp,
@@ -107,12 +107,12 @@ struct Columns {
     wanted: Box<[bool]>,
 }
 
-/// The changes of phase of a machine, in order.
+/// The phase changes of a machine, ordered by time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phases(Vec<(Timestamp, Phase)>);
 
 impl Phases {
-    /// Adds a change that was reported; in whatever order they come.
+    /// Adds a reported change. Changes may be reported in any order.
     pub(crate) fn add(&mut self, at: Timestamp, phase: Phase) {
         let place = self.0.partition_point(|(other, _)| *other <= at);
         let is_known = place
@@ -129,7 +129,8 @@ impl Phases {
 }
 
 impl Machine {
-    /// Reads an object, whatever is in it. Its schedule is that of [`Machine::with`].
+    /// Reads an object. An object that cannot be decoded has the error as its message.
+    /// [`Machine::with`] sets its schedule.
     pub(crate) fn of(listed: Listed) -> Self {
         let Listed {
             metadata,
@@ -189,8 +190,8 @@ impl Machine {
         }
     }
 
-    /// The same with the schedule that follows from the spec and from what else in its namespace
-    /// decides about it.
+    /// The same machine with the schedule that follows from its spec and from the overrides and
+    /// calendars of its namespace.
     pub(crate) fn with(mut self, others: &Others) -> Self {
         self.schedule = self.decided(others);
         self
@@ -224,12 +225,12 @@ impl Machine {
         calendars.any(|name| name == calendar)
     }
 
-    /// The schedule, if it is switched on and valid.
+    /// The schedule, if it is enabled and valid.
     pub(crate) fn in_force(&self) -> Option<&Schedule> {
         self.schedule.as_ref().filter(|_| self.is_enabled)
     }
 
-    /// The account of its usage, up to `now`.
+    /// The usage up to `now`.
     pub(crate) fn usage(&self, now: Timestamp) -> fivespot_usage::Machine {
         fivespot_usage::Machine {
             namespace: self.name.namespace.clone(),
@@ -241,13 +242,13 @@ impl Machine {
         }
     }
 
-    /// What is planned within a time.
+    /// The planned spans within a time range.
     pub(crate) fn planned(&self, from: Timestamp, to: Timestamp) -> Vec<Span> {
         let schedule = self.in_force();
         schedule.map_or_else(Vec::new, |schedule| planned::spans(schedule, from, to))
     }
 
-    /// Adds to each column whether the machine is wanted in it.
+    /// Adds one to each column in which the machine is wanted.
     pub(crate) fn count(&self, of: Division, counts: &mut [u32]) {
         let Some(schedule) = self.in_force() else {
             return;
@@ -271,8 +272,8 @@ impl Machine {
         *cached = Some(columns);
     }
 
-    /// What was observed until `now`: from the changes of phase that were reported, and from the
-    /// status where none was.
+    /// The observed spans until `now`, from the reported phase changes. The status supplies the
+    /// current phase if it was not reported.
     pub(crate) fn observed(&self, phases: Option<&Phases>, now: Timestamp) -> Vec<Span> {
         let mut changes = phases.cloned().unwrap_or_default().0;
         let last = changes.last().map(|(_, phase)| *phase);
@@ -308,13 +309,13 @@ impl Machine {
     }
 }
 
-/// An object without a status has not been reconciled yet.
+/// Reads the status. An object without a status has not been reconciled yet.
 fn status_of(status: Value) -> Result<ScheduledMachineStatus, serde_json::Error> {
     let status: Option<ScheduledMachineStatus> = serde_json::from_value(status)?;
     Ok(status.unwrap_or_default())
 }
 
-/// How a phase is drawn; none where there is no machine.
+/// The kind of the spans of a phase. `None` if there is no machine in this phase.
 fn kind(phase: Phase) -> Option<Kind> {
     match phase {
         Phase::Pending => Some(Kind::Starting),
@@ -325,7 +326,7 @@ fn kind(phase: Phase) -> Option<Kind> {
     }
 }
 
-/// The schedule in words, and whether it is in force.
+/// A description of the schedule, with a note if it is disabled.
 fn rule(spec: &ScheduleSpec) -> String {
     let disabled = if spec.enabled { "" } else { "disabled; " };
     format!("{disabled}{}", words::schedule(spec))

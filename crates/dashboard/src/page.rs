@@ -1,4 +1,4 @@
-//! The pages: what is around each of them, and what they share.
+//! The pages: their common frame and shared parts.
 
 pub(crate) mod list;
 pub(crate) mod machine;
@@ -17,7 +17,7 @@ use crate::filter::{Filter, PAGE};
 use crate::machine::Machine;
 use crate::state::Held;
 
-/// Which page it is.
+/// The page that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Week,
@@ -27,15 +27,15 @@ pub(crate) enum Place {
     Nowhere,
 }
 
-/// What a page shows.
+/// The content of a page.
 pub(crate) struct Body {
-    /// Stays while the page is open: what a person types into.
+    /// The part that stays while the page is open: the form.
     pub(crate) fixed: Markup,
-    /// Is fetched again when something changes.
+    /// The part that the script fetches again when something changes.
     pub(crate) live: Markup,
 }
 
-/// A page with its head, its way to the others, and its script.
+/// A complete page with its head, navigation, and script.
 pub(crate) fn whole(cluster: &str, place: &Place, body: Body) -> Markup {
     let title = match place {
         Place::Week => "Week",
@@ -86,7 +86,7 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// For who comes without the cookie.
+/// The page for a request without the cookie.
 pub(crate) fn stranger() -> Markup {
     html! {
         (DOCTYPE)
@@ -109,25 +109,25 @@ pub(crate) fn stranger() -> Markup {
     }
 }
 
-/// For an address without a page.
+/// The page for an unknown path.
 pub(crate) fn nowhere() -> Body {
     Body {
         fixed: html! {},
         live: html! {
             h1 { "Not found" }
-            p { "There is nothing here, or the machine has been deleted. " a href="/machines" { "All machines" } }
+            p { "This page does not exist, or the machine has been deleted. " a href="/machines" { "All machines" } }
         },
     }
 }
 
-/// What has gone wrong in following the cluster.
+/// Notices about errors in following the cluster.
 pub(crate) fn notices(held: &Held) -> Markup {
     html! {
         @if let Some(trouble) = &held.trouble {
-            p.notice role="alert" { "The cluster cannot be read at present, what is shown is old: " (trouble) }
+            p.notice role="alert" { "The cluster cannot be read at present, the page is out of date: " (trouble) }
         }
         @for (kind, why) in &held.unread {
-            p.notice { (kind) " cannot be read at present, what is shown is without them: " (why) }
+            p.notice { (kind) " cannot be read at present, the page does not include them: " (why) }
         }
         @if !held.left_out.is_empty() {
             p.notice {
@@ -156,7 +156,7 @@ pub(crate) fn machines(count: usize) -> String {
     }
 }
 
-/// The machines that a filter admits, in the order of their names.
+/// The machines that a filter admits, ordered by name.
 pub(crate) fn admitted(held: &Held, filter: &Filter) -> Vec<Arc<Machine>> {
     let machines = held.machines.values();
     machines
@@ -165,7 +165,7 @@ pub(crate) fn admitted(held: &Held, filter: &Filter) -> Vec<Arc<Machine>> {
         .collect()
 }
 
-/// Those of them that are on the page of the filter.
+/// The machines that are on the page of the filter.
 pub(crate) fn page_of<'m>(
     machines: &'m [Arc<Machine>],
     filter: &Filter,
@@ -175,7 +175,7 @@ pub(crate) fn page_of<'m>(
     machines.get(start..end).unwrap_or_default()
 }
 
-/// How many machines a filter admits, and which of them are on its page.
+/// The number of machines that a filter admits, and the range shown on its page.
 pub(crate) fn shown(held: &Held, filter: &Filter, admitted: usize) -> Markup {
     let all = held.machines.len();
     let start = (filter.page() - 1).saturating_mul(PAGE).min(admitted);
@@ -189,7 +189,7 @@ pub(crate) fn shown(held: &Held, filter: &Filter, admitted: usize) -> Markup {
     }
 }
 
-/// The ways to the pages before and after.
+/// Links to the previous and the next page.
 pub(crate) fn pages(path: &str, filter: &Filter, count: usize) -> Markup {
     let (page, last) = (filter.page(), count.div_ceil(PAGE).max(1));
     let link = |to: usize| format!("{path}{}", filter.with_page(to).query());
@@ -204,7 +204,7 @@ pub(crate) fn pages(path: &str, filter: &Filter, count: usize) -> Markup {
     }
 }
 
-/// What a person can choose; `path` is where the answer is shown.
+/// The form of the filter. `path` is the page that shows the result.
 pub(crate) fn form(path: &str, filter: &Filter, held: &Held) -> Markup {
     let mut clusters: Vec<&str> = held
         .machines
@@ -248,17 +248,17 @@ pub(crate) fn form(path: &str, filter: &Filter, held: &Held) -> Markup {
     }
 }
 
-/// Every phase, and that of a machine which has none yet.
+/// Every phase, and `None` for a machine without a phase.
 fn phases() -> impl Iterator<Item = Option<Phase>> {
     Phase::ALL.into_iter().map(Some).chain([None])
 }
 
-/// What a phase is called on the pages and in a filter.
+/// The name of a phase on the pages and in a filter.
 pub(crate) fn phase_name(phase: Option<Phase>) -> &'static str {
     phase.map_or("Unknown", Phase::as_str)
 }
 
-/// How many of all machines are in which phase; each leads to those.
+/// The number of machines in each phase, each with a link to these machines.
 pub(crate) fn counts(path: &str, filter: &Filter, held: &Held) -> Markup {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for machine in held.machines.values() {
@@ -316,7 +316,7 @@ fn symbol(phase: Option<Phase>) -> &'static str {
     }
 }
 
-/// `Mon 9 Mar 09:00 EDT`, by the clocks of a zone.
+/// `Mon 9 Mar 09:00 EDT`, in the local time of a zone.
 pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone())
         .strftime("%a %-d %b %H:%M %Z")

@@ -1,4 +1,4 @@
-//! Reading a cluster, and nothing else.
+//! Reads a cluster, and never writes to it.
 
 use std::io;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use kube::runtime::{WatchStreamExt as _, watcher::Config};
 
 use crate::listed::Listed;
 
-/// The Events that are about a ScheduledMachine.
+/// The field selector of Events about ScheduledMachines.
 const ABOUT_MACHINES: &str = "involvedObject.kind=ScheduledMachine";
 
-/// How many Events of one machine are read.
+/// The largest number of Events of one machine that are read.
 const MOST_EVENTS: u32 = 500;
 
-/// A client of the same server, with the same rights, whose requests other than GET are refused
+/// A client of the same server with the same credentials that refuses requests other than GET
 /// before they are sent.
 pub fn read_only(client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
@@ -47,7 +47,7 @@ pub fn read_only(client: Client) -> Client {
     Client::new(service, namespace)
 }
 
-/// What a watch reports.
+/// The event stream of a watch.
 pub(crate) trait Changes:
     Stream<Item = watcher::Result<watcher::Event<DynamicObject>>>
 {
@@ -55,7 +55,7 @@ pub(crate) trait Changes:
 
 impl<S: Stream<Item = watcher::Result<watcher::Event<DynamicObject>>>> Changes for S {}
 
-/// Workload clusters are only read as well.
+/// Connects to workload clusters with read-only clients.
 struct ReadOnlyConnect(Arc<dyn Connect>);
 
 impl Connect for ReadOnlyConnect {
@@ -66,7 +66,7 @@ impl Connect for ReadOnlyConnect {
 
 /// Reads the cluster of the dashboard.
 ///
-/// There is no method that writes, and the client within refuses to.
+/// It has no method that writes, and its client refuses to.
 #[derive(Clone)]
 pub struct Reader {
     options: Options,
@@ -74,19 +74,20 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads with the client and the settings of `options`, in one namespace or in all.
+    /// Returns a reader with the client and the settings of `options`, for one namespace or for
+    /// all.
     pub fn new(mut options: Options, namespace: Option<String>) -> Self {
         options.client = read_only(options.client);
         options.connect = Arc::new(ReadOnlyConnect(options.connect));
         Self { options, namespace }
     }
 
-    /// What the operator decides from, to look at one machine. Its clients only read.
+    /// The options to inspect a machine as the operator does. The clients only read.
     pub(crate) fn options(&self) -> Options {
         self.options.clone()
     }
 
-    /// The ScheduledMachines and every change of them; errors are followed by another try.
+    /// Watches the ScheduledMachines. The watch is retried with backoff after an error.
     pub(crate) fn machines(
         &self,
     ) -> impl Stream<Item = watcher::Result<watcher::Event<Listed>>> + use<> {
@@ -98,7 +99,7 @@ impl Reader {
         watcher(api, Config::default()).default_backoff()
     }
 
-    /// The objects of a kind and every change of them; errors are followed by another try.
+    /// Watches the objects of a kind. The watch is retried with backoff after an error.
     pub(crate) fn all<K: kube::Resource<DynamicType = ()>>(
         &self,
     ) -> impl Changes + use<K> {
@@ -111,7 +112,7 @@ impl Reader {
         watcher(api, Config::default()).default_backoff()
     }
 
-    /// The Events about ScheduledMachines, and those to come.
+    /// Watches the Events about ScheduledMachines.
     pub(crate) fn events(
         &self,
     ) -> impl Stream<Item = watcher::Result<watcher::Event<Event>>> + use<> {
@@ -126,7 +127,7 @@ impl Reader {
     /// The Events about one ScheduledMachine, the oldest first.
     ///
     /// # Errors
-    /// They cannot be read; in the API server's words.
+    /// The Events cannot be read. The error is the message of the API server.
     pub async fn events_of(
         &self,
         namespace: &str,
@@ -150,18 +151,18 @@ impl Reader {
 pub struct EventRecord {
     /// When it happened.
     pub at: Timestamp,
-    /// Whether somebody should look.
+    /// Whether its type is `Warning`.
     pub is_warning: bool,
-    /// Why, in one word.
+    /// The reason, as one word.
     pub reason: String,
-    /// What was done, in one word.
+    /// The action, as one word.
     pub action: String,
-    /// What happened, in one sentence.
+    /// The message, as one sentence.
     pub note: String,
 }
 
 impl EventRecord {
-    /// Reads an Event; none if it has no time.
+    /// Reads an Event. `None` if it has no time.
     pub fn of(event: &Event) -> Option<Self> {
         let at = event.event_time.as_ref().map(|at| at.0);
         let at = at.or_else(|| event.last_timestamp.as_ref().map(|at| at.0));
@@ -176,7 +177,7 @@ impl EventRecord {
         })
     }
 
-    /// The phase that it announces.
+    /// The phase that the Event reports.
     pub(crate) fn phase(&self) -> Option<fivespot_api::Phase> {
         let name = self.action.strip_prefix("PhaseTransitionTo")?;
         let mut all = fivespot_api::Phase::ALL.into_iter();

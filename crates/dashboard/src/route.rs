@@ -1,4 +1,4 @@
-//! Which address shows what, and the checks that come before.
+//! The routes, and the checks before them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::page::{self, Place};
 use crate::serve::Shared;
 use crate::{asset, live};
 
-/// Sent with every response. Scripts and styles are those of this server, never those of a page.
+/// The headers of every response. Scripts and styles are only loaded from this server, never
+/// inline.
 const HEADERS: [(HeaderName, &str); 7] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -38,13 +39,13 @@ const HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
-/// Sent by the script for the part of a page that changes.
+/// The request header by which the script requests only the live part of a page.
 const PART: &str = "x-5spot-part";
 
 /// The style sheet of all pages.
 const STYLE: &str = "/style.css";
 
-/// Every address. All of them only answer GET and HEAD.
+/// All routes. They only accept GET and HEAD.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/", get(week))
@@ -60,7 +61,8 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// Refuses other names and strangers, exchanges the token, and adds the headers.
+/// Refuses requests for other host names and without the cookie, exchanges the token, and adds the
+/// headers.
 async fn guard(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<HashMap<String, String>>,
@@ -68,18 +70,18 @@ async fn guard(
     next: Next,
 ) -> Response {
     let mut response = if !shared.access.is_for_us(request.headers()) {
-        let why =
-            "this is not the name of the dashboard; open the URL that was printed\n";
+        let why = "the Host header does not match; open the URL that was printed\n";
         (StatusCode::MISDIRECTED_REQUEST, why).into_response()
     } else if shared.access.is_admitted(request.headers()) {
         if query.contains_key("token") {
-            // The URL was opened again: it leads to the page, without its token.
+            // The URL was opened again. Redirects to the page without the token.
             Redirect::to("/").into_response()
         } else {
             next.run(request).await
         }
     } else if request.uri().path() == STYLE {
-        // The page for strangers has it as well. It says nothing about a cluster.
+        // The page for requests without the cookie uses the style sheet. It contains no cluster
+        // data.
         next.run(request).await
     } else {
         let token = query.get("token").map(String::as_str).unwrap_or_default();
@@ -180,7 +182,7 @@ async fn nowhere(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respo
     (StatusCode::NOT_FOUND, shown).into_response()
 }
 
-/// The whole page; for the script only what changes in it.
+/// The whole page, or only its live part if the script requests it.
 fn show(
     shared: &Shared,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! The listener and what every request shares.
+//! The listener and the state shared by all requests.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,47 +20,47 @@ use crate::reader::Reader;
 use crate::state::State;
 use crate::{follow, route};
 
-/// How many connections there are at a time. Another waits until one has ended.
+/// The largest number of concurrent connections. More connections wait until one has ended.
 const MOST_CONNECTIONS: usize = 64;
 
-/// How long a client may take to say what it wants.
+/// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How much of a request is held: there is nothing to say beyond its head.
+/// The largest size of the buffer of a connection. Requests have no body.
 const MOST_BYTES: usize = 32 * 1024;
 
-/// How many machines are inspected in the cluster at a time.
+/// The largest number of machines that are inspected in the cluster at the same time.
 const MOST_INSPECTIONS: usize = 4;
 
-/// How long a page waits for the first list. It is shown with what has come by then, and follows the
-/// rest live: a person sees something at once, however many machines there are.
+/// How long a page waits for the first list. After that it is shown with the machines received so
+/// far, and updated live, so that the first page is fast for any number of machines.
 const FIRST_LIST: Duration = Duration::from_millis(100);
 
-/// Reads the present instant of the cluster.
+/// Returns the current time of the cluster.
 pub type Now = Arc<dyn Fn() -> BoxFuture<'static, Timestamp> + Send + Sync>;
 
-/// What a dashboard is made with.
+/// The settings of a dashboard.
 pub struct Options {
     /// A listener on a loopback address.
     pub listener: TcpListener,
     /// Reads the cluster.
     pub reader: Reader,
-    /// What time it is there.
+    /// Returns the current time of the cluster.
     pub now: Now,
-    /// The cluster as people know it; shown at the top of every page.
+    /// The name of the cluster, shown at the top of every page.
     pub title: String,
-    /// What machines cost, for the savings; without, they are in hours only.
+    /// The costs of machines, for the savings. Without them, savings are in hours only.
     pub rates: Option<Rates>,
 }
 
-/// A dashboard that is about to begin.
+/// A dashboard that is not served yet.
 pub struct Dashboard {
     listener: TcpListener,
     shared: Arc<Shared>,
     url: String,
 }
 
-/// What every request can use.
+/// The state shared by all requests.
 pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) state: State,
@@ -69,12 +69,12 @@ pub(crate) struct Shared {
     pub(crate) title: String,
     pub(crate) rates: Option<Rates>,
     pub(crate) inspections: Semaphore,
-    /// Somebody looks, so that the cluster has to be followed.
+    /// Notified by the first request for a page, which starts following the cluster.
     begun: Notify,
 }
 
 impl Shared {
-    /// Follows the cluster from now on, and waits for the first list for a moment.
+    /// Starts following the cluster, and waits at most [`FIRST_LIST`] for the first list.
     pub(crate) async fn ready(&self) {
         if self.state.is_known() {
             return;
@@ -88,7 +88,7 @@ impl Shared {
 }
 
 impl Dashboard {
-    /// Makes the token. Nothing is read or answered before [`serve`](Self::serve).
+    /// Creates the token. Requests are neither sent nor accepted before [`serve`](Self::serve).
     ///
     /// # Errors
     /// The listener is not on a loopback address, or the system has no random numbers.
@@ -117,15 +117,15 @@ impl Dashboard {
         })
     }
 
-    /// Follows the cluster as soon as it is served, not from the first page on: that has all machines
-    /// then, where somebody has started the dashboard to look at it.
+    /// Follows the cluster as soon as the dashboard is served, not from the first page on. The
+    /// first page then has all machines, for a dashboard that is started to be opened.
     #[must_use]
     pub fn following_at_once(self) -> Self {
         self.shared.begun.notify_one();
         self
     }
 
-    /// The address with the token, which works once.
+    /// The URL with the token, which works once.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -135,27 +135,27 @@ impl Dashboard {
         route::router(self.shared.clone())
     }
 
-    /// Answers until dropped. The cluster is followed from the first page on, so that a dashboard
-    /// that nobody opens sends no request; see [`following_at_once`](Self::following_at_once).
+    /// Serves until dropped. The cluster is followed from the first page on, so that a dashboard
+    /// that is not opened sends no requests; see [`following_at_once`](Self::following_at_once).
     pub async fn serve(self) -> Infallible {
         let following = self.shared.clone();
         let follow = async move {
             following.begun.notified().await;
             loop {
                 Box::pin(follow::follow(&following.reader, &following.state)).await;
-                // Watches end only where a client cannot be used at all.
+                // Watches end only if the client cannot be used at all.
                 tokio::time::sleep(HEAD_TIMEOUT).await;
             }
         };
         let router = route::router(self.shared);
         tokio::select! {
             never = follow => never,
-            never = answer(self.listener, router) => never,
+            never = accept_connections(self.listener, router) => never,
         }
     }
 }
 
-async fn answer(listener: TcpListener, router: Router) -> Infallible {
+async fn accept_connections(listener: TcpListener, router: Router) -> Infallible {
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let place = places.clone().acquire_owned().await;
@@ -163,7 +163,7 @@ async fn answer(listener: TcpListener, router: Router) -> Infallible {
             Ok((stream, _)) => {
                 let router = router.clone();
                 tokio::spawn(async move {
-                    converse(stream, router).await;
+                    handle_connection(stream, router).await;
                     drop(place);
                 });
             }
@@ -175,7 +175,7 @@ async fn answer(listener: TcpListener, router: Router) -> Infallible {
     }
 }
 
-async fn converse(stream: TcpStream, router: Router) {
+async fn handle_connection(stream: TcpStream, router: Router) {
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)

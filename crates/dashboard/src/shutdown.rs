@@ -1,5 +1,4 @@
-//! The course of the last shutdown of a machine, from its status with the conditions and from its
-//! Events.
+//! The course of the last shutdown of a machine, from its status, its conditions and its Events.
 
 use std::ops::RangeInclusive;
 
@@ -11,10 +10,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::reader::EventRecord;
 
-/// The last shutdown that is recorded; none where neither the status nor an Event names one.
+/// The last recorded shutdown. `None` if neither the status nor an Event contains one.
 ///
-/// It begins with the commitment, or with the Event that announces it, and ends with the first
-/// Event that announces a phase without a leaving machine. `events` are the oldest first.
+/// It begins with the shutdown in the status, or with the Event that reports its phase, and ends
+/// with the first Event that reports a phase without a leaving machine. `events` are ordered by
+/// time, the oldest first.
 pub fn timeline(
     object: &ScheduledMachine,
     events: &[EventRecord],
@@ -68,7 +68,8 @@ pub fn timeline(
     })
 }
 
-/// What the Events say up to the one that ends it; the first begins it where nothing else does.
+/// The entries of the Events up to the one that ends the shutdown. The first Event begins the
+/// shutdown if `first_begins`.
 fn announced(
     recorded: &[EventRecord],
     end: Option<usize>,
@@ -88,8 +89,8 @@ fn announced(
     })
 }
 
-/// What the conditions have reported within a time. That the schedule has closed and that a machine
-/// leaves is what the Events are about.
+/// The entries of the conditions that changed within a time range. `Ready` and `Scheduled` are left
+/// out, because the Events report the same.
 fn reported(
     conditions: &[Condition],
     within: RangeInclusive<Timestamp>,
@@ -117,7 +118,7 @@ fn reported(
     })
 }
 
-/// What the shutdown waits for.
+/// The text of the current state: the message of the `Ready` condition.
 fn at_present(conditions: &[Condition]) -> String {
     let ready = conditions
         .iter()
@@ -128,8 +129,8 @@ fn at_present(conditions: &[Condition]) -> String {
     }
 }
 
-/// The Events from the beginning of the last shutdown on; none if they are older than the
-/// commitment, and so of another shutdown.
+/// The Events since the beginning of the last shutdown. Empty if they are older than the shutdown
+/// in the status, because they belong to an earlier shutdown.
 fn last<'e>(
     events: &'e [EventRecord],
     commitment: Option<&Shutdown>,
@@ -149,7 +150,8 @@ fn last<'e>(
         .unwrap_or_default()
 }
 
-/// The Event follows the status that it is about, and both are cut to seconds or not.
+/// One second before `at`. An Event can have a time before that of the status that it reports,
+/// because either may be truncated to seconds.
 fn earlier(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second() - 1).unwrap_or(at)
 }
@@ -163,7 +165,7 @@ fn why(reason: ShutdownReason) -> &'static str {
         ShutdownReason::ScheduleEnded => "the schedule has closed",
         ShutdownReason::Deleted => "the ScheduledMachine is being deleted",
         ShutdownReason::Remediation => {
-            "Cluster API's health check asks for a replacement"
+            "Cluster API's health check requests a replacement"
         }
         ShutdownReason::KillSwitch => "the kill switch is set",
         ShutdownReason::Reclaim => "the owner of the host reclaims it",

@@ -1,4 +1,4 @@
-//! All machines, as the watches report them.
+//! The state of the fleet, as the watches report it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,20 +10,20 @@ use tokio::sync::watch;
 use crate::machine::{Machine, Name, Others, Phases};
 use crate::reader::EventRecord;
 
-/// How many machines are kept; what is beyond is counted and not shown.
+/// The largest number of machines that are kept. More machines are counted and not shown.
 const MOST_MACHINES: usize = 20_000;
 
-/// How many overrides and calendars are kept each.
+/// The largest number of overrides and of calendars that are kept.
 const MOST_OTHERS: usize = 4_096;
 
-/// What is known of the fleet; whoever waits is woken when it changes.
+/// The state of the fleet. Subscribers are notified when it changes.
 #[derive(Debug)]
 pub(crate) struct State {
     held: Mutex<Held>,
     version: watch::Sender<u64>,
 }
 
-/// What is known at a moment.
+/// A snapshot of the state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
     pub(crate) machines: BTreeMap<Name, Arc<Machine>>,
@@ -31,17 +31,18 @@ pub(crate) struct Held {
     pub(crate) others: Others,
     /// Whether the first list is complete.
     pub(crate) is_listed: bool,
-    /// How many machines there was no room for.
+    /// The machines beyond the limit.
     pub(crate) left_out: BTreeSet<Name>,
     /// Why the cluster cannot be read at present.
     pub(crate) trouble: Option<String>,
-    /// The kinds beside the machines that cannot be read at present, and why.
+    /// The kinds other than ScheduledMachine that cannot be read at present, and why.
     pub(crate) unread: BTreeMap<&'static str, String>,
 }
 
 impl Held {
-    /// Computes the schedules again of those machines in the namespace of `changed` that it
-    /// concerns. Others stay: a fleet has thousands of machines, and each may have an override.
+    /// Recomputes the schedules of the machines in the namespace of `changed` for which `concerns`
+    /// returns true. Other machines are unchanged: a fleet has thousands of machines, and each may
+    /// have an override.
     fn follow(&mut self, changed: &Name, concerns: impl Fn(&Machine) -> bool) {
         let machines = self.machines.iter_mut();
         for (name, machine) in machines {
@@ -52,8 +53,7 @@ impl Held {
     }
 }
 
-/// Puts in what was found, if there is room for it, or takes out what is gone; returns what was
-/// there.
+/// Inserts what was found if the limit allows it, or removes the entry. Returns the previous entry.
 fn replace<T>(all: &mut BTreeMap<Name, T>, name: &Name, found: Option<T>) -> Option<T> {
     let has_room = all.contains_key(name) || all.len() < MOST_OTHERS;
     match found.filter(|_| has_room) {
@@ -70,18 +70,18 @@ impl State {
         }
     }
 
-    /// A view that does not change any more.
+    /// A snapshot of the current state.
     pub(crate) fn view(&self) -> Held {
         self.lock().clone()
     }
 
-    /// Whether the first list is complete, or cannot be had.
+    /// Whether the first list is complete or has failed.
     pub(crate) fn is_known(&self) -> bool {
         let held = self.lock();
         held.is_listed || held.trouble.is_some()
     }
 
-    /// Wakes when something changes.
+    /// A receiver that is notified when the state changes.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
@@ -100,7 +100,8 @@ impl State {
         self.changed();
     }
 
-    /// An override has changed, or is gone; the schedules of its machines follow.
+    /// Applies a changed or deleted override, and recomputes the schedules of the machines that it
+    /// targets.
     pub(crate) fn change_override(
         &self,
         name: &Name,
@@ -118,7 +119,7 @@ impl State {
         self.changed();
     }
 
-    /// A calendar has changed, or is gone; the schedules that refer to it follow.
+    /// Applies a changed or deleted calendar, and recomputes the schedules that refer to it.
     pub(crate) fn change_calendar(&self, name: &Name, found: Option<Dates>) {
         let mut held = self.lock();
         replace(&mut held.others.calendars, name, found);
@@ -136,7 +137,7 @@ impl State {
         self.changed();
     }
 
-    /// A list is complete: what is not in it is gone.
+    /// A list is complete: machines that are not in it are removed.
     pub(crate) fn listed(&self, listed: &BTreeSet<Name>) {
         let mut held = self.lock();
         held.machines.retain(|name, _| listed.contains(name));
@@ -148,7 +149,8 @@ impl State {
         self.changed();
     }
 
-    /// An Event was reported; what announces no phase of a machine that is kept is left aside.
+    /// Records the phase that an Event reports. Events without a phase and Events of machines that
+    /// are not kept are ignored.
     pub(crate) fn event(&self, name: &Name, event: &EventRecord) {
         let Some(phase) = event.phase() else { return };
         let mut held = self.lock();
@@ -164,13 +166,13 @@ impl State {
         self.changed();
     }
 
-    /// The cluster cannot be read, for now.
+    /// Records that the cluster cannot be read at present.
     pub(crate) fn trouble(&self, why: String) {
         self.lock().trouble = Some(why);
         self.changed();
     }
 
-    /// What else the pages show of a kind is left out, for now.
+    /// Records that a kind other than ScheduledMachine cannot be read at present.
     pub(crate) fn unread(&self, kind: &'static str, why: String) {
         let before = self.lock().unread.insert(kind, why.clone());
         if before.as_ref() != Some(&why) {
@@ -178,7 +180,7 @@ impl State {
         }
     }
 
-    /// All objects of that kind are known again.
+    /// Records that all objects of a kind have been read.
     pub(crate) fn read(&self, kind: &'static str) {
         if self.lock().unread.remove(kind).is_some() {
             self.changed();

@@ -48,7 +48,7 @@ fn machine(name: &str, status: Value) -> Machine {
     machine.with(&Others::default())
 }
 
-/// A client whose server counts what it is asked, and knows nothing.
+/// A client whose server counts the requests and responds to each with 404.
 fn counting() -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -87,12 +87,12 @@ async fn a_request_that_writes_is_refused_before_it_is_sent() {
 
 async fn dashboard() -> Dashboard {
     let (client, _) = counting();
-    let looking = fivespot_controller::Options::new(client, Clock::system());
+    let options = fivespot_controller::Options::new(client, Clock::system());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let now = at("2026-03-06T12:00:00Z");
     Dashboard::new(Options {
         listener,
-        reader: Reader::new(looking, None),
+        reader: Reader::new(options, None),
         now: Arc::new(move || std::future::ready(now).boxed()),
         title: "test".to_owned(),
         rates: None,
@@ -101,13 +101,13 @@ async fn dashboard() -> Dashboard {
 }
 
 #[tokio::test]
-async fn the_url_is_good_for_one_browser_and_every_answer_forbids_foreign_content() {
+async fn the_url_works_once_and_every_response_has_the_security_headers() {
     let dashboard = dashboard().await;
     let url = dashboard.url().to_owned();
     let (origin, query) = url.split_once("/?").unwrap();
     let host = origin.strip_prefix("http://").unwrap();
     let router = dashboard.router();
-    let ask = |method: Method, path: String, host: &str, cookie: &str| {
+    let send = |method: Method, path: String, host: &str, cookie: &str| {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -118,36 +118,36 @@ async fn the_url_is_good_for_one_browser_and_every_answer_forbids_foreign_conten
         router.clone().oneshot(request).map(Result::unwrap)
     };
     let token = format!("/?{query}");
-    let foreign = ask(Method::GET, token.clone(), "evil.example", "").await;
+    let foreign = send(Method::GET, token.clone(), "evil.example", "").await;
     assert_eq!(foreign.status(), StatusCode::MISDIRECTED_REQUEST);
-    let stranger = ask(Method::GET, "/machines".to_owned(), host, "").await;
-    assert_eq!(stranger.status(), StatusCode::UNAUTHORIZED);
-    let policy = stranger.headers()[header::CONTENT_SECURITY_POLICY]
+    let without_cookie = send(Method::GET, "/machines".to_owned(), host, "").await;
+    assert_eq!(without_cookie.status(), StatusCode::UNAUTHORIZED);
+    let policy = without_cookie.headers()[header::CONTENT_SECURITY_POLICY]
         .to_str()
         .unwrap();
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
-    let admitted = ask(Method::GET, token.clone(), host, "").await;
+    let admitted = send(Method::GET, token.clone(), host, "").await;
     assert_eq!(admitted.status(), StatusCode::SEE_OTHER);
     assert_eq!(admitted.headers()[header::LOCATION], "/");
     let cookie = admitted.headers()[header::SET_COOKIE].to_str().unwrap();
     let cookie = cookie.split(';').next().unwrap().to_owned();
-    let again = ask(Method::GET, token, host, "").await;
+    let again = send(Method::GET, token, host, "").await;
     assert_eq!(again.status(), StatusCode::UNAUTHORIZED);
-    // The page for strangers has it too.
+    // The sign-in error page, which is sent without the cookie, loads the style sheet too.
     for cookie in [cookie.as_str(), ""] {
-        let style = ask(Method::GET, "/style.css".to_owned(), host, cookie).await;
+        let style = send(Method::GET, "/style.css".to_owned(), host, cookie).await;
         assert_eq!(style.status(), StatusCode::OK);
     }
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-        let refused = ask(method, "/machines".to_owned(), host, &cookie).await;
+        let refused = send(method, "/machines".to_owned(), host, &cookie).await;
         assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
     }
-    let nowhere = ask(Method::GET, "/nowhere".to_owned(), host, &cookie).await;
+    let nowhere = send(Method::GET, "/nowhere".to_owned(), host, &cookie).await;
     assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
 }
 
 #[test]
-fn pages_of_five_thousand_machines_stay_small() {
+fn pages_of_five_thousand_machines_are_bounded_in_size() {
     let state = State::new();
     for number in 0..5_000 {
         state.apply(machine(
@@ -167,7 +167,7 @@ fn pages_of_five_thousand_machines_stay_small() {
         assert!(shown.len() < 256 * 1024, "{}", shown.len());
         assert!(shown.contains("Page 1 of 50"), "{shown}");
     }
-    // The curve counts all of them.
+    // The curve counts all machines, not only those of the page.
     assert!(week.contains("at most 5000"));
     let one = Filter {
         q: "desk-4999".to_owned(),
@@ -177,7 +177,7 @@ fn pages_of_five_thousand_machines_stay_small() {
     assert!(list.contains("1 of 5000 machines"), "{list}");
 }
 
-/// What is seen on a page, without its markup.
+/// The text of a page without its markup.
 fn text(body: &page::Body) -> String {
     let mut text = String::new();
     let mut is_text = true;
@@ -192,7 +192,7 @@ fn text(body: &page::Body) -> String {
     text
 }
 
-/// Machines of that phase, all listed.
+/// A state with `count` machines of that phase and a complete list.
 fn machines_in(phase: &Value, count: usize) -> State {
     let state = State::new();
     for number in 0..count {
@@ -204,7 +204,7 @@ fn machines_in(phase: &Value, count: usize) -> State {
 }
 
 #[test]
-fn the_pages_say_how_many_machines_there_are_and_which_of_them_are_shown() {
+fn the_pages_show_the_number_of_machines_and_the_range_shown() {
     let now = at("2026-03-06T12:00:00Z");
     let seen = |state: &State, filter: &Filter| {
         let held = state.view();
@@ -243,7 +243,7 @@ fn the_pages_say_how_many_machines_there_are_and_which_of_them_are_shown() {
 }
 
 #[test]
-fn machines_whose_phase_is_unknown_are_counted_and_can_be_asked_for() {
+fn machines_of_unknown_phase_are_counted_and_can_be_selected() {
     let now = at("2026-03-06T12:00:00Z");
     let state = machines_in(&Value::Null, 2);
     state.apply(machine("desk-9", json!({"phase": "Active"})));
@@ -266,14 +266,14 @@ fn machines_whose_phase_is_unknown_are_counted_and_can_be_asked_for() {
     let chosen = "<option value=\"Unknown\" selected>Unknown</option>";
     assert!(form.contains(chosen), "{form}");
     assert!(text(&body).contains("2 of 3 machines"), "{}", text(&body));
-    // None is unknown: there is nothing to choose.
+    // No machine has an unknown phase, so the link is not shown.
     let known = machines_in(&json!("Active"), 1);
     let shown = page::counts("/", &Filter::default(), &known.view()).into_string();
     assert!(!shown.contains("Unknown"), "{shown}");
 }
 
 #[test]
-fn machines_that_there_is_no_room_for_are_counted() {
+fn machines_beyond_the_limit_are_counted() {
     let state = machines_in(&json!("Active"), 1);
     let name = |number: usize| Name {
         namespace: "team-a".to_owned(),
@@ -297,7 +297,7 @@ fn machines_that_there_is_no_room_for_are_counted() {
 }
 
 #[test]
-fn filters_admit_what_they_name() {
+fn a_filter_admits_the_machines_that_match_it() {
     let active = machine("desk-1", json!({"phase": "Active"}));
     let stalled = machine(
         "desk-2",
@@ -328,7 +328,7 @@ fn filters_admit_what_they_name() {
 }
 
 #[test]
-fn what_is_no_scheduled_machine_is_listed_with_the_reason() {
+fn an_object_that_cannot_be_decoded_is_listed_with_the_reason() {
     let odd =
         json!({"metadata": {"name": "odd", "namespace": "a"}, "spec": {"schedule": 7}});
     let odd = Machine::of(serde_json::from_value(odd).unwrap());
@@ -340,7 +340,7 @@ fn what_is_no_scheduled_machine_is_listed_with_the_reason() {
 }
 
 #[test]
-fn what_was_observed_follows_the_changes_of_phase_in_whatever_order_they_come() {
+fn observed_spans_follow_the_phase_changes_in_any_order_of_arrival() {
     let mut phases = Phases::default();
     phases.add(at("2026-03-06T18:00:00Z"), Phase::ShuttingDown);
     phases.add(at("2026-03-06T09:00:00Z"), Phase::Pending);
@@ -365,7 +365,7 @@ fn what_was_observed_follows_the_changes_of_phase_in_whatever_order_they_come() 
 }
 
 #[test]
-fn without_events_the_status_says_since_when_a_machine_runs() {
+fn without_events_the_status_gives_the_start_of_a_running_machine() {
     let machine = machine(
         "desk-1",
         json!({
@@ -429,7 +429,7 @@ fn the_last_shutdown_begins_and_ends_with_its_events() {
 }
 
 #[test]
-fn a_shutdown_under_way_has_its_deadline_and_no_events_of_an_earlier_one() {
+fn a_shutdown_in_progress_has_its_deadline_and_no_events_of_an_earlier_one() {
     let status = json!({"phase": "ShuttingDown", "shutdown": {
         "machineUID": "m-1", "startedAt": "2026-03-06T18:00:00Z",
         "deadline": "2026-03-06T18:05:00Z", "reason": "ScheduleEnded",
@@ -462,7 +462,7 @@ fn a_shutdown_shows_what_the_conditions_report_and_what_it_waits_for() {
             "deadline": "2026-03-06T18:05:00Z", "reason": "ScheduleEnded",
         },
         "conditions": [
-            condition("Ready", "2026-03-06T18:00:00Z", "evicting 2 pods; shop-0 is held back"),
+            condition("Ready", "2026-03-06T18:00:00Z", "evicting 2 pods; shop-0 is not evicted"),
             condition("Scheduled", "2026-03-06T18:00:00Z", "closed"),
             condition("NodeAccess", "2026-03-06T09:00:00Z", "of the opening"),
             condition("MachineReady", "2026-03-06T18:01:00Z", "the Machine is being deleted"),
@@ -478,14 +478,14 @@ fn a_shutdown_shows_what_the_conditions_report_and_what_it_waits_for() {
         [
             "Fri 18:00:00       +0s  ┬ shutdown begins: the schedule has closed",
             "Fri 18:01:00       +1m  ├ MachineReady is False: the Machine is being deleted",
-            "Fri 18:02:00       +2m  ▸ now: evicting 2 pods; shop-0 is held back",
+            "Fri 18:02:00       +2m  ▸ now: evicting 2 pods; shop-0 is not evicted",
             "Fri 18:05:00       +5m  ┊ deadline: the Machine is deleted at the latest",
         ]
     );
 }
 
 #[test]
-fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() {
+fn an_override_and_a_calendar_change_the_planned_spans_at_once() {
     let state = State::new();
     let mut object = object("desk-1", json!({}));
     object["spec"]["schedule"]["exceptions"] =
@@ -529,7 +529,7 @@ fn an_override_and_a_calendar_change_what_is_planned_as_soon_as_they_are_seen() 
 }
 
 #[test]
-fn an_override_leaves_the_machines_alone_that_it_is_not_about() {
+fn an_override_recomputes_only_the_machines_that_it_targets() {
     let state = State::new();
     for name in ["desk-1", "desk-2", "desk-3"] {
         state.apply(machine(name, json!({})));
@@ -555,7 +555,7 @@ fn an_override_leaves_the_machines_alone_that_it_is_not_about() {
     let pairs = before.iter().zip(&after);
     let is_same: Vec<bool> = pairs.map(|(one, other)| Arc::ptr_eq(one, other)).collect();
     assert_eq!(is_same, [true, false, true]);
-    // Deleted and made again for another machine, between two lists.
+    // The override was deleted and created again for another machine between two lists.
     state.change_override(&name, about("desk-3"));
     let (from, to) = (at("2026-03-06T18:00:00Z"), at("2026-03-06T19:00:00Z"));
     let runs = |machine: &Arc<Machine>| {
@@ -569,7 +569,7 @@ fn an_override_leaves_the_machines_alone_that_it_is_not_about() {
 }
 
 #[test]
-fn a_kind_that_cannot_be_read_is_named_until_it_can() {
+fn a_kind_that_cannot_be_read_is_reported_until_it_can() {
     let state = State::new();
     state.apply(machine("desk-1", json!({})));
     let now = at("2026-03-06T12:00:00Z");
@@ -578,7 +578,7 @@ fn a_kind_that_cannot_be_read_is_named_until_it_can() {
         body.live.into_string()
     };
     state.unread("ScheduleOverrides", "forbidden".to_owned());
-    let notice = "ScheduleOverrides cannot be read at present, what is shown is without them: \
+    let notice = "ScheduleOverrides cannot be read at present, the page does not include them: \
                   forbidden";
     assert!(shown().contains(notice), "{}", shown());
     state.read("ScheduleOverrides");
@@ -586,7 +586,7 @@ fn a_kind_that_cannot_be_read_is_named_until_it_can() {
 }
 
 #[test]
-fn savings_are_those_of_the_machines_that_the_filter_admits_and_count_to_now() {
+fn savings_include_the_machines_that_the_filter_admits_up_to_now() {
     let state = State::new();
     for (name, team) in [("desk-1", "a"), ("desk-2", "b")] {
         let status = json!({
@@ -623,7 +623,7 @@ fn savings_are_those_of_the_machines_that_the_filter_admits_and_count_to_now() {
     let text = body.live.into_string();
     assert!(text.contains("/savings.csv"), "{text}");
     assert!(!text.contains("style="), "{text}");
-    // A month that has not begun is the present one.
+    // A month in the future is replaced by the current month.
     let later = report(&Filter {
         month: "2027-01".to_owned(),
         ..Filter::default()
@@ -632,7 +632,7 @@ fn savings_are_those_of_the_machines_that_the_filter_admits_and_count_to_now() {
 }
 
 #[test]
-fn a_page_shows_what_has_come_of_a_long_list_and_says_that_more_will() {
+fn a_page_shows_a_partial_list_with_a_notice_that_reading_continues() {
     let state = State::new();
     state.apply(machine("desk-1", json!({})));
     let shown = || {
@@ -648,7 +648,7 @@ fn a_page_shows_what_has_come_of_a_long_list_and_says_that_more_will() {
 }
 
 #[test]
-fn what_the_pages_do_not_need_of_an_object_is_not_kept() {
+fn metadata_that_the_pages_do_not_need_is_dropped() {
     let mut object = object("desk-1", json!({}));
     object["metadata"]["managedFields"] = json!([{"manager": "kubectl"}]);
     object["metadata"]["resourceVersion"] = json!("7");
@@ -659,7 +659,7 @@ fn what_the_pages_do_not_need_of_an_object_is_not_kept() {
 }
 
 #[test]
-fn the_use_of_a_machine_is_shown_by_month_the_last_first() {
+fn the_usage_of_a_machine_is_shown_by_month_the_latest_first() {
     let now = at("2026-03-06T12:00:00Z");
     let status = json!({
         "usage": {
@@ -678,9 +678,5 @@ fn the_use_of_a_machine_is_shown_by_month_the_last_first() {
     // February has 28 days.
     assert!(place("February 2026") < place("672.00"));
     let shown = page::machine::usage(&machine("desk-2", json!({})), None, now);
-    assert!(
-        shown
-            .into_string()
-            .contains("has not accounted for any use yet")
-    );
+    assert!(shown.into_string().contains("has not recorded any use yet"));
 }

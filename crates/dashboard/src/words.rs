@@ -1,10 +1,10 @@
-//! Schedules in words.
+//! Descriptions of schedules and of their causes.
 
 use fivespot_api::ScheduleSpec;
 use fivespot_api::scheduled_machine::ScheduleWindow;
 use fivespot_schedule::Cause;
 
-/// The schedule as it is written, in one line: `mon-fri 9-17 in Europe/Zurich`.
+/// A one-line description of the schedule as written: `mon-fri 9-17 in Europe/Zurich`.
 pub fn schedule(spec: &ScheduleSpec) -> String {
     let when = match (&spec.windows, &spec.cron) {
         (Some(windows), _) => {
@@ -29,7 +29,7 @@ pub fn schedule(spec: &ScheduleSpec) -> String {
     format!("{when} in {}{exceptions}", spec.timezone)
 }
 
-/// Why a schedule changes its answer, by the fields and objects that a person has written:
+/// The cause of a change of the schedule, by the fields and objects of the user:
 /// `daysOfWeek and hoursOfDay`, `override desk-run-x7f2`.
 pub fn cause(cause: Cause<'_>) -> String {
     match cause {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_names_what_a_person_has_written() {
+    fn a_cause_names_fields_and_objects_of_the_user() {
         for (of, words) in [
             (Cause::Lists, "daysOfWeek and hoursOfDay"),
             (Cause::Cron, "cron and duration"),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_one_line() {
+    fn each_form_of_schedule_is_described_in_one_line() {
         for (spec, words) in [
             (
                 json!({"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]}),

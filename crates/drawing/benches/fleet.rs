@@ -1,4 +1,4 @@
-//! Two hundred machines over fourteen days, as every form.
+//! Two hundred machines over fourteen days in every output format.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! Time from left to right.
+//! The horizontal time axis.
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
@@ -6,10 +6,10 @@ use jiff::{Timestamp, ToSpan as _};
 
 const HOUR: i64 = 3_600;
 
-/// How wide the picture of a long time may become.
+/// The width in pixels of the plot of a long time range.
 const WIDEST: f64 = 1_500.0;
 
-/// Which instant is at which place.
+/// Maps instants to x coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     pub(crate) from: i64,
@@ -18,7 +18,7 @@ pub(crate) struct Axis {
     pub(crate) hour: f64,
 }
 
-/// A local day, or what is shown of it.
+/// A local day, or the part of it that is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Day {
     pub(crate) date: Date,
@@ -52,17 +52,17 @@ impl Axis {
         Self { from, to, hour }
     }
 
-    /// The width of all of it.
+    /// The width of the whole axis in pixels.
     pub(crate) fn width(self) -> f64 {
         self.length(self.to - self.from)
     }
 
-    /// The width of so many seconds.
+    /// The width of a number of seconds in pixels.
     pub(crate) fn length(self, seconds: i64) -> f64 {
         seconds as f64 / HOUR as f64 * self.hour
     }
 
-    /// Where an instant is; what is outside is at the edge.
+    /// The x coordinate of an instant. An instant outside the range is at the nearer edge.
     pub(crate) fn x(self, at: i64) -> f64 {
         self.length(at.clamp(self.from, self.to) - self.from)
     }
@@ -78,8 +78,8 @@ impl Axis {
         usize::try_from(whole).unwrap_or(0)
     }
 
-    /// The local days that are shown, in order; their ends are those of the picture where it
-    /// begins or ends within a day. At most one for each day of the calendar.
+    /// The local days that are shown, in order. The first and the last are cut off where the
+    /// picture begins or ends within a day. At most one for each day of the calendar.
     pub(crate) fn days(self, zone: &TimeZone) -> Vec<Day> {
         let mut days = Vec::new();
         let Ok(first) = Timestamp::from_second(self.from) else {
@@ -94,7 +94,7 @@ impl Axis {
             let midnight = tomorrow.to_zoned(zone.clone());
             let until = midnight.map_or(self.to, |at| at.timestamp().as_second());
             let until = until.clamp(since, self.to);
-            // A day that the clocks skip has no length.
+            // A local day that the zone skips has no length.
             if until > since {
                 days.push(Day { date, since, until });
             }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_as_long_as_the_clocks_make_them() {
+    fn the_length_of_days_follows_clock_changes() {
         let axis = axis("2026-03-07T12:00:00Z", "2026-03-10T04:00:00Z");
         let zone = TimeZone::get("America/New_York").unwrap();
         let days = axis.days(&zone);

@@ -1,10 +1,10 @@
-//! Changes of a zone's offset: local time is skipped or repeated.
+//! Changes of a time zone's offset, which skip or repeat local time.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
-/// A change of the clocks of a time zone.
+/// A change of the offset of a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockChange {
     /// The first instant with the new offset.
@@ -33,13 +33,14 @@ impl ClockChange {
         all
     }
 
-    /// The first of the two readings of the wall clock at the change: where the day belongs.
+    /// The earlier of the local times just before and just after the change; its date is the day of
+    /// the change.
     pub fn earlier_reading(&self) -> DateTime {
         let (old, new) = self.readings();
         old.min(new)
     }
 
-    /// `clocks go forward from 02:00 to 03:00`, with dates where they differ.
+    /// `clocks go forward from 02:00 to 03:00`, with the dates if they differ.
     pub fn text(&self) -> String {
         let (old, new) = self.readings();
         let way = if new > old { "forward" } else { "back" };
@@ -58,7 +59,7 @@ impl ClockChange {
         )
     }
 
-    /// `clocks +1h`, `clocks -30m`: where there is little room.
+    /// `clocks +1h`, `clocks -30m`: the short form.
     pub fn short_text(&self) -> String {
         let seconds = self.after.seconds() - self.before.seconds();
         let sign = if seconds < 0 { '-' } else { '+' };

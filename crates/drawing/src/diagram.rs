@@ -1,18 +1,18 @@
-//! Boxes and arrows, for the documentation.
+//! Diagrams of boxes and arrows, for the documentation.
 
 use std::fmt::Write as _;
 
 use crate::markup::{escape, px};
 use crate::style;
 
-/// A drawing of boxes in a grid and of arrows between them.
+/// A diagram of boxes in a grid, and of arrows between them.
 #[derive(Clone, Debug)]
 pub struct Diagram {
-    /// What the drawing is called.
+    /// The title.
     pub title: String,
-    /// The same in words, for those who cannot see it.
+    /// A text description for screen readers.
     pub description: String,
-    /// The boxes, in the order in which they are read.
+    /// The boxes, in reading order.
     pub shapes: Vec<Shape>,
     /// The arrows between them.
     pub arrows: Vec<Arrow>,
@@ -25,24 +25,24 @@ pub struct Diagram {
 /// A box.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// What arrows call it, and its first line.
+    /// The name that arrows refer to, shown as the first line.
     pub name: String,
     /// The lines below the first.
     pub lines: Vec<String>,
-    /// Its place from the left, from 0.
+    /// The column in the grid, from 0 at the left.
     pub column: u32,
-    /// Its place from the top, from 0.
+    /// The row in the grid, from 0 at the top.
     pub row: u32,
 }
 
-/// An arrow; one whose ends are not both there is not drawn.
+/// An arrow. It is not drawn if one of its boxes does not exist.
 #[derive(Clone, Debug)]
 pub struct Arrow {
     /// The name of the box where it begins.
     pub from: String,
-    /// The name of the box that it points at.
+    /// The name of the box where it ends.
     pub to: String,
-    /// The lines beside its middle.
+    /// The lines of the label at its middle.
     pub lines: Vec<String>,
 }
 
@@ -50,10 +50,10 @@ const MARGIN: u32 = 20;
 const HEAD: u32 = 44;
 const LINE: u32 = 16;
 
-/// How far arrows that go both ways are apart.
+/// The distance from the centre line of each of two arrows in opposite directions.
 const APART: f64 = 18.0;
 
-/// The drawing as one self-contained file.
+/// The diagram as a self-contained SVG file.
 pub fn svg(diagram: &Diagram) -> String {
     let last =
         |place: fn(&Shape) -> u32| diagram.shapes.iter().map(place).max().unwrap_or(0);
@@ -72,7 +72,7 @@ pub fn svg(diagram: &Diagram) -> String {
     for shape in &diagram.shapes {
         draw_shape(&mut out, diagram, shape);
     }
-    // Above everything, so that no line crosses a word.
+    // Labels are drawn last, so that no line crosses them.
     for arrow in &diagram.arrows {
         draw_words(&mut out, diagram, arrow);
     }
@@ -126,7 +126,8 @@ fn draw_shape(out: &mut String, diagram: &Diagram, shape: &Shape) {
     }
 }
 
-/// Where an arrow begins and ends: on the edges of its boxes, beside one that goes the other way.
+/// The ends of an arrow, on the edges of its boxes. An arrow with a counterpart in the other
+/// direction is shifted to one side. `None` if one of its boxes does not exist.
 fn ends(diagram: &Diagram, arrow: &Arrow) -> Option<[(f64, f64); 2]> {
     let shape = |name: &str| diagram.shapes.iter().find(|shape| shape.name == name);
     let (from, to) = (shape(&arrow.from)?, shape(&arrow.to)?);
@@ -146,7 +147,7 @@ fn ends(diagram: &Diagram, arrow: &Arrow) -> Option<[(f64, f64); 2]> {
             f64::from(height(shape)) / 2.0,
         )
     };
-    // How much of the way lies within a box: to its nearer edge.
+    // The share of the line that lies within a box, up to the edge that it crosses first.
     let inside = |(width, height): (f64, f64)| {
         let across = (width - aside_x.abs()) / dx.abs().max(0.001);
         let down = (height - aside_y.abs()) / dy.abs().max(0.001);
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_run_from_edge_to_edge_and_beside_their_answer() {
+    fn arrows_run_from_edge_to_edge_next_to_their_counterpart() {
         let mut diagram = Diagram {
             title: "Two".to_owned(),
             description: String::new(),

@@ -1,4 +1,4 @@
-//! What is drawn: rows of spans.
+//! The data of a picture: rows of spans.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use jiff::{SignedDuration, Timestamp};
 use crate::Kind;
 use crate::axis::Axis;
 
-/// A picture of machines over a stretch of time.
+/// A picture of machines over a time range.
 #[derive(Clone, Debug)]
 pub struct Fleet {
-    /// What the picture is called.
+    /// The title.
     pub title: String,
     /// The first instant shown.
     pub from: Timestamp,
-    /// The first instant no longer shown.
+    /// The first instant after the range.
     pub to: Timestamp,
     /// The time zone of the days and hours along the top.
     pub zone: TimeZone,
-    /// Where the line of now goes; none if it is not shown.
+    /// The current time, drawn as a line. `None` if it is not shown.
     pub now: Option<Timestamp>,
     /// One row for each machine, from top to bottom.
     pub rows: Vec<Row>,
-    /// How many machines are wanted in each column ([`Fleet::columns`]), where there are more than
-    /// have a row; none where the rows are all.
+    /// The number of wanted machines per column ([`Fleet::columns`]), for a fleet with more
+    /// machines than rows. `None` if every machine has a row.
     pub wanted: Option<Vec<u32>>,
 }
 
@@ -33,40 +33,40 @@ pub struct Fleet {
 pub struct Row {
     /// The name at the left.
     pub name: String,
-    /// Its schedule in words.
+    /// A description of its schedule.
     pub note: String,
-    /// The zone in which its schedule is read; its clock changes are marked in the row.
+    /// The time zone of its schedule. Clock changes of this zone are marked in the row.
     pub zone: TimeZone,
-    /// Where the name leads in a page.
+    /// The target of the link on its name in a page.
     pub link: Option<String>,
-    /// What is planned. Spans that are wanted ([`Kind::is_wanted`]) do not overlap each other.
+    /// The planned spans. Spans that are wanted ([`Kind::is_wanted`]) do not overlap.
     pub planned: Vec<Span>,
-    /// What was observed.
+    /// The observed spans.
     pub observed: Vec<Span>,
 }
 
-/// A stretch of time of one kind.
+/// A time range of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first instant.
     pub since: Timestamp,
-    /// The first instant after it.
+    /// The first instant after the span.
     pub until: Timestamp,
-    /// What it means.
+    /// Its kind.
     pub kind: Kind,
-    /// The name of the exception or override that causes it; empty for plain windows.
+    /// The name of the exception or override that causes it. Empty for windows.
     pub name: String,
 }
 
 impl Span {
-    /// The seconds of it within `from..to`, as a half-open range; empty if there are none.
+    /// The part of it within `from..to` in seconds, as a half-open range. Empty if there is none.
     pub(crate) fn within(&self, from: i64, to: i64) -> std::ops::Range<i64> {
         self.since.as_second().max(from)..self.until.as_second().min(to)
     }
 }
 
 impl Row {
-    /// For how many seconds of `from..to` the machine is wanted.
+    /// The number of seconds of `from..to` in which the machine is wanted.
     pub fn wanted_seconds(&self, from: Timestamp, to: Timestamp) -> i64 {
         let spans = self.planned.iter().filter(|span| span.kind.is_wanted());
         spans
@@ -79,19 +79,20 @@ impl Row {
 }
 
 impl Fleet {
-    /// The number of columns of a picture from one instant to another: one for each hour, fewer
-    /// where hours would be narrower than a pixel.
+    /// The number of columns of a picture of this range: one for each hour, fewer if an hour would
+    /// be narrower than a pixel.
     pub fn columns(from: Timestamp, to: Timestamp) -> usize {
         Axis::of(from, to).columns()
     }
 
-    /// How long a column of such a picture is.
+    /// The length of a column of a picture of this range.
     pub fn column_length(from: Timestamp, to: Timestamp) -> SignedDuration {
         SignedDuration::from_secs(Axis::of(from, to).column())
     }
 
-    /// How many machines are wanted: the time is divided into `columns` of equal length, and each
-    /// has the largest number that is wanted at the same time within it.
+    /// The number of wanted machines per column. The range is divided into `columns` of equal
+    /// length; the value of a column is the largest number of machines wanted at the same time in
+    /// it.
     pub fn wanted_per_column(&self, columns: usize) -> Vec<u32> {
         let (from, to) = (self.from.as_second(), self.to.as_second());
         let mut changes: Vec<(i64, i32)> = Vec::new();
@@ -101,7 +102,7 @@ impl Fleet {
                 changes.extend([(part.start, 1), (part.end, -1)]);
             }
         }
-        // At the same instant one that closes makes room before another opens.
+        // At the same instant, spans that end (-1) are counted before spans that begin (+1).
         changes.sort_unstable();
         let mut changes = changes.into_iter().peekable();
         let mut most = vec![0; columns];
@@ -124,13 +125,13 @@ impl Fleet {
             .collect()
     }
 
-    /// How many machines are wanted in each column of the picture.
+    /// The number of wanted machines in each column of the picture.
     pub(crate) fn counts(&self) -> Vec<u32> {
         let counted = || self.wanted_per_column(Self::columns(self.from, self.to));
         self.wanted.clone().unwrap_or_else(counted)
     }
 
-    /// The kinds that occur, in the order of a legend.
+    /// The kinds that occur, in the order of the legend.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let spans = self
             .rows
@@ -142,12 +143,12 @@ impl Fleet {
         kinds.into_iter().collect()
     }
 
-    /// Whether anything was observed of any machine.
+    /// Whether any machine has observed spans.
     pub(crate) fn is_observed(&self) -> bool {
         self.rows.iter().any(|row| !row.observed.is_empty())
     }
 
-    /// The picture in two sentences, for those who cannot see it.
+    /// A description of the picture in two sentences, for screen readers.
     pub(crate) fn description(&self) -> String {
         let seconds: i64 = self
             .rows
@@ -178,7 +179,7 @@ pub(crate) fn machines(count: usize) -> String {
     }
 }
 
-/// `Mon 2026-03-09 00:00`, by the wall clock of a zone.
+/// `Mon 2026-03-09 00:00`, in the local time of a zone.
 pub(crate) fn day(at: Timestamp, zone: &TimeZone) -> String {
     zone.to_datetime(at).strftime("%a %F %H:%M").to_string()
 }
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_shown_counts_as_wanted_time() {
+    fn only_spans_within_the_range_count_as_wanted_time() {
         let fleet = fleet(vec![vec![
             span(-10, 5, Kind::Window),
             span(30, 50, Kind::ExceptionRun),

@@ -1,4 +1,4 @@
-//! The fleet as HTML: one self-contained file, or the parts of a page.
+//! The fleet as HTML: a self-contained file, or the parts of a page.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::fleet::{Fleet, Row, zone_name};
 use crate::markup::escape;
 use crate::{style, svg};
 
-/// How many windows of a machine are listed in words.
+/// The largest number of spans of a machine that the table lists.
 const LISTED: usize = 7;
 
-/// The style sheet of [`figure`] and [`table`], beside [`style::sheet`].
+/// The style sheet of [`figure`] and [`table`], in addition to [`style::sheet`].
 pub const SHEET: &str = "\
 :root{color-scheme:light dark}
 body{margin:0;font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;background:#fff;color:#1b2026}
@@ -38,13 +38,13 @@ a{color:#0a5f97}
 @media print{body{background:#fff;color:#000}.scroll{overflow:visible}.fleet{zoom:.6}tr{break-inside:avoid}}
 ";
 
-/// The whole picture as one file: bars, curve, legend, and the same in words.
+/// The whole picture as a self-contained file: bars, curve, legend, and a table.
 pub fn document(fleet: &Fleet) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <title>{title}</title><style>{SHEET}{}</style></head><body><main><h1>{title}</h1>\
-         <p>{}</p>{}<h2>In words</h2>{}</main></body></html>\n",
+         <p>{}</p>{}<h2>As a table</h2>{}</main></body></html>\n",
         style::sheet(),
         escape(&fleet.description()),
         figure(fleet),
@@ -53,8 +53,8 @@ pub fn document(fleet: &Fleet) -> String {
     )
 }
 
-/// The picture with its names and its legend, for a page that has [`SHEET`] and
-/// [`style::sheet`]. The names are links where their rows have one.
+/// The picture with its names and its legend, for a page that has [`SHEET`] and [`style::sheet`]. A
+/// name is a link if its row has one.
 pub fn figure(fleet: &Fleet) -> String {
     let counts = fleet.counts();
     let mut out = String::from(r#"<figure><div class="fleet"><ol class="names">"#);
@@ -86,10 +86,10 @@ pub fn figure(fleet: &Fleet) -> String {
     out
 }
 
-/// The same in words: a line for each machine with its first windows.
+/// The schedules as a table: a line for each machine with its first spans.
 pub fn table(fleet: &Fleet) -> String {
     let mut out = String::from(
-        "<div class=\"scroll\" role=\"region\" aria-label=\"The schedules in words\" tabindex=\"0\">\
+        "<div class=\"scroll\" role=\"region\" aria-label=\"The schedules as a table\" tabindex=\"0\">\
          <table><thead><tr><th scope=\"col\">Machine</th><th scope=\"col\">Schedule</th>\
          <th scope=\"col\" class=\"number\">Hours wanted</th><th scope=\"col\">When</th></tr>\
          </thead><tbody>",
@@ -109,7 +109,7 @@ pub fn table(fleet: &Fleet) -> String {
     out
 }
 
-/// `9`, `37.5`: seconds in hours, to a tenth.
+/// Seconds as hours with at most one decimal: `9`, `37.5`.
 fn hours(seconds: i64) -> String {
     let tenths = (seconds + 180) / 360;
     match tenths % 10 {
@@ -118,7 +118,7 @@ fn hours(seconds: i64) -> String {
     }
 }
 
-/// The first spans of a row, by the wall clock of its zone.
+/// The first spans of a row, in the local time of its zone.
 fn when(fleet: &Fleet, row: &Row) -> String {
     let (from, to) = (fleet.from.as_second(), fleet.to.as_second());
     let mut shown: Vec<_> = row
@@ -150,7 +150,7 @@ fn when(fleet: &Fleet, row: &Row) -> String {
     out
 }
 
-/// `Mon 9 Mar 09:00 to 18:00`, with the second date where it is another.
+/// `Mon 9 Mar 09:00 to 18:00`, with the end date if it differs.
 fn stretch(since: Timestamp, until: Timestamp, zone: &TimeZone) -> String {
     let (since, until) = (zone.to_datetime(since), zone.to_datetime(until));
     let form = if since.date() == until.date() {
@@ -171,7 +171,7 @@ mod tests {
     use crate::svg::tests::fleet;
 
     #[test]
-    fn the_file_needs_nothing_else() {
+    fn the_file_is_self_contained() {
         let page = document(&fleet(2, 7));
         for asset in ["http:", "https:", "<script", "<link", "@import", "src="] {
             let page = page.replace("http://www.w3.org/2000/svg", "");

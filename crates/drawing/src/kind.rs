@@ -1,8 +1,8 @@
-//! The kinds of spans, and how each is named and marked.
+//! The kinds of spans, with their labels and marks.
 
-/// What a span of a row means.
+/// The kind of a span of a row.
 ///
-/// The first six are planned, the others were observed.
+/// The first six are planned, the others are observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Wanted by a window of the schedule.
@@ -23,12 +23,12 @@ pub enum Kind {
     Running,
     /// A machine is being drained and removed.
     Leaving,
-    /// Something failed or needs a person.
+    /// Something failed or needs manual action.
     Failed,
 }
 
 impl Kind {
-    /// Every kind, in the order of a legend.
+    /// All kinds, in the order of the legend.
     pub const ALL: [Self; 10] = [
         Self::Window,
         Self::ExceptionRun,
@@ -42,7 +42,7 @@ impl Kind {
         Self::Failed,
     ];
 
-    /// The kind in words, for legends and tables.
+    /// The label of the kind in legends and tables.
     pub fn label(self) -> &'static str {
         match self {
             Self::Window => "window",
@@ -63,7 +63,7 @@ impl Kind {
         matches!(self, Self::Window | Self::ExceptionRun | Self::OverrideRun)
     }
 
-    /// The suffix of its class and its pattern.
+    /// The suffix of its CSS class and of its pattern id.
     pub(crate) fn class(self) -> &'static str {
         match self {
             Self::Window => "window",
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// The character of a terminal cell of this kind; none for what was observed.
+    /// The character of a terminal cell of this kind. `None` for observed kinds.
     pub(crate) fn symbol(self) -> Option<char> {
         match self {
             Self::Window => Some('█'),

@@ -1,13 +1,14 @@
 //! Pictures of schedules and shutdowns: pure functions from data to SVG, HTML and terminal text.
 //!
-//! [`Fleet`] holds what is drawn: a row for each machine with its planned and observed [`Span`]s.
-//! [`svg::document`] and [`html::document`] return one self-contained file, [`terminal::text`] the
-//! same picture for a terminal. [`timeline`] draws the course of one shutdown,
-//! [`shares`] bars of what was used, [`diagram`] boxes and arrows for the documentation.
+//! [`Fleet`] holds the data of a picture: a row for each machine with its planned and observed
+//! [`Span`]s. [`svg::document`] and [`html::document`] return a self-contained file,
+//! [`terminal::text`] returns the same picture for a terminal. [`timeline`] draws the course of one
+//! shutdown, [`shares`] draws usage as bars, [`diagram`] draws boxes and arrows for the
+//! documentation.
 //!
-//! There is no clock, no input and no output here, and no function fails. Each kind of span has a
-//! colour that remains distinct for colour-blind readers and a pattern that remains distinct in
-//! black and white.
+//! This crate reads no clock and does no input or output, and no function fails. Each kind of span
+//! has a colour that remains distinct for colour-blind readers and a pattern that remains distinct
+//! in black and white.
 //!
 //! ```
 //! use fivespot_drawing::{Fleet, Kind, Row, Span, svg};

@@ -1,9 +1,9 @@
-//! Writing XML: escaped text and short numbers.
+//! Helpers for XML: escaped text and short numbers.
 
-/// Text for the content of an element or an attribute in double quotes.
+/// Escapes text for the content of an element or an attribute in double quotes.
 ///
-/// Control characters, which XML does not allow, and those that change the direction of text
-/// become U+FFFD.
+/// Control characters, which XML does not allow, and characters that change the direction of text
+/// are replaced by U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -25,7 +25,7 @@ fn is_strange(letter: char) -> bool {
     turns || letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}')
 }
 
-/// A length in pixels with at most one digit after the point: `12`, `12.5`.
+/// A length in pixels with at most one decimal: `12`, `12.5`.
 pub(crate) fn px(length: f64) -> String {
     let text = format!("{length:.1}");
     match text.strip_suffix(".0") {
@@ -35,7 +35,7 @@ pub(crate) fn px(length: f64) -> String {
     }
 }
 
-/// `text` with at most `most` characters; what is too long loses its middle.
+/// `text` with at most `most` characters. The middle of a longer text is left out.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_strangers_stays_text() {
+    fn untrusted_text_is_escaped() {
         assert_eq!(
             escape("<script>\"a\" & 'b'\u{1b}[31m\u{202e}\n"),
             "&lt;script&gt;&quot;a&quot; &amp; 'b'\u{fffd}[31m\u{fffd} "

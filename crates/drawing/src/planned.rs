@@ -1,12 +1,12 @@
-//! What a schedule plans, as spans.
+//! The planned spans of a schedule.
 
 use fivespot_schedule::{DecidedBy, ExceptionAction, OverrideMode, Part, Schedule};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{Kind, Span};
 
-/// What a schedule plans within `from..to`, cut off at its ends, in order: windows, exceptions and
-/// overrides. A span of [`Kind::OverrideHold`] lies above those of the schedule that it holds.
+/// The planned spans of a schedule within `from..to`, cut off at both ends, in order: windows,
+/// exceptions and overrides. A span of [`Kind::OverrideHold`] overlaps the spans that it holds.
 pub fn spans(schedule: &Schedule, from: Timestamp, to: Timestamp) -> Vec<Span> {
     schedule.parts(from, to).flat_map(of_part).collect()
 }
@@ -39,10 +39,10 @@ fn of_part(part: Part<'_>) -> impl Iterator<Item = Span> {
     decided.into_iter().chain(hold)
 }
 
-/// For each of `columns` stretches of `length` from `from` on, whether the schedule wants a
+/// For each of `columns` columns of `length`, beginning at `from`, whether the schedule wants a
 /// machine at some time in it.
 ///
-/// Asks the schedule at most three times for each column, however often it changes.
+/// Queries the schedule at most three times for each column, however often it changes.
 pub fn wanted_columns(
     schedule: &Schedule,
     from: Timestamp,
@@ -69,7 +69,7 @@ pub fn wanted_columns(
             if let Some(open) = wanted.get_mut(column(at)..=last) {
                 open.fill(true);
             }
-            // What else happens in that column changes nothing.
+            // Further changes within that column do not matter.
             let next = start + (i64::try_from(last).unwrap_or(count) + 1) * length;
             at = until.max(next.min(end));
         } else {

@@ -1,36 +1,36 @@
-//! Shares of a whole as bars, for savings: what was used of what is there all the time.
+//! Shares of a total as bars, for savings: the used part of the time that a machine could run.
 
 use std::fmt::Write as _;
 
 use crate::markup::{escape, px, shortened};
 
-/// Bars below each other, each a share of its own whole.
+/// Horizontal bars, each a share of its own total.
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// What the picture is called.
+    /// The title.
     pub title: String,
-    /// Begins the ids of the picture, so that two in one page keep apart.
+    /// The prefix of the ids of the picture, so that two pictures in one page have different ids.
     pub prefix: &'static str,
-    /// What the whole is: `always on`.
+    /// The label of the total: `always on`.
     pub whole: &'static str,
-    /// What the bar is: `used`.
+    /// The label of the bar: `used`.
     pub part: &'static str,
-    /// What the line is: `wanted`.
+    /// The label of the line: `wanted`.
     pub line: &'static str,
-    /// From top to bottom.
+    /// The bars, from top to bottom.
     pub rows: Vec<Share>,
 }
 
 /// One bar.
 #[derive(Clone, Debug)]
 pub struct Share {
-    /// What it is about.
+    /// The name at the left.
     pub name: String,
-    /// How much of the whole the bar is, from 0 to 1.
+    /// The length of the bar as a share of the total, from 0 to 1.
     pub part: f64,
-    /// Where the line is, from 0 to 1; none where there is none.
+    /// The position of the line, from 0 to 1. `None` if there is no line.
     pub line: Option<f64>,
-    /// The same in words.
+    /// The value as text.
     pub text: String,
 }
 
@@ -43,7 +43,7 @@ const TEXT: usize = 34;
 /// The height of a row.
 const ROW: u32 = 26;
 
-/// How wide the whole is.
+/// The width of the total in pixels.
 const WHOLE: f64 = 300.0;
 
 /// The picture for a page that has [`style::sheet`](crate::style::sheet).
@@ -67,7 +67,7 @@ pub fn svg_part(shares: &Shares) -> String {
     out
 }
 
-/// How much room the longest of some texts takes.
+/// The width in pixels of the longest of the texts.
 #[expect(clippy::cast_precision_loss, reason = "at most 34 characters")]
 fn width(rows: &[Share], most: usize, text: impl Fn(&Share) -> &str) -> f64 {
     let longest = rows.iter().map(|row| text(row).chars().count().min(most));
@@ -123,7 +123,7 @@ fn legend(out: &mut String, shares: &Shares, top: u32) {
     out.push_str("</g>");
 }
 
-/// All bars in words.
+/// All bars as text.
 fn words(shares: &Shares) -> String {
     let rows = shares.rows.iter().take(LISTED);
     let rows: Vec<String> = rows
@@ -132,7 +132,7 @@ fn words(shares: &Shares) -> String {
     rows.join("; ")
 }
 
-/// How many bars are listed in words; a table says the rest.
+/// The largest number of bars in the text. A table of the page has all of them.
 const LISTED: usize = 40;
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bars_are_said_in_words_and_text_of_strangers_stays_text() {
+    fn the_bars_are_described_as_text_and_untrusted_text_is_escaped() {
         let svg = svg_part(&shares());
         assert!(
             svg.contains("a &lt;b&gt;: 100.0 of 744.0 h; c: 100.0"),

@@ -1,8 +1,8 @@
 //! Colours and patterns.
 //!
-//! Rules are written out instead of with custom properties, so that programs other than browsers
-//! can read an SVG file too. The hues are those of Okabe and Ito, darkened until they stand out
-//! against a white background by 3 to 1; each has a pattern of its own for black and white.
+//! Every rule has its values written out instead of custom properties, so that programs other than
+//! browsers can read an SVG file too. The hues are those of Okabe and Ito, darkened to a contrast
+//! of at least 3 to 1 against a white background. Each has its own pattern for black and white.
 
 use std::fmt::Write as _;
 
@@ -49,7 +49,7 @@ const RULES: &[Rule] = &[
     (".s-failed", "stroke", "#b3123c", "#ff7d9c"),
 ];
 
-/// What does not depend on the background.
+/// The rules that do not depend on the background.
 const FIXED: &str = "\
 .fivespot{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-size:12px}
 .fivespot .small{font-size:10.5px}
@@ -63,7 +63,7 @@ const FIXED: &str = "\
 .fivespot .edge{stroke-width:.7}
 ";
 
-/// The style sheet of all pictures: light, dark where the reader prefers it, light on paper.
+/// The style sheet of all pictures: light, dark if the reader prefers it, light in print.
 pub fn sheet() -> String {
     let light = rules(|rule| rule.2);
     let dark = rules(|rule| rule.3);
@@ -81,8 +81,8 @@ fn rules(value: impl Fn(&Rule) -> &'static str) -> String {
     all
 }
 
-/// The patterns of some kinds as `<defs>`; `prefix` keeps the ids of two pictures in one page
-/// apart.
+/// The patterns of some kinds as `<defs>`. `prefix` makes the ids of two pictures in one page
+/// different.
 pub(crate) fn patterns(prefix: &str, kinds: &[Kind]) -> String {
     let mut defs = String::from("<defs>");
     for kind in kinds {
@@ -99,7 +99,7 @@ pub(crate) fn patterns(prefix: &str, kinds: &[Kind]) -> String {
     defs
 }
 
-/// The size of a tile, how it is turned, and its shapes; none where the kind is filled.
+/// The size of a tile, its rotation, and its shapes. `None` if the kind has a solid fill.
 fn pattern(kind: Kind) -> Option<(u8, &'static str, &'static str)> {
     const TURNED: &str = r#" patternTransform="rotate(45)""#;
     const STRIPE: &str = r#"<rect width="3" height="5"/>"#;
@@ -117,7 +117,7 @@ fn pattern(kind: Kind) -> Option<(u8, &'static str, &'static str)> {
     }
 }
 
-/// The `fill` of a kind's shapes: its pattern, or none where its class fills it.
+/// The attributes that fill a kind's shapes: its pattern, or a class with a solid fill.
 pub(crate) fn fill(prefix: &str, kind: Kind) -> String {
     if pattern(kind).is_some() {
         let class = kind.class();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn no_rule_paints_over_a_pattern() {
-        // A rule of a style sheet is stronger than the attribute `fill` with the pattern.
+        // A rule of a style sheet overrides the `fill` attribute that refers to the pattern.
         let sheet = sheet();
         for kind in Kind::ALL
             .into_iter()

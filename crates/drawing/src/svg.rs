@@ -1,4 +1,4 @@
-//! The fleet as SVG: one self-contained file, or the parts of a page.
+//! The fleet as SVG: a self-contained file, or the parts of a page.
 
 pub(crate) mod legend;
 
@@ -12,31 +12,31 @@ use crate::fleet::{Fleet, Row, Span, zone_name};
 use crate::markup::{escape, px, shortened};
 use crate::{ClockChange, Kind, style};
 
-/// The height of a row; that of a line in the list of names beside it.
+/// The height of a row, and of a line in the list of names next to it.
 pub const ROW: u32 = 22;
 
-/// The height above the first row: days, hours, now.
+/// The height above the first row: days, hours, current time.
 pub const HEAD: u32 = 46;
 
-/// The height below the last row: how many machines are wanted.
+/// The height below the last row: the curve of wanted machines.
 pub const FOOT: u32 = 92;
 
-/// Where in a row what was observed is drawn.
+/// The position of observed spans in a row.
 const OBSERVED: Strip = Strip {
     y: 16.5,
     height: 4.0,
 };
 
-/// Ids of patterns begin with it.
+/// The prefix of all ids.
 const PREFIX: &str = "fleet-";
 
 /// The most characters of a name.
 const NAME: usize = 34;
 
-/// The whole picture as one file: names, bars, curve and legend.
+/// The whole picture as a self-contained file: names, bars, curve and legend.
 ///
-/// A row is as high as another whatever happens in it, and changes that are closer together than
-/// a column are drawn as the share of it, so that the size is bounded by rows and columns.
+/// All rows have the same height. Changes that are closer together than a column are drawn as the
+/// share of the column, so that the size of the file is bounded by rows and columns.
 pub fn document(fleet: &Fleet) -> String {
     let axis = Axis::of(fleet.from, fleet.to);
     let names = names_width(fleet);
@@ -78,8 +78,8 @@ pub fn document(fleet: &Fleet) -> String {
     out
 }
 
-/// The bars without names and legend, for a page that has [`style::sheet`] and lists the names
-/// beside it, [`ROW`] high each and [`HEAD`] below its top. `counts` are those of the fleet.
+/// The bars without names and legend, for a page that has [`style::sheet`] and lists the names at
+/// the left, each [`ROW`] high, beginning [`HEAD`] below the top. `counts` are those of the fleet.
 pub(crate) fn bars(fleet: &Fleet, counts: &[u32]) -> String {
     let axis = Axis::of(fleet.from, fleet.to);
     let (width, height) = (px(axis.width() + 8.0), plot_height(fleet));
@@ -93,7 +93,7 @@ pub(crate) fn bars(fleet: &Fleet, counts: &[u32]) -> String {
     out
 }
 
-/// Where in a row something is drawn, in pixels from its top.
+/// The vertical position within a row, in pixels from its top.
 #[derive(Clone, Copy, Debug)]
 struct Strip {
     y: f64,
@@ -139,7 +139,7 @@ fn name_texts(out: &mut String, fleet: &Fleet, counts: &[u32]) {
     );
 }
 
-/// Everything right of the names.
+/// The plot, to the right of the names.
 fn plot(out: &mut String, fleet: &Fleet, axis: Axis, counts: &[u32]) {
     out.push_str(&style::patterns(PREFIX, &fleet.kinds()));
     let days = axis.days(&fleet.zone);
@@ -179,7 +179,7 @@ fn background(out: &mut String, axis: Axis, days: &[Day], bottom: u32) {
         );
     }
     let mut hours = String::new();
-    // The lines of single hours would be a grey area where they are closer than this.
+    // Hour lines that are closer together than this would be a grey area.
     let step = match axis.hour {
         wide if wide >= 6.0 => 1,
         middle if middle >= 2.0 => 6,
@@ -202,7 +202,7 @@ fn background(out: &mut String, axis: Axis, days: &[Day], bottom: u32) {
     );
 }
 
-/// Dates along the top as far as there is room, and hours below them.
+/// Dates along the top if there is room, and hours below them.
 fn day_labels(out: &mut String, fleet: &Fleet, axis: Axis, days: &[Day]) {
     let day = axis.length(86_400);
     let mut free_from = f64::MIN;
@@ -233,7 +233,7 @@ fn day_labels(out: &mut String, fleet: &Fleet, axis: Axis, days: &[Day]) {
     }
 }
 
-/// The hours that the clocks of the day show.
+/// The hours of the day in local time.
 fn hour_labels(out: &mut String, fleet: &Fleet, axis: Axis, day: &Day) {
     let step: i8 = if axis.hour >= 16.0 { 1 } else { 6 };
     for hour in (1..24).filter(|hour| hour % step == 0) {
@@ -252,7 +252,7 @@ fn hour_labels(out: &mut String, fleet: &Fleet, axis: Axis, day: &Day) {
     }
 }
 
-/// The spans of a row: one path for each kind and name.
+/// Draws the spans of a row: one path for each kind and name.
 fn bars_of(out: &mut String, axis: Axis, spans: &[Span], strip: Strip) {
     let mut paths: BTreeMap<(Kind, &str), Vec<&Span>> = BTreeMap::new();
     for span in spans {
@@ -287,7 +287,7 @@ fn bars_of(out: &mut String, axis: Axis, spans: &[Span], strip: Strip) {
     }
 }
 
-/// A rectangle; never so narrow that it is not seen.
+/// Draws a rectangle, with a minimum width so that it stays visible.
 fn bar(line: &mut String, x: f64, width: f64, strip: Strip) {
     let width = width.max(0.7);
     let _ = write!(
@@ -300,7 +300,7 @@ fn bar(line: &mut String, x: f64, width: f64, strip: Strip) {
     );
 }
 
-/// Where there are more spans than columns: for each column a bar as high as its share.
+/// If there are more spans than columns, draws for each column a bar as high as its share.
 #[expect(clippy::cast_precision_loss, reason = "seconds of a column")]
 fn shares(line: &mut String, axis: Axis, spans: &[&Span], strip: Strip) {
     let mut seconds = vec![0; axis.columns()];
@@ -321,7 +321,7 @@ fn shares(line: &mut String, axis: Axis, spans: &[&Span], strip: Strip) {
     let mut x = 0.0;
     let (mut start, mut before) = (0.0, 0.0);
     for seconds in seconds.into_iter().chain([0]) {
-        // A tenth is as exact as it can be seen.
+        // Differences of less than a tenth are not visible.
         let share = (seconds as f64 / axis.column() as f64 * 10.0).ceil() / 10.0;
         if (share - before).abs() > f64::EPSILON || x + width > axis.width() {
             let height = strip.height * before;
@@ -335,7 +335,7 @@ fn shares(line: &mut String, axis: Axis, spans: &[&Span], strip: Strip) {
     }
 }
 
-/// The changes of the clocks of a row that is in another zone than the picture.
+/// Marks the clock changes of a row with another zone than the picture.
 fn clock_marks(out: &mut String, axis: Axis, row: &Row) {
     for change in changes(axis, &row.zone) {
         let x = px(axis.x(change.at.as_second()) - 3.5);
@@ -359,7 +359,7 @@ fn clock_lines(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
             out,
             r#"<path class="clock" d="M{x} {top}V{bottom}"/><path class="clock-mark" d="M{left} 10l4 -4.5l4 4.5l-4 4.5z"><title>{long}</title></path><text class="ink small" x="{text}" y="13" text-anchor="{anchor}">{short}</text>"#,
             x = px(x),
-            // Below the dates and the hours, which it would cross out.
+            // Below the dates and the hours, so that the line does not cross them.
             top = HEAD - 3,
             left = px(x - 4.0),
             text = px(if anchor == "end" { x - 7.0 } else { x + 7.0 }),
@@ -369,7 +369,8 @@ fn clock_lines(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
     }
 }
 
-/// Those of the picture, as far as they can be distinguished.
+/// The clock changes of a zone within the picture. Empty if the columns are too narrow to
+/// distinguish them.
 fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
     let at = |second| Timestamp::from_second(second).unwrap_or_default();
     if axis.hour < 0.5 {
@@ -378,12 +379,12 @@ fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
     ClockChange::all(zone, at(axis.from), at(axis.to))
 }
 
-/// The largest number of the curve.
+/// The maximum of the curve.
 pub(crate) fn most(counts: &[u32]) -> u32 {
     counts.iter().copied().max().unwrap_or(0)
 }
 
-/// How many machines are wanted, as steps above a base line.
+/// Draws the number of wanted machines as steps above a base line.
 fn curve(out: &mut String, fleet: &Fleet, axis: Axis, counts: &[u32]) {
     let most = most(counts);
     let top = f64::from(HEAD + rows_height(fleet) + 24);

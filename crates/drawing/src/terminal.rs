@@ -8,32 +8,32 @@ use crate::fleet::{Fleet, Row, zone_name};
 use crate::markup::shortened;
 use crate::{ClockChange, Kind};
 
-/// What the terminal can show.
+/// The capabilities of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
-    /// Its columns; lines are not longer.
+    /// Its columns. Lines are not longer.
     pub width: usize,
-    /// Whether it shows colours (the sequences of ECMA-48).
+    /// Whether it supports colours (the sequences of ECMA-48).
     pub colored: bool,
 }
 
 /// The most columns of a name.
 const NAME: usize = 32;
 
-/// The fewest columns of the bars, however long the names.
+/// The fewest columns of the bars, independent of the length of the names.
 const LEAST: usize = 24;
 
-/// Where nothing is planned.
+/// The character of a column in which nothing is planned.
 const EMPTY: char = '·';
 
-/// Where part of a column is wanted by windows.
+/// The character of a column that windows fill only in part.
 const PART: char = '▄';
 
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The picture as lines of text, each with its end.
+/// The picture as lines of text, each with a line feed.
 ///
-/// Names have to be free of control characters.
+/// Names must be free of control characters.
 pub fn text(fleet: &Fleet, screen: Screen) -> String {
     let layout = Layout::of(fleet, screen);
     let mut out = String::new();
@@ -61,17 +61,17 @@ pub fn text(fleet: &Fleet, screen: Screen) -> String {
     out
 }
 
-/// A block as high as `count` of `most`; one is always seen.
+/// The block character of height `count` of `most`. A count above zero is always visible.
 fn step(count: u32, most: u32) -> char {
     let eighths = (u64::from(count) * 8).div_ceil(u64::from(most.max(1)));
     let index = usize::try_from(eighths).unwrap_or(8);
     STEPS.get(index).copied().unwrap_or('█')
 }
 
-/// The style of the current time, and of what is marked by it.
+/// The style of the current time and of its column.
 const NOW: Style = AnsiColor::Red.on_default().bold();
 
-/// The style of a kind; grey where nothing is planned.
+/// The style of a kind; grey if nothing is planned.
 fn style(kind: Option<Kind>) -> Style {
     let color = match kind {
         None => AnsiColor::BrightBlack,
@@ -84,11 +84,11 @@ fn style(kind: Option<Kind>) -> Style {
     color.on_default()
 }
 
-/// What goes where on the screen.
+/// The arrangement of the columns on the screen.
 struct Layout {
     names: usize,
     columns: usize,
-    /// The seconds of a column.
+    /// The length of a column in seconds.
     column: i64,
     from: i64,
     colored: bool,
@@ -104,7 +104,7 @@ impl Layout {
         let from = fleet.from.as_second();
         let length = (fleet.to.as_second() - from).max(1);
         let room = i64::try_from(room).unwrap_or(i64::MAX);
-        // Hours that divide a day where that is possible, so that days begin with a column.
+        // Prefers a number of hours that divides a day, so that days begin at a column.
         let steps = [1, 2, 3, 4, 6, 8, 12, 24].map(|hours| hours * 3600);
         let fits = |step: &i64| (length + step - 1) / step <= room;
         let column = steps.into_iter().find(fits);
@@ -142,12 +142,12 @@ impl Layout {
         )
     }
 
-    /// The column of an instant.
+    /// The column that contains an instant.
     fn place(&self, at: i64) -> usize {
         usize::try_from((at - self.from) / self.column).unwrap_or(0)
     }
 
-    /// A line with texts at columns; one that would run into the one before it is left out.
+    /// A line with texts at given columns. A text that would overlap the previous one is left out.
     fn labels(&self, texts: impl IntoIterator<Item = (usize, String)>) -> String {
         let mut line = " ".repeat(self.names + 2);
         let start = line.chars().count();
@@ -172,7 +172,7 @@ impl Layout {
             (self.place(day.since), day.date.strftime(form).to_string())
         });
         let texts: Vec<(usize, String)> = texts.collect();
-        // The rest of a first day makes room for the next, which is whole.
+        // The label of a partial first day is left out if it would hide that of the next day.
         let is_short = match texts.as_slice() {
             [(start, first), (next, _), ..] => start + first.chars().count() >= *next,
             _ => false,
@@ -182,7 +182,7 @@ impl Layout {
 
     fn clocks(&self, fleet: &Fleet) -> Option<String> {
         let changes = ClockChange::all(&fleet.zone, fleet.from, fleet.to);
-        // Over many years they are no news.
+        // More than two clock changes are not shown.
         (1..=2).contains(&changes.len()).then(|| {
             self.labels(changes.iter().map(|change| {
                 let place = self.place(change.at.as_second());
@@ -211,7 +211,7 @@ impl Layout {
         Some(self.place(now.as_second()))
     }
 
-    /// The bar of a machine: what weighs most in each column.
+    /// The bar of a machine: the symbol of the kind that [`Self::cells`] returns for each column.
     fn bar(&self, fleet: &Fleet, row: &Row) -> String {
         let cells = self.cells(fleet, row);
         let now = self.column_of_now(fleet);
@@ -241,8 +241,8 @@ impl Layout {
         bar
     }
 
-    /// For each column the last kind in the order of [`Kind`] that occurs in it, so that an
-    /// override is seen above the window that it changes, and whether it fills only part of it.
+    /// For each column, the last kind in the order of [`Kind`] that occurs in it, so that an
+    /// override hides the window that it changes, and whether it fills only part of the column.
     fn cells(&self, fleet: &Fleet, row: &Row) -> Vec<(Option<Kind>, bool)> {
         let mut seconds: Vec<(Option<Kind>, i64)> = vec![(None, 0); self.columns];
         for span in &row.planned {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_first_day_hides_no_whole_day() {
+    fn a_partial_first_day_does_not_hide_the_next_day() {
         let week = fleet(1, 7);
         let from = |hours: i64| Fleet {
             from: week.from + SignedDuration::from_hours(hours),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_no_character() {
+    fn colours_do_not_change_the_text() {
         let plain = text(&fleet(2, 3), PLAIN);
         let screen = Screen {
             colored: true,

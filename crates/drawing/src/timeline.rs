@@ -1,4 +1,4 @@
-//! The course of one shutdown, from top to bottom.
+//! The course of one shutdown, drawn from top to bottom.
 
 use std::fmt::Write as _;
 
@@ -9,47 +9,47 @@ use crate::fleet::zone_name;
 use crate::markup::{escape, px};
 use crate::style;
 
-/// What happened, in order.
+/// The course of a shutdown.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// What the picture is called.
+    /// The title.
     pub title: String,
-    /// The zone of the clock times.
+    /// The time zone of the clock times.
     pub zone: TimeZone,
-    /// What happened and what is planned, the earliest first.
+    /// Past and planned events, the earliest first.
     pub entries: Vec<Entry>,
 }
 
-/// One thing that happened.
+/// One event of a shutdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What, in a sentence.
+    /// A sentence that describes it.
     pub text: String,
-    /// What it means for the course.
+    /// Its meaning for the shutdown.
     pub mark: Mark,
 }
 
-/// What an entry means.
+/// The meaning of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// It begins.
+    /// The shutdown begins.
     Begin,
-    /// Something was done.
+    /// A step was completed.
     Step,
-    /// Something was refused or went wrong.
+    /// A step was refused or failed.
     Trouble,
-    /// The present instant, while it is not over.
+    /// The current time, while the shutdown is in progress.
     Now,
-    /// It is over.
+    /// The shutdown has ended.
     End,
-    /// It is to come.
+    /// An event in the future.
     Planned,
 }
 
 impl Mark {
-    /// The mark in one character, for text.
+    /// The mark as one character, for text output.
     pub fn symbol(self) -> char {
         match self {
             Self::Begin => '┬',
@@ -61,7 +61,7 @@ impl Mark {
         }
     }
 
-    /// The mark in one word: `begins`, `step`, `trouble`, `now`, `over`, `planned`.
+    /// The mark as one word: `begins`, `step`, `trouble`, `now`, `over`, `planned`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Begin => "begins",
@@ -80,10 +80,10 @@ const SENTENCE: usize = 140;
 /// The height of an entry.
 const ROW: u32 = 26;
 
-/// Where the bar of durations is, and how wide.
+/// The width in pixels of the bar of durations.
 const BAR: f64 = 700.0;
 
-/// As lines of text: the clock, what has passed since the beginning, and what happened.
+/// The shutdown as lines of text: the local time, the time since the first entry, and the sentence.
 pub fn text(timeline: &Timeline) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} ({})", timeline.title, zone_name(&timeline.zone));
@@ -100,7 +100,7 @@ pub fn text(timeline: &Timeline) -> String {
     out
 }
 
-/// The picture as one self-contained file.
+/// The picture as a self-contained SVG file.
 pub fn svg(timeline: &Timeline) -> String {
     drawn(timeline, &format!("<style>{}</style>", style::sheet())) + "\n"
 }
@@ -140,22 +140,22 @@ fn drawn(timeline: &Timeline, style: &str) -> String {
             clock(timeline, entry.at),
             since(timeline, entry.at),
             shape(entry.mark),
-            escape(&begun(&entry.text)),
+            escape(&truncated(&entry.text)),
         );
     }
     out.push_str("</svg>");
     out
 }
 
-/// A sentence that has room. What is too long is said in full by the page, and by [`text`].
-fn begun(sentence: &str) -> String {
+/// A sentence cut to the width of the picture. The page and [`text`] show it in full.
+fn truncated(sentence: &str) -> String {
     if sentence.chars().count() <= SENTENCE {
         return sentence.to_owned();
     }
     sentence.chars().take(SENTENCE - 1).chain(['…']).collect()
 }
 
-/// A mark at the line, each kind with a shape of its own.
+/// The shape of a mark on the line, different for each kind.
 fn shape(mark: Mark) -> &'static str {
     match mark {
         Mark::Begin => r#"<circle class="k-window" cx="146" cy="0" r="6"/>"#,
@@ -167,7 +167,7 @@ fn shape(mark: Mark) -> &'static str {
     }
 }
 
-/// A bar from the first to the last entry, as long as each stretch took.
+/// Draws a bar from the first to the last entry, with a mark at the time of each entry.
 #[expect(clippy::cast_precision_loss, reason = "seconds of a shutdown")]
 fn durations(out: &mut String, timeline: &Timeline) {
     let at = timeline.entries.iter().map(|entry| entry.at.as_second());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_says_the_same_and_is_one_file() {
+    fn the_picture_contains_all_entries_and_is_self_contained() {
         let drawn = svg(&shutdown());
         assert!(drawn.contains("default/&lt;worker&gt;") && !drawn.contains("<worker>"));
         for entry in shutdown().entries {
@@ -288,9 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_sentence_the_picture_shows_the_beginning_and_describes_all() {
+    fn a_long_sentence_is_cut_in_the_picture_and_complete_in_its_description() {
         let mut timeline = shutdown();
-        let held = "now: evicting 2 pods; default/shop-0 is held back: Cannot evict pod";
+        let held =
+            "now: evicting 2 pods; default/shop-0 is not evicted: Cannot evict pod";
         let long = format!("{held}{} at the end", " as it is".repeat(20));
         timeline.entries[3].text.clone_from(&long);
         let drawn = svg(&timeline);

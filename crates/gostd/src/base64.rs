@@ -1,10 +1,10 @@
 //! Base64, after Go's `encoding/base64`.
 
-/// What `base64.URLEncoding.DecodeString` returns: bytes written in `A`-`Z`, `a`-`z`, `0`-`9`,
-/// `-` and `_`, padded with `=` to a multiple of four. Line ends count for nothing.
+/// Same as `base64.URLEncoding.DecodeString`: decodes bytes encoded with `A`-`Z`, `a`-`z`,
+/// `0`-`9`, `-` and `_`, padded with `=` to a multiple of four. Newlines are ignored.
 ///
 /// # Errors
-/// In Go's words, with the index of the first byte that is wrong.
+/// Go's message, with the index of the first invalid byte.
 ///
 /// ```
 /// use fivespot_gostd::base64::decode_url;
@@ -17,15 +17,15 @@ pub fn decode_url(text: &str) -> Result<Vec<u8>, String> {
     decode(text.as_bytes(), [b'-', b'_'])
 }
 
-/// What `base64.StdEncoding.Decode` writes: the same, with `+` and `/` for the last two digits.
+/// Same as `base64.StdEncoding.Decode`: the last two digits are `+` and `/`.
 ///
 /// # Errors
-/// In Go's words, with the index of the first byte that is wrong.
+/// Go's message, with the index of the first invalid byte.
 pub fn decode_std(text: &[u8]) -> Result<Vec<u8>, String> {
     decode(text, [b'+', b'/'])
 }
 
-/// Decodes digits of which the last two are written so.
+/// Decodes base64 with the given last two digits.
 fn decode(text: &[u8], last: [u8; 2]) -> Result<Vec<u8>, String> {
     let bytes = text.iter().copied().enumerate();
     let mut rest = bytes.filter(|(_, byte)| !is_line_end(*byte));
@@ -35,7 +35,8 @@ fn decode(text: &[u8], last: [u8; 2]) -> Result<Vec<u8>, String> {
         while digits.len() < 4 {
             match rest.next() {
                 None if digits.is_empty() => return Ok(decoded),
-                // Go counts back over as many bytes as digits, whatever stands between them.
+                // Go subtracts the number of digits from the length, even with newlines
+                // between the digits.
                 None => return Err(illegal(text.len() - digits.len())),
                 Some((at, byte)) => match digit(byte, last) {
                     Some(digit) => digits.push(digit),
@@ -52,7 +53,7 @@ fn decode(text: &[u8], last: [u8; 2]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Checks what follows the first `=`, which stands at `at` after so many digits of a group.
+/// Checks the text after the first `=`, which is at `at` after `digits` digits of a group.
 fn check_padding(
     end: usize,
     digits: usize,
@@ -66,14 +67,14 @@ fn check_padding(
         match rest.next() {
             None => return Err(illegal(end)),
             Some((_, b'=')) => {}
-            // Go names the byte before it.
+            // Go reports the byte before it.
             Some((second, _)) => return Err(illegal(second - 1)),
         }
     }
     rest.next().map_or(Ok(()), |(at, _)| Err(illegal(at)))
 }
 
-/// Writes the bytes of a group of two to four digits.
+/// Appends the bytes of a group of two to four digits.
 fn write(digits: &[u8], decoded: &mut Vec<u8>) {
     let missing = 4 - digits.len();
     let bits = digits

@@ -1,14 +1,13 @@
-//! Addresses, after `netip.ParseAddr` (src/net/netip/netip.go), with its words for what it cannot
-//! read.
+//! IP addresses, after `netip.ParseAddr` (src/net/netip/netip.go), with its error messages.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::strconv::QuotedBytes;
 
-/// What is wrong, and the text from there on if Go reports it.
+/// The error, and the rest of the text if Go reports it.
 type Fault<'t> = (&'static str, Option<&'t str>);
 
-/// The address that `text` is, and whether it has a zone.
+/// Parses an address; returns it and whether it has a zone.
 ///
 /// ```
 /// use fivespot_gostd::netip;
@@ -25,7 +24,7 @@ pub fn parse(text: &str) -> Result<(IpAddr, bool), String> {
     parse_bytes(text.as_bytes())
 }
 
-/// The same of bytes that need not be UTF-8, as those of a URL's host that were escaped.
+/// Same as [`parse`] for bytes that need not be UTF-8, such as an unescaped URL host.
 ///
 /// # Errors
 /// Go's whole message.
@@ -33,7 +32,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<(IpAddr, bool), String> {
     let text = String::from_utf8_lossy(bytes);
     read(&text).map_err(|(what, at)| {
         let place = at.map_or_else(String::new, |at| {
-            // All that is in front of the place was read, and is ASCII.
+            // The text before this position has been parsed, and is ASCII.
             let from = at.as_ptr() as usize - text.as_ptr() as usize;
             let has_all = from + at.len() == text.len();
             let zone = bytes.iter().position(|byte| !has_all && *byte == b'%');
@@ -165,7 +164,7 @@ fn v6(text: &str) -> Result<Ipv6Addr, Fault<'_>> {
     expanded(groups, gap)
 }
 
-/// The next group and what follows it.
+/// The next group and the rest of the text.
 fn group(text: &str) -> Result<(u16, &str), Fault<'_>> {
     let end = text
         .find(|c: char| !c.is_ascii_hexdigit())
@@ -181,7 +180,7 @@ fn group(text: &str) -> Result<(u16, &str), Fault<'_>> {
     }
 }
 
-/// All eight groups, zeros for the gap.
+/// All eight groups, with zeros for the gap.
 fn expanded(
     mut groups: Vec<u16>,
     gap: Option<usize>,
@@ -205,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_the_standard_library_reads_them() {
+    fn addresses_are_parsed_as_by_the_standard_library() {
         let texts = [
             "1.2.3.4",
             "0.0.0.0",
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_in_words_of_go() {
+    fn invalid_addresses_have_gos_messages() {
         let rows = [
             ("", "unable to parse IP"),
             ("12", "unable to parse IP"),

@@ -6,19 +6,19 @@ const START: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"\n-----END ";
 const DASHES: &[u8] = b"-----";
 
-/// A block between its `BEGIN` and its `END`.
+/// A PEM block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it says it is, such as `CERTIFICATE`.
+    /// The label, such as `CERTIFICATE`.
     pub label: Vec<u8>,
-    /// Whether lines with a colon stand before the contents.
+    /// Whether there are headers (lines with a colon) before the contents.
     pub has_headers: bool,
     /// The contents.
     pub bytes: Vec<u8>,
 }
 
-/// What `pem.Decode` returns: the next block that can be read, and what follows it; `None` where
-/// there is none.
+/// Same as `pem.Decode`: the next valid block, and the rest of the data; `None` if there is
+/// none.
 ///
 /// ```
 /// use fivespot_gostd::pem::decode;
@@ -43,11 +43,12 @@ pub fn decode(data: &[u8]) -> Option<(Block, &[u8])> {
     }
 }
 
-/// A block whose `BEGIN ` stands before `text`, and whose `END ` before `after`, which `text` ends
-/// with. The outer `None` is for a text that ends before its contents, at which Go gives up.
+/// Parses a block. `text` follows the `BEGIN ` of the block and ends with `after`, which
+/// follows its `END `. The outer `None` is for a text that ends before its contents: Go stops
+/// there.
 #[expect(
     clippy::option_option,
-    reason = "giving up is not the same as going on"
+    reason = "the two failures differ: Go stops or continues"
 )]
 fn block<'a>(text: &'a [u8], after: &'a [u8]) -> Option<Option<(Block, &'a [u8])>> {
     let (line, mut rest) = first_line(text);
@@ -66,7 +67,7 @@ fn block<'a>(text: &'a [u8], after: &'a [u8]) -> Option<Option<(Block, &'a [u8])
         has_headers = true;
         rest = next;
     }
-    // Headers, or the line of the label where there are no contents, may have taken the END line.
+    // Headers, or the label's line of an empty block, may have consumed the END line.
     let contents = rest.len().checked_sub(after.len() + END.len());
     if contents.is_none() && has_headers {
         return (rest.len() >= after.len()).then_some(None);
@@ -82,7 +83,7 @@ fn block<'a>(text: &'a [u8], after: &'a [u8]) -> Option<Option<(Block, &'a [u8])
     }))
 }
 
-/// The contents of a block, and what follows its END line.
+/// The contents of a block, and the data after its END line.
 fn finish<'a>(
     label: &[u8],
     rest: &[u8],
@@ -103,7 +104,7 @@ fn finish<'a>(
     Some((base64::decode_std(&digits).ok()?, next))
 }
 
-/// A line without blanks at its end, and what follows it.
+/// A line without trailing whitespace, and the data after it.
 fn first_line(data: &[u8]) -> (&[u8], &[u8]) {
     let (line, rest) = match data.iter().position(|it| *it == b'\n') {
         Some(at) => {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_is_passed_over() {
+    fn invalid_blocks_are_skipped() {
         let good = "-----BEGIN A-----\nAQI=\n-----END A-----\n";
         for before in [
             "words\n",
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_stand_before_the_contents() {
+    fn headers_precede_the_contents() {
         let text = "-----BEGIN A-----\nK: v\n\nAQI=\n-----END A-----";
         let (block, rest) = decode(text.as_bytes()).unwrap();
         assert!(block.has_headers && rest.is_empty());

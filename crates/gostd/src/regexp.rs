@@ -1,9 +1,9 @@
 //! Regular expressions, after Go's `regexp` (RE2; src/regexp/syntax).
 //!
-//! The `regex` crate shares the syntax but not all meanings: here `\d`, `\w`, `\s` and `\b`
-//! are ASCII, `\Q…\E` quotes, a `[`, `&&`, `--` or `~~` inside a class is nothing special,
-//! and Unicode classes are those of Unicode 15.0 under the names that Go knows. Patterns are
-//! translated once, when the expression or schema that holds them is compiled.
+//! The `regex` crate shares the syntax but not all semantics. In Go `\d`, `\w`, `\s` and `\b`
+//! are ASCII, `\Q…\E` quotes, a `[`, `&&`, `--` or `~~` inside a class is literal, and Unicode
+//! classes are those of Unicode 15.0 under the names that Go supports. Patterns are translated
+//! once, when the expression or schema that contains them is compiled.
 
 mod class;
 mod compiled;
@@ -16,12 +16,12 @@ mod unicode;
 pub use compiled::Pattern;
 use translate::translate;
 
-/// What Go says of a part of a pattern.
+/// Go's error for a part of a pattern.
 fn refused(what: &str, part: &str) -> String {
     format!("error parsing regexp: {what}: `{part}`")
 }
 
-/// What is said of a pattern that Go would compile, and that is too large here.
+/// The error for a pattern that Go would compile, but that is too large here.
 fn too_large(pattern: &str, error: &str) -> String {
     if error.contains("nest") {
         refused("expression nests too deeply", pattern)
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_and_doubled_signs_in_a_class_are_themselves() {
+    fn brackets_and_doubled_signs_in_a_class_are_literal() {
         assert!(matches("^[[]$", "["));
         assert!(matches("^[a&&b]$", "&"));
         assert!(matches("^[A-Za-z0-9._-]*$", "a-b"));
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn quoting_and_plain_braces_are_understood() {
+    fn quoting_and_literal_braces_are_supported() {
         assert!(matches(r"^\Qa.b\E$", "a.b"));
         assert!(!matches(r"^\Qa.b\E$", "axb"));
         assert!(matches("^a{,2}$", "a{,2}"));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_too_large_is_refused_before_it_meets_text() {
+    fn a_pattern_that_is_too_large_is_rejected_when_compiled() {
         let why = Pattern::new(r"\pL{1000}").unwrap_err();
         assert_eq!(
             why,
@@ -75,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_built_late_matches_like_any_other() {
+    fn a_lazily_built_pattern_matches_like_any_other() {
         assert!(matches("^([^/]{1,253}/)?[^/]+$", "a.b/é"));
         assert!(!matches("^([^/]{1,253}/)?[^/]+$", "a/b/c"));
     }
 
     #[test]
-    fn a_pattern_answers_alike_however_often_it_is_asked_and_however_long_the_text_is() {
-        // The last two get no table.
+    fn a_pattern_matches_the_same_at_every_use_and_text_length() {
+        // No table is built for the last two.
         let patterns = ["^[a-z]+$", "b*", "^([^/]{1,253}/)?[^/]+$", r"a\b"];
         for pattern in patterns {
             let pattern = Pattern::new(pattern).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused() {
+    fn patterns_that_go_rejects_are_rejected() {
         let rows = [
             ("(", "error parsing regexp: missing closing ): `(`"),
             ("[a", "error parsing regexp: missing closing ]: `[a`"),

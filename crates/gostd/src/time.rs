@@ -1,4 +1,4 @@
-//! Spans of time, and dates and times without a zone, after Go's `time`.
+//! Durations, and dates and times without a zone, after Go's `time`.
 
 mod duration;
 mod layout;

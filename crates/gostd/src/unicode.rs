@@ -9,8 +9,8 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 struct Characters(Vec<(char, char)>);
 
 impl Characters {
-    /// The characters of a class in the syntax of the `regex` crate, as far as Unicode 15.0
-    /// has them, which is the version that Go has. Empty if it is no class.
+    /// The characters of a class in the syntax of the `regex` crate that are in Unicode 15.0,
+    /// which is Go's version. Empty if the class is invalid.
     fn of(class: &str) -> Self {
         let class = format!(r"[{class}&&\p{{age=15.0}}]");
         let parsed = regex_syntax::parse(&class).ok();
@@ -24,7 +24,7 @@ impl Characters {
         Self(ranges)
     }
 
-    /// Whether the set has `c`.
+    /// Whether the set contains `c`.
     fn contains(&self, c: char) -> bool {
         let after = self.0.partition_point(|(first, _)| *first <= c);
         let range = after.checked_sub(1).and_then(|at| self.0.get(at));
@@ -42,24 +42,25 @@ static LETTERS_AND_SYMBOLS: LazyLock<Characters> =
 /// `\p{L}`.
 static LETTERS: LazyLock<Characters> = LazyLock::new(|| Characters::of(r"\p{L}"));
 
-/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space. Cannot
-/// fail.
+/// Same as `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII
+/// space. Cannot fail.
 pub fn is_printable(c: char) -> bool {
     PRINTABLE.contains(c)
 }
 
-/// `unicode.IsLetter`: whether Unicode has `c` among its letters (category L). Cannot fail.
+/// Same as `unicode.IsLetter`: whether `c` is a letter in Unicode (category L). Cannot fail.
 pub fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || !c.is_ascii() && LETTERS.contains(c)
 }
 
-/// `unicode.IsLetter` or `unicode.IsSymbol`: whether Unicode has `c` among its letters or symbols (categories L and
-/// S; `$` and `+` are symbols). Cannot fail.
+/// Same as `unicode.IsLetter` or `unicode.IsSymbol`: whether `c` is a letter or symbol in
+/// Unicode (categories L and S; `$` and `+` are symbols). Cannot fail.
 pub fn is_letter_or_symbol(c: char) -> bool {
     LETTERS_AND_SYMBOLS.contains(c)
 }
 
-/// `strings.ToLower`: each letter by itself, so that there are as many characters afterwards.
+/// Same as `strings.ToLower`: maps each character separately, so that the number of characters
+/// stays the same.
 ///
 /// ```
 /// use fivespot_gostd::unicode::to_lower;
@@ -81,7 +82,7 @@ mod tests {
         for c in ['a', ' ', '~', 'é', '日', '\u{301}', '€', '😀'] {
             assert!(PRINTABLE.contains(c), "{c:?}");
         }
-        // A control, spaces, a format character, one that is not assigned, private use.
+        // A control character, spaces, a format character, an unassigned one, private use.
         for c in [
             '\n', '\u{a0}', '\u{2028}', '\u{200b}', '\u{378}', '\u{e000}',
         ] {

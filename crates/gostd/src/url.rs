@@ -10,8 +10,8 @@ use authority::Authority;
 pub use escape::{Mode, unescape};
 use escape::{escape, is_plain, text};
 
-/// Whether `uri` is what Go's `url.ParseRequestURI` accepts: an absolute URL or an absolute
-/// path. Cannot fail.
+/// Whether Go's `url.ParseRequestURI` accepts `uri`: an absolute URL or an absolute path.
+/// Cannot fail.
 ///
 /// ```
 /// use fivespot_gostd::url::is_request_uri;
@@ -22,10 +22,10 @@ pub fn is_request_uri(uri: &str) -> bool {
     check(uri).is_ok()
 }
 
-/// Whether `uri` is an absolute URL or an absolute path.
+/// Checks that `uri` is an absolute URL or an absolute path.
 ///
 /// # Errors
-/// Why not, in Go's words.
+/// Go's message.
 pub fn check(uri: &str) -> Result<(), String> {
     Url::parse_request(uri).map(drop)
 }
@@ -33,25 +33,25 @@ pub fn check(uri: &str) -> Result<(), String> {
 /// The parts of a URL.
 #[derive(Clone, Debug, Default)]
 pub struct Url {
-    /// In small letters; empty if there is none.
+    /// In lower case; empty if there is none.
     pub scheme: String,
-    /// What follows the scheme where that is not a slash.
+    /// The part after the scheme if it does not start with a slash.
     opaque: String,
     authority: Authority,
-    /// Whether there is a path right after the scheme, without `//` in between.
+    /// Whether the path follows the scheme immediately, without `//` in between.
     omit_host: bool,
     path: Escaped,
-    /// What follows the first `?`, as it was written.
+    /// The part after the first `?`, as written.
     pub query: String,
-    /// Whether there is a `?` with nothing behind it.
+    /// Whether there is a `?` with nothing after it.
     force_query: bool,
     fragment: Escaped,
 }
 
-/// A part in which characters may be escaped.
+/// A part that may contain escapes.
 #[derive(Clone, Debug, Default)]
 struct Escaped {
-    /// As it was written.
+    /// As written.
     raw: String,
     decoded: Vec<u8>,
 }
@@ -64,7 +64,8 @@ impl Escaped {
         })
     }
 
-    /// As it was written if every character may stand there, else escaped anew.
+    /// The text as written if all its characters are allowed in this part, otherwise escaped
+    /// again.
     fn shown(&self, mode: Mode) -> String {
         if is_plain(&self.raw, mode) {
             self.raw.clone()
@@ -75,10 +76,10 @@ impl Escaped {
 }
 
 impl Url {
-    /// What Go's `url.Parse` makes of `url`.
+    /// Same as Go's `url.Parse`.
     ///
     /// # Errors
-    /// What Go says.
+    /// Go's message.
     pub fn parse(url: &str) -> Result<Self, String> {
         let failed = |url: &str, why: String| format!("parse {}: {why}", Quoted(url));
         let (start, fragment) = url.split_once('#').unwrap_or((url, ""));
@@ -88,10 +89,10 @@ impl Url {
         Ok(parsed)
     }
 
-    /// What Go's `url.ParseRequestURI` makes of `url`, which takes a fragment for path.
+    /// Same as Go's `url.ParseRequestURI`, which treats a fragment as part of the path.
     ///
     /// # Errors
-    /// What Go says.
+    /// Go's message.
     pub fn parse_request(url: &str) -> Result<Self, String> {
         Self::read(url, true).map_err(|why| format!("parse {}: {why}", Quoted(url)))
     }
@@ -149,7 +150,7 @@ impl Url {
         Ok(parsed)
     }
 
-    /// Host and port, without escapes.
+    /// Host and port, unescaped.
     pub fn host(&self) -> String {
         text(&self.authority.host)
     }
@@ -164,7 +165,7 @@ impl Url {
         self.authority.port()
     }
 
-    /// The path as it may stand in a URL.
+    /// The path as escaped in a URL.
     pub fn escaped_path(&self) -> String {
         self.path.shown(Mode::Path)
     }
@@ -174,7 +175,7 @@ fn first_segment(path: &str) -> &str {
     path.split('/').next().unwrap_or(path)
 }
 
-/// The scheme, empty if there is none, and what follows it.
+/// The scheme, empty if there is none, and the rest.
 fn scheme(url: &str) -> Result<(&str, &str), String> {
     for (at, byte) in url.bytes().enumerate() {
         match byte {
@@ -191,7 +192,7 @@ fn scheme(url: &str) -> Result<(&str, &str), String> {
     Ok(("", url))
 }
 
-/// As Go writes it.
+/// Formats the URL as Go does.
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.scheme.is_empty() {
@@ -231,7 +232,7 @@ impl Url {
     }
 }
 
-/// Two are equal if they are written alike, as in Kubernetes.
+/// Two URLs are equal if their texts are equal, as in Kubernetes.
 impl PartialEq for Url {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()

@@ -1,18 +1,18 @@
-//! What clients show of themselves.
+//! The certificates of clients.
 
 use std::sync::Arc;
 
 use rustls::ServerConnection;
 use rustls::pki_types::CertificateDer;
 
-/// The certificates that a client has shown, its own first: an extension of each of its requests.
-/// They are there where the server's TLS configuration asks for them, and have been verified
+/// The certificates that a client has presented, its own first: an extension of each of its
+/// requests. They exist if the server's TLS configuration requests them, and have been verified
 /// by it.
 #[derive(Clone, Debug)]
 pub struct ClientCertificates(pub Arc<[CertificateDer<'static>]>);
 
 impl ClientCertificates {
-    /// Those of a connection; none where the client has shown none.
+    /// The certificates of a connection; `None` if the client has presented none.
     pub(crate) fn of(connection: &ServerConnection) -> Option<Self> {
         let shown = connection.peer_certificates()?;
         Some(Self(

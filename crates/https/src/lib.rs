@@ -1,5 +1,5 @@
-//! Servers behind a socket: TLS or none, limits, an orderly end. What is answered is their
-//! caller's.
+//! HTTP servers with or without TLS, with connection limits and graceful shutdown. The caller
+//! returns the responses.
 
 mod certificate;
 mod listen;

@@ -1,14 +1,15 @@
-//! New connections.
+//! Accepts connections.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
-/// How long nothing is accepted after that failed: too many open files pass when others close.
+/// How long to wait after a failed accept: with too many open files, it succeeds again once others
+/// are closed.
 const RESPITE: Duration = Duration::from_millis(100);
 
-/// The next connection, and who it is from.
+/// The next connection, and the address of its peer.
 pub(crate) async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {

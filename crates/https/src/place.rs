@@ -1,4 +1,4 @@
-//! How many connections there are at a time, and which of them ends where more come.
+//! Limits how many connections there are at a time, and chooses which one ends for a new one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep_until};
 pub struct Lifetimes {
     /// How long a connection may have no request under way.
     pub idle: Duration,
-    /// How long requests may be under way on a connection of which none begins or ends. None
-    /// where answers last, as watches do; then a connection with a request is never cut for
-    /// another.
+    /// How long requests may be under way on a connection without one of them beginning or
+    /// ending. `None` if responses last, as those of watches do; then a connection with a request
+    /// is never closed for another one.
     pub request: Option<Duration>,
 }
 
@@ -47,7 +47,7 @@ struct Connection {
     cut: Arc<Notify>,
 }
 
-/// One connection's place, given back when it is dropped.
+/// One connection's place, released on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Inner>,
@@ -69,8 +69,8 @@ impl Places {
         }))
     }
 
-    /// A place for a connection of `peer`: a free one, or that of a connection which is cut for
-    /// it. Waits only while each connection has a request that may last.
+    /// A place for a connection of `peer`: a free one, or that of a connection which is closed
+    /// for it. Waits only while each connection has a request that may last.
     pub(crate) async fn take(&self, peer: IpAddr) -> Place {
         loop {
             let freed = self.0.freed.notified();
@@ -111,7 +111,7 @@ impl Inner {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a request has begun or ended.
+    /// Records that a request has begun or ended.
     fn count(&self, id: u64, change: impl FnOnce(usize) -> usize) {
         if let Some(connection) = self.held().connections.get_mut(&id) {
             connection.requests = change(connection.requests);
@@ -121,8 +121,8 @@ impl Inner {
 }
 
 impl Held {
-    /// The connection that ends for a new one: of the peer that has the most, the one that has
-    /// been idle for longest; where none of its connections is idle, the one on which nothing has
+    /// The connection that ends for a new one: of the peer with the most, the one that has been
+    /// idle for longest. If none of its connections is idle, it is the one on which nothing has
     /// begun or ended for longest, if requests are `short`.
     fn victim(&self, short: bool) -> Option<u64> {
         let may_end = |it: &&Connection| short || it.requests == 0;
@@ -142,7 +142,7 @@ impl Held {
 }
 
 impl Place {
-    /// Notes that a request has begun.
+    /// Records that a request has begun.
     pub(crate) fn begin(&self) -> UnderWay {
         self.places.count(self.id, |requests| requests + 1);
         UnderWay(self.places.clone(), self.id)
@@ -153,7 +153,7 @@ impl Place {
         self.cut.notified().await;
     }
 
-    /// Waits until the connection has lasted for too long without anything new.
+    /// Waits until the connection has exceeded its lifetime.
     pub(crate) async fn overdue(&self) {
         while let Some(deadline) = self.deadline() {
             if deadline <= Instant::now() {
@@ -164,8 +164,8 @@ impl Place {
         self.cut().await;
     }
 
-    /// When it will have lasted for too long, as it looks now; or, where that never comes, when
-    /// to look again. None where the place is another's.
+    /// When the connection will exceed its lifetime, as of now; or, if it never will, when to
+    /// check again. `None` if the place has been given to another connection.
     fn deadline(&self) -> Option<Instant> {
         let lifetimes = self.places.lifetimes;
         let held = self.places.held();
@@ -188,7 +188,7 @@ impl Drop for Place {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.count(self.1, |requests| requests.saturating_sub(1));
-        // A connection that has become idle may be cut for one that waits.
+        // A connection that has become idle may be closed for one that waits.
         self.0.freed.notify_waiters();
     }
 }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_connection_that_has_been_idle_for_longest_ends_for_a_new_one() {
+    async fn the_connection_that_has_been_idle_for_longest_is_closed_for_a_new_one() {
         let places = Places::new(2, SHORT);
         let (first, second) = (places.take(peer(1)).await, places.take(peer(1)).await);
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_has_the_most_connections_loses_one() {
+    async fn the_peer_with_the_most_connections_loses_one() {
         let places = Places::new(3, SHORT);
         let honest = places.take(peer(1)).await;
         let (first, second) = (places.take(peer(2)).await, places.take(peer(2)).await);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_may_last_is_never_cut_and_its_end_makes_place() {
+    async fn a_request_that_may_last_is_never_cut_and_its_end_frees_the_place() {
         let places = Places::new(1, LASTING);
         let watching = places.take(peer(1)).await;
         let watch = watching.begin();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_ends_when_nothing_has_been_asked_for_a_while() {
+    async fn a_connection_ends_when_it_has_been_idle_for_too_long() {
         let places = Places::new(1, LASTING);
         let place = places.take(peer(1)).await;
         let began = Instant::now();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_comes_to_no_end_ends_its_connection() {
+    async fn a_request_that_does_not_end_ends_its_connection() {
         let places = Places::new(1, SHORT);
         let place = places.take(peer(1)).await;
         let _asking = place.begin();

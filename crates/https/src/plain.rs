@@ -1,5 +1,5 @@
-//! HTTP/1 without TLS, for probes and metrics: whoever connects is answered, whatever else is
-//! connected.
+//! HTTP/1 without TLS, for probes and metrics. Every client gets a response, whatever other
+//! connections are open.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,27 +17,28 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::listen::accept;
 use crate::place::{Lifetimes, Place, Places};
 
-/// How many connections there are at a time; the oldest that says nothing ends for a new one.
+/// How many connections there are at a time; the oldest silent one is closed for a new one.
 const MOST_CONNECTIONS: usize = 64;
-/// How long a client may take to say what it wants.
+/// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long connections may last.
 const LIFETIMES: Lifetimes = Lifetimes {
     idle: HEAD_TIMEOUT,
     request: Some(Duration::from_secs(10)),
 };
-/// How much of a request is held: there is nothing to say beyond its head.
+/// How much of a request is held: only its head is needed.
 const MOST_BYTES: usize = 16 * 1024;
 
-/// A server of HTTP/1 that is about to begin.
+/// An HTTP/1 server that is about to start.
 #[derive(Debug)]
 pub struct Plain {
-    /// Where clients come.
+    /// The socket for clients.
     pub listener: TcpListener,
 }
 
 impl Plain {
-    /// Has `respond` answer every request, at once, until dropped. It is given who asks.
+    /// Calls `respond` for every request, until dropped. `respond` gets the address of the
+    /// client.
     pub async fn serve<R>(self, respond: R) -> Infallible
     where
         R: Fn(&Request<Incoming>, SocketAddr) -> Response<Full<Bytes>>
@@ -58,7 +59,7 @@ impl Plain {
                     () = converse(stream, &place, respond) => {}
                 }
             });
-            // What has been accepted is served before more is.
+            // Serves what has been accepted before more is accepted.
             tokio::task::yield_now().await;
         }
     }
@@ -81,6 +82,6 @@ async fn converse(
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "a connection failed");
     }
 }

@@ -28,46 +28,45 @@ use crate::place::{Lifetimes, Place, Places, UnderWay};
 /// How long a client may take for its handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take for the head of a request. An idle connection that is kept for a
-/// further HTTP/1 request ends with it too.
+/// further HTTP/1 request is closed after it, too.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often an HTTP/2 client is asked whether it is still there, and how long it may take to
-/// say so.
+/// How often an HTTP/2 client is pinged, and how long it may take to respond.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// How many bytes a client may send ahead of those that are taken.
+/// How many bytes a client may send before they are read.
 const WINDOW: u32 = 128 * 1024;
-/// How many bytes of an HTTP/1 connection are held that nobody has taken.
+/// How many bytes of an HTTP/1 connection are held that have not been read.
 const MOST_HELD: usize = 128 * 1024;
 
-/// How much clients may take.
+/// The limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// How many connections there are at a time. For one more, the one that has been idle for
-    /// longest ends, of the address that has the most; one more waits while none may end.
+    /// longest is closed, of the address with the most; one more waits while none may be closed.
     pub connections: usize,
     /// How many requests one HTTP/2 client may have under way; more wait.
     pub streams: u32,
     /// How long connections may last.
     pub lifetimes: Lifetimes,
-    /// How long requests that are being answered have when the server stops.
-    pub farewell: Duration,
+    /// How long requests that are under way may take when the server stops.
+    pub shutdown_timeout: Duration,
 }
 
-/// A server that is about to begin.
+/// A server that is about to start.
 #[derive(Debug)]
 pub struct Server {
-    /// Where clients come.
+    /// The socket for clients.
     pub listener: TcpListener,
-    /// How they are shown who answers. Should name `h2` and `http/1.1` as its protocols.
+    /// The TLS configuration. It should name `h2` and `http/1.1` as its protocols.
     pub tls: Arc<ServerConfig>,
-    /// How much they may take.
+    /// The limits for clients.
     pub limits: Limits,
 }
 
 impl Server {
-    /// Has `respond` answer every request, until `stop` ends; then takes no new ones, waits for
-    /// those that are being answered, and cuts off those that take longer than the farewell.
+    /// Calls `respond` for every request, until `stop` is ready. Then it accepts no new ones,
+    /// waits for those that are under way, and cuts off those that take longer than the shutdown_timeout.
     ///
-    /// Cannot fail: a client's connection that fails is the client's.
+    /// Cannot fail: an error of a client's connection ends only that connection.
     pub async fn serve<R, A, B>(self, respond: R, stop: impl Future<Output = ()>)
     where
         R: Fn(Request<Incoming>) -> A + Clone + Send + Sync + 'static,
@@ -96,19 +95,19 @@ impl Server {
                 place: Arc::new(place),
             };
             connections.spawn(client.serve(stream, respond.clone()));
-            // What has been accepted is served before more is.
+            // Serves what has been accepted before more is accepted.
             tokio::task::yield_now().await;
         }
         drop(self.listener);
-        // Nobody may be listening any more.
+        // There may be no receiver left.
         let _ = stopping.send(());
         let ended = async { while connections.join_next().await.is_some() {} };
-        let _ = timeout(self.limits.farewell, ended).await;
+        let _ = timeout(self.limits.shutdown_timeout, ended).await;
         connections.shutdown().await;
     }
 }
 
-/// What one client is served with.
+/// The state that serves one client.
 struct Client {
     acceptor: TlsAcceptor,
     streams: u32,
@@ -117,7 +116,7 @@ struct Client {
 }
 
 impl Client {
-    /// Serves it until it goes, or its place is another's.
+    /// Serves the client until it disconnects, or its place is given to another one.
     async fn serve<R, A, B>(self, stream: TcpStream, respond: R)
     where
         R: Fn(Request<Incoming>) -> A + Send,
@@ -126,7 +125,7 @@ impl Client {
     {
         let place = self.place.clone();
         tokio::select! {
-            () = place.cut() => tracing::debug!("a connection was cut for a new one"),
+            () = place.cut() => tracing::debug!("a connection was closed for a new one"),
             () = self.converse(stream, respond) => {}
         }
     }
@@ -137,11 +136,11 @@ impl Client {
         A: Future<Output = Response<B>> + Send + 'static,
         B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
     {
-        // Answers and events are small, and must not wait for more to come.
+        // Responses and events are small, and must not wait for more data.
         let _ = stream.set_nodelay(true);
         let handshake = timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await;
         let Ok(Ok(stream)) = handshake else {
-            tracing::debug!("no TLS handshake");
+            tracing::debug!("TLS handshake failed");
             return;
         };
         let place = self.place.clone();
@@ -163,7 +162,8 @@ impl Client {
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = self.place.overdue() => {
-                // A request that is just coming is answered, or asked again elsewhere.
+                // A request that is just arriving gets a response, or is retried on another
+                // connection.
                 connection.as_mut().graceful_shutdown();
                 let Ok(ended) = timeout(HANDSHAKE_TIMEOUT, connection).await else {
                     return;
@@ -176,7 +176,7 @@ impl Client {
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
+            tracing::debug!(%error, "a connection failed");
         }
     }
 
@@ -199,7 +199,7 @@ impl Client {
     }
 }
 
-/// The body of an answer, whose request is under way until the client has taken it.
+/// The body of a response. Its request is under way until the client has received the body.
 struct Tracked<B> {
     body: Pin<Box<B>>,
     _under_way: UnderWay,

@@ -1,6 +1,6 @@
-//! Probes are answered whatever else is connected.
+//! Probes get a response, whatever other connections are open.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use http_body_util::Full;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a probe waits at most.
+/// How long a probe waits at most.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 async fn server() -> SocketAddr {

@@ -1,5 +1,5 @@
-//! The agent of emergency reclaim in a workload cluster: its namespaces, its identity, what that
-//! may do, and its DaemonSet.
+//! The emergency reclaim agent in a workload cluster: its namespaces, its ServiceAccount, its
+//! permissions, and its DaemonSet.
 
 pub mod policy;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::controller;
 use crate::pod::NOBODY;
 
-/// The file that says which machine a host is.
+/// The file with the identity of the host.
 const MACHINE_ID: &str = "/etc/machine-id";
 
 /// A release of Linux.
@@ -33,12 +33,13 @@ pub struct Kernel {
     minor: u32,
 }
 
-/// Why a text is no [`Kernel`].
+/// The error for a text that is not a [`Kernel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a Linux version such as 6.6")]
 pub struct NoKernel;
 
-/// The first release that reports processes to whoever asks from the host's network namespace.
+/// The first release that reports processes to unprivileged clients in the host's network
+/// namespace.
 const UNPRIVILEGED_SINCE: Kernel = Kernel { major: 6, minor: 6 };
 
 impl FromStr for Kernel {
@@ -60,7 +61,7 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// How the agent sees processes.
+/// How the agent detects processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
     /// By kernel process events, in the host's network namespace.
@@ -73,10 +74,10 @@ pub enum Detection {
 /// Which processes may match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Matching {
-    /// All of the host, those in containers among them.
+    /// All processes of the host, including those in containers.
     #[default]
     Everywhere,
-    /// Those outside the containers of pods.
+    /// Only processes outside the containers of pods.
     OutsideContainers,
 }
 
@@ -85,13 +86,14 @@ pub enum Matching {
 pub struct Settings {
     /// The image with `5spot-reclaim-agent` as its entry point.
     pub image: String,
-    /// The oldest kernel of the nodes; none if that is not known.
+    /// The oldest kernel of the nodes; `None` if it is unknown.
     pub kernel: Option<Kernel>,
     /// How processes are detected.
     pub detection: Detection,
     /// Which of them may match.
     pub matching: Matching,
-    /// The users as whom the operator reaches this cluster, beside those who may do everything.
+    /// The users as which the operator accesses this cluster, in addition to cluster
+    /// administrators.
     pub operators: Vec<String>,
 }
 
@@ -111,9 +113,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Everything that a workload cluster is given before its first machine with
-    /// `killIfCommands`, in the order in which it is applied: nobody is given a right before the
-    /// policies that bound it. Cannot fail.
+    /// All objects that a workload cluster needs before its first machine with
+    /// `killIfCommands`, in the order in which they are applied. The policies come before the
+    /// permissions that they restrict. Cannot fail.
     pub fn documents(&self) -> Vec<Value> {
         let mut all = namespaces().to_vec();
         all.extend(policy::own_node());
@@ -168,7 +170,7 @@ impl Settings {
         context
     }
 
-    /// The agent on each node that the operator has labelled for it.
+    /// The DaemonSet of the agent, for the nodes with the operator's label.
     pub fn daemon_set(&self) -> Value {
         let mut daemon_set = object("apps/v1", "DaemonSet", AGENT, Some(AGENT_NAMESPACE));
         daemon_set["spec"] = json!({
@@ -187,7 +189,7 @@ impl Settings {
                         "kubernetes.io/os": "linux",
                         RECLAIM_AGENT_KEY: RECLAIM_AGENT_ENABLED,
                     },
-                    // A machine is its owner's whatever is wrong with it as a node.
+                    // The owner can reclaim a machine whatever taints its Node has.
                     "tolerations": [{"operator": "Exists"}],
                     "priorityClassName": "system-node-critical",
                     "terminationGracePeriodSeconds": 5,
@@ -216,7 +218,7 @@ impl Settings {
                 "name": "NODE_NAME",
                 "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
             }],
-            // No limit on the processor: what is held back is the answer to the owner.
+            // No CPU limit: throttling would delay the reclaim.
             "resources": {
                 "requests": {"cpu": "10m", "memory": "16Mi"},
                 "limits": {"memory": "64Mi"},
@@ -236,9 +238,10 @@ impl Settings {
     }
 }
 
-/// The namespace of the configurations, which is that of the operator where both are in one
-/// cluster, and the namespace of the agents. Seeing the host's processes is more than the
-/// stricter Pod Security Standards allow, and more than belongs beside the operator's token.
+/// The namespace of the configurations, which is that of the operator if both are in one
+/// cluster, and the namespace of the agents. Access to the host's processes violates the
+/// stricter Pod Security Standards, so the agents must not share a namespace with the
+/// operator's token.
 pub fn namespaces() -> [Value; 2] {
     let mut namespace = object("v1", "Namespace", AGENT_NAMESPACE, None);
     namespace["metadata"]["labels"] = json!({
@@ -254,8 +257,8 @@ fn service_account() -> Value {
     account
 }
 
-/// What the agent may do, and the bindings that give it to the agent. Which Node it may do it
-/// to, roles cannot say: that is the [policy]'s.
+/// The roles of the agent and their bindings. Roles cannot restrict the agent to one Node; the
+/// [policy] does.
 pub fn roles() -> [Value; 4] {
     let group = "rbac.authorization.k8s.io";
     let version = "rbac.authorization.k8s.io/v1";

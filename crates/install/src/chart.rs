@@ -1,4 +1,5 @@
-//! The Helm chart: the same documents as for `kubectl apply`, with marks where a value may differ.
+//! The Helm chart: the same documents as for `kubectl apply`, with marks where a value may
+//! differ.
 
 mod template;
 mod values;
@@ -23,7 +24,7 @@ const README: &str = include_str!("chart/README.md");
 const NOTES: &str = include_str!("chart/NOTES.txt");
 const NAMED_TEMPLATES: &str = include_str!("chart/_helpers.tpl");
 
-/// The arguments that follow from values.
+/// The arguments that are set by values.
 const ARGUMENTS: &str = r#"- --log-level={{ $.Values.log.level }}
 - --log-format={{ $.Values.log.format }}
 - --lease-duration-secs={{ int $.Values.leaderElection.leaseDurationSeconds }}
@@ -39,7 +40,7 @@ const ARGUMENTS: &str = r#"- --log-level={{ $.Values.log.level }}
 - --reclaim-by-override={{ . }}
 {{- end }}"#;
 
-/// One port for each that is allowed.
+/// One entry for each allowed port.
 const EGRESS_PORTS: &str = r"{{- range $.Values.networkPolicy.egressPorts }}
 - protocol: TCP
   port: {{ . }}
@@ -48,7 +49,7 @@ const EGRESS_PORTS: &str = r"{{- range $.Values.networkPolicy.egressPorts }}
 /// The files of the chart.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
     let settings = settings();
     let templates = [
@@ -73,7 +74,7 @@ pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
     ];
     for (name, blocks) in templates {
         let text = template(&blocks, label)?;
-        // The one name that an installation may choose.
+        // The only name that an installation may choose.
         let text = text.replace(name::CONTROLLER, "{{ include \"5spot.controller\" $ }}");
         files.push(file(&format!("templates/{name}"), text));
     }
@@ -125,14 +126,14 @@ fn settings() -> Settings {
     }
 }
 
-/// An image by the group of values that names it.
+/// The image that a group of values defines.
 fn image(group: &str) -> String {
     template::text(&format!(
         "include \"5spot.image\" (dict \"image\" $.Values.{group} \"path\" \"{group}\" \"root\" $)"
     ))
 }
 
-/// Gives a document the labels of the chart, and those that every object is given.
+/// Adds the labels of the chart to a document, and the common labels and annotations.
 fn label(document: &mut Value) {
     let metadata = &mut document["metadata"];
     metadata["labels"][template::included("5spot.labels")] = true.into();
@@ -143,7 +144,7 @@ fn label(document: &mut Value) {
     }
 }
 
-/// Puts marks where a pod of the operator or the webhook may differ.
+/// Adds marks where a pod of the operator or the webhook may differ.
 fn pod(deployment: &mut Value, replicas: &str) {
     deployment["spec"]["replicas"] = template::bare(replicas).into();
     let template = &mut deployment["spec"]["template"];
@@ -197,7 +198,7 @@ fn controller(settings: &Settings) -> Vec<Block> {
     ]
 }
 
-/// The webhook, with a certificate of its own or of cert-manager.
+/// The webhook, with a certificate that it creates itself or that cert-manager creates.
 fn webhook(settings: &Settings) -> Vec<Block> {
     let [own, managed] = [
         (Keeper::Webhook, "if not $.Values.webhook.certManager"),
@@ -233,7 +234,8 @@ fn webhook(settings: &Settings) -> Vec<Block> {
         .collect()
 }
 
-/// The agent on the nodes of this cluster. The namespaces stay with what others have put there.
+/// The agent on the nodes of this cluster. An uninstall keeps the namespaces and their other
+/// objects.
 fn agent(settings: &Settings) -> Vec<Block> {
     let settings = agent::Settings {
         image: image("agent.image"),
@@ -266,7 +268,7 @@ fn agent(settings: &Settings) -> Vec<Block> {
     blocks
 }
 
-/// Monitors, alerts and dashboard, each where it is asked for.
+/// Monitors, alerts and dashboard, each if it is enabled.
 fn monitoring(settings: &Settings) -> Vec<Block> {
     let settings = monitoring::Settings {
         home: settings.rights.home.clone(),
@@ -288,7 +290,7 @@ fn monitoring(settings: &Settings) -> Vec<Block> {
     .collect()
 }
 
-/// The CRDs. By default they stay when the chart goes, and with them every object.
+/// The CRDs. By default an uninstall keeps them and all their objects.
 fn crds() -> Block {
     let mut crds = manifest::definitions(crd::SHIPPED_MINOR);
     for crd in &mut crds {
@@ -298,8 +300,9 @@ fn crds() -> Block {
     Block::when("if $.Values.crds.install", crds)
 }
 
-/// The namespace of the agents' configurations, where the nodes of this cluster are the ones and
-/// neither Helm nor the agent's own manifests have made it. It stays, and so do those.
+/// The namespace of the agents' configurations, if the nodes of this cluster are managed and
+/// neither Helm nor the agent's own manifests have created it. An uninstall keeps it and its
+/// objects.
 fn system_namespace() -> Block {
     let system = name::SYSTEM_NAMESPACE;
     let is_missing = format!(
@@ -398,7 +401,7 @@ fn bound(rights: &Rights, role: &str) -> [Block; 2] {
     ]
 }
 
-/// The namespace that a loop is at.
+/// The namespace of the current loop iteration.
 fn each() -> Reach {
     Reach::Only(BTreeSet::from([template::text(".")]))
 }
@@ -413,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn no_mark_is_left_and_every_action_that_opens_is_closed() {
+    fn all_marks_are_replaced_and_every_action_is_closed() {
         for file in files().unwrap() {
             let is_template = file.path.starts_with("templates/");
             assert!(!is_template || !file.text.contains("\"@"), "{}", file.text);
@@ -433,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_is_named_by_the_chart_alone() {
+    fn only_the_chart_names_the_operator() {
         for file in files().unwrap() {
             let is_template = file.path.starts_with("templates/")
                 && !file.path.ends_with("_helpers.tpl");
@@ -446,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_string_is_none() {
+    fn numbers_and_objects_are_not_rendered_as_strings() {
         let text = text("templates/controller.yaml");
         assert!(
             text.contains("\n  replicas: {{ int $.Values.replicas }}\n"),

@@ -1,4 +1,4 @@
-//! The operator itself: its namespace, its Deployment and what stands around it.
+//! The operator: its namespace, its Deployment and the objects around it.
 
 use std::collections::BTreeSet;
 
@@ -11,36 +11,36 @@ use crate::role::{Reach, Rights, metadata};
 /// The ports on which API servers usually listen.
 pub(crate) const API_SERVER_PORTS: [u16; 2] = [443, 6443];
 
-/// The port on which a control plane of k0smotron listens, unless its `spec.service.apiPort` says
-/// otherwise.
+/// The port on which a control plane of k0smotron listens, unless its `spec.service.apiPort` is
+/// set.
 pub(crate) const K0SMOTRON_PORT: u16 = 30443;
 
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 
-/// How much memory an instance may take, in MiB.
+/// The memory limit of a replica, in MiB.
 pub const MEMORY_LIMIT_MIB: u32 = 256;
 
-/// The first minor version whose API server has admission policies by default.
+/// The first minor version whose API server enables admission policies by default.
 pub const POLICIES_SINCE: u32 = 30;
 
 /// The operator in one management cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// What it may do, and in which namespace it runs.
+    /// Its permissions and its namespace.
     pub rights: Rights,
     /// The image with `5spot` as its entry point.
     pub image: String,
     /// Number of replicas; one is the leader, the others are on standby.
     pub replicas: u32,
-    /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
+    /// The oldest Kubernetes version that must accept the manifests, 1.`kube_minor`.
     pub kube_minor: u32,
     /// What its NetworkPolicy allows.
     pub network: Network,
 }
 
-/// What a NetworkPolicy allows the operator's pods beside name resolution.
+/// The traffic that a NetworkPolicy allows for the operator's pods, in addition to DNS.
 ///
-/// The default is what the default provider needs.
+/// The default is sufficient for the default provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     /// The ports of API servers to which they may connect.
@@ -82,8 +82,8 @@ impl Settings {
         })
     }
 
-    /// The namespace. The one of our own name takes no pod that could do harm to its node; what
-    /// others take is for those to say who run something else there.
+    /// The namespace. The operator's own one enforces the restricted Pod Security Standard. For
+    /// a shared namespace the level is left to its owner.
     pub fn namespace(&self) -> Value {
         let mut labels = name::controller_labels();
         labels.remove("app.kubernetes.io/component");
@@ -102,24 +102,25 @@ impl Settings {
         })
     }
 
-    /// Whether nothing runs in the namespace but the operator, as its name says.
+    /// Whether the namespace is the operator's own, as its name implies.
     fn has_own_namespace(&self) -> bool {
         self.rights.home == name::SYSTEM_NAMESPACE
     }
 
-    /// Whether the API server knows admission policies.
+    /// Whether the API server supports admission policies.
     pub(crate) fn knows_policies(&self) -> bool {
         self.kube_minor >= POLICIES_SINCE
     }
 
-    /// The identity to which the roles are bound. Its token is mounted where a pod asks for it.
+    /// The ServiceAccount to which the roles are bound. Its token is mounted only if a pod
+    /// requests it.
     pub fn service_account(&self) -> Value {
         let mut account = self.object(("v1", "ServiceAccount"), name::CONTROLLER);
         account["automountServiceAccountToken"] = false.into();
         account
     }
 
-    /// The operator.
+    /// The Deployment of the operator.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::CONTROLLER);
         let who = (name::CONTROLLER, &name::controller_labels());
@@ -148,7 +149,7 @@ impl Settings {
         })
     }
 
-    /// The words after `5spot` with which the operator is started.
+    /// The arguments of `5spot` with which the operator is started.
     pub fn arguments(&self) -> Vec<String> {
         let mut words: Vec<String> = ["controller", "--enable-leader-election"]
             .map(str::to_owned)
@@ -166,8 +167,8 @@ impl Settings {
         words
     }
 
-    /// Where metrics are read. Older Kubernetes takes no name of a Service that begins with a
-    /// digit.
+    /// The Service of the metrics endpoint. Older Kubernetes versions reject a Service name
+    /// that starts with a digit.
     pub fn service(&self) -> Value {
         let mut service = self.object(("v1", "Service"), "controller-metrics");
         service["spec"] = json!({
@@ -182,7 +183,7 @@ impl Settings {
         service
     }
 
-    /// While nodes are drained, one instance stays.
+    /// Keeps one replica while nodes are drained.
     pub fn disruption_budget(&self) -> Value {
         let mut budget =
             self.object(("policy/v1", "PodDisruptionBudget"), name::CONTROLLER);
@@ -193,12 +194,13 @@ impl Settings {
         budget
     }
 
-    /// What goes in and out: name resolution, API servers on the ports of [`Network`], and the
-    /// metrics from its namespace; nothing else of the operator's own pods, nor, where the namespace
-    /// is its own, of any other. Probes come from the pod's own node, which Kubernetes always lets
-    /// in.
+    /// The NetworkPolicies. They allow DNS, API servers on the ports of [`Network`], and reads
+    /// of the metrics from its namespace. They deny all other traffic of the operator's pods
+    /// and, if the namespace is the operator's own, of all its pods. Probes come from the pod's
+    /// own node, from which Kubernetes always allows traffic.
     ///
-    /// Policies add up: another one may allow more, such as an API server on another port.
+    /// Policies are additive: another one may allow more, such as an API server on another
+    /// port.
     pub fn network_policies(&self) -> Vec<Value> {
         let mut all = Vec::new();
         if self.has_own_namespace() {
@@ -241,7 +243,7 @@ impl Settings {
         needed
     }
 
-    /// Everything above.
+    /// All objects above.
     pub fn workload(&self) -> Vec<Value> {
         let mut all = vec![self.service_account(), self.deployment(), self.service()];
         all.push(self.disruption_budget());
@@ -255,7 +257,7 @@ pub(crate) fn system_namespace() -> Value {
     Settings::default().namespace()
 }
 
-/// What an instance asks for, and what it may take at most.
+/// The resource requests and limits of a replica.
 pub(crate) fn resources() -> Value {
     json!({
         "requests": {"cpu": "50m", "memory": "64Mi"},

@@ -1,4 +1,4 @@
-//! What is made, as files.
+//! The generated manifests, as files.
 
 use fivespot_api::manifest::{self, Error, GeneratedFile, Group};
 use fivespot_api::vap::Action;
@@ -9,7 +9,7 @@ use crate::role::{self, Reach, Rights};
 use crate::user::{self, Aggregation};
 use crate::{agent, chart, gitops, kustomize, monitoring, permission, webhook};
 
-/// The directory of everything that is applied, in the source tree.
+/// The directory of all manifests in the source tree.
 pub const DEPLOY: &str = "deploy";
 /// The directory of the roles in the source tree.
 pub const ROLES: &str = "deploy/rbac";
@@ -19,10 +19,10 @@ pub const CHART: &str = "deploy/chart";
 /// The user that the shipped role for workload clusters is bound to.
 pub const WORKLOAD_USER: &str = fivespot_api::name::CONTROLLER;
 
-/// The roles and bindings that `rights` ask for in the management cluster.
+/// The roles and bindings in the management cluster for `rights`.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn roles(rights: &Rights) -> Result<Vec<GeneratedFile>, Error> {
     let mut files = vec![roles_in("rbac.yaml", &rights.management())?];
     let secrets = rights.kubeconfigs();
@@ -35,16 +35,16 @@ pub fn roles(rights: &Rights) -> Result<Vec<GeneratedFile>, Error> {
 /// The role and its binding for a workload cluster whose kubeconfig names `user`.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn workload_roles(user: &str) -> Result<Vec<GeneratedFile>, Error> {
     Ok(vec![roles_in("workload/rbac.yaml", &role::workload(user))?])
 }
 
-/// The roles in the source tree: the default rights, the right to read kubeconfigs everywhere
-/// beside them for those who want it, and the role for workload clusters.
+/// The roles in the source tree: the default rights, the optional right to read kubeconfigs in
+/// every namespace, and the role for workload clusters.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
     let everywhere = Rights {
         kubeconfigs: Reach::Everywhere,
@@ -59,11 +59,11 @@ pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
     Ok(files)
 }
 
-/// All that a management cluster is given, in one file: `kubectl apply -f install.yaml`. Without
-/// the policy and its binding where the cluster does not know them: [`webhook`] is for those.
+/// All objects of a management cluster, in one file: `kubectl apply -f install.yaml`. It omits
+/// the policy and its binding if the cluster does not support them: [`webhook`] replaces them.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     let mut documents = vec![settings.namespace()];
     documents.extend(manifest::definitions(settings.kube_minor));
@@ -78,11 +78,12 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     GeneratedFile::manifest("install.yaml", "manifests", &documents)
 }
 
-/// What is below `deploy/`, the chart excepted: `install.yaml`, and its parts in folders. Where
-/// policies are not known also without the agent, which a policy keeps to its own Node.
+/// The files below `deploy/`, except the chart: `install.yaml`, and its parts in folders. The
+/// agent is omitted if policies are not supported, because a policy restricts it to its own
+/// Node.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     let mut files = vec![install(settings)?];
     let mut groups = vec![Group::Crd];
@@ -126,27 +127,27 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     Ok(files)
 }
 
-/// All that a cluster without admission policies is given besides, in one file.
+/// The additional objects of a cluster without admission policies, in one file.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn webhook(settings: &webhook::Settings) -> Result<GeneratedFile, Error> {
     GeneratedFile::manifest("webhook/webhook.yaml", "webhook", &settings.documents())
 }
 
-/// All that a workload cluster is given for the agent of emergency reclaim, in one file.
+/// The objects of the emergency reclaim agent in a workload cluster, in one file.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn agent(settings: &agent::Settings) -> Result<GeneratedFile, Error> {
     GeneratedFile::manifest("agent/agent.yaml", "manifests", &settings.documents())
 }
 
-/// What Prometheus and Grafana are given: for the Prometheus operator, and the same alerts and
-/// dashboard as plain files in folders of their own.
+/// The files for Prometheus and Grafana: objects of the Prometheus operator, and the same
+/// alerts and dashboard as plain files in separate folders.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn monitoring(settings: &monitoring::Settings) -> Result<Vec<GeneratedFile>, Error> {
     let mut files = Vec::new();
     for (path, document) in [
@@ -171,7 +172,7 @@ pub fn monitoring(settings: &monitoring::Settings) -> Result<Vec<GeneratedFile>,
 /// The Helm chart.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub fn chart() -> Result<Vec<GeneratedFile>, Error> {
     chart::files()
 }
@@ -184,7 +185,7 @@ pub fn permission_page() -> GeneratedFile {
     }
 }
 
-/// The files of a directory of the source tree, named from [`DEPLOY`] on.
+/// The files of a directory of the source tree, with paths relative to [`DEPLOY`].
 fn below(directory: &str, files: Vec<GeneratedFile>) -> Vec<GeneratedFile> {
     let folder = directory
         .strip_prefix(DEPLOY)

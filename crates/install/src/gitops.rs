@@ -1,4 +1,4 @@
-//! What GitOps tools are given so that they judge a ScheduledMachine rightly.
+//! Health checks of a ScheduledMachine for GitOps tools.
 
 use fivespot_api::manifest::{Error, GeneratedFile};
 use fivespot_api::name;
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 /// The health check of Argo CD.
 pub const ARGO_CD: &str = include_str!("gitops/health.lua");
 
-/// Whether there is a condition of that type and status.
+/// A CEL expression: whether there is a condition of that type and status.
 fn has(kind: &str, status: &str) -> String {
     format!("status.conditions.exists(c, c.type == '{kind}' && c.status == '{status}')")
 }
 
-/// What Flux's `healthCheckExprs` hold. At most one of `current` and `failed` is true, so that their
-/// order does not matter; all others are in progress.
+/// The `healthCheckExprs` of Flux. At most one of `current` and `failed` is true, so their
+/// order does not matter. If neither is true, the object is in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expressions {
-    /// Reality is what is wanted.
+    /// The observed state matches the desired state.
     pub current: String,
-    /// A person is needed.
+    /// Manual action is needed.
     pub failed: String,
 }
 
@@ -42,7 +42,7 @@ pub fn flux() -> Expressions {
 /// The files below `deploy/`.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
     let key = format!(
         "resource.customizations.health.{}_{}",
@@ -76,7 +76,7 @@ pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
     ])
 }
 
-/// A Kustomization of Flux with the expressions, to copy them from.
+/// An example Kustomization of Flux with the expressions.
 fn flux_kustomization() -> Value {
     let Expressions { current, failed } = flux();
     json!({
@@ -88,7 +88,7 @@ fn flux_kustomization() -> Value {
             "path": "./machines",
             "prune": true,
             "sourceRef": {"kind": "GitRepository", "name": "flux-system"},
-            // A machine may take this long to get its Node.
+            // A machine may need this long to get its Node.
             "timeout": "30m",
             "wait": true,
             "healthCheckExprs": [{

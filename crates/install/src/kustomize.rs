@@ -1,7 +1,7 @@
 //! Kustomizations of the files below `deploy/`.
 //!
-//! The folders of the parts have a file `Kustomization`: kustomize reads it, and
-//! `kubectl apply -f FOLDER`, which takes every `.yaml`, does not.
+//! The folders of the parts contain a file `Kustomization`. kustomize reads it; `kubectl apply
+//! -f FOLDER`, which reads every `.yaml`, does not.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,22 +9,22 @@ use std::path::Path;
 use fivespot_api::manifest::{Error, GeneratedFile};
 use serde_json::{Value, json};
 
-/// The parts of which a management cluster is given all, by their folders.
+/// The parts that every management cluster needs, by their folders.
 const BASE: [&str; 4] = ["crds", "admission", "rbac", "controller"];
 
-/// What is chosen beside the base: a name, and the folder of the part.
+/// The optional parts: a name, and the folder of the part.
 const OVERLAYS: [(&str, &str); 3] = [
     ("cluster-wide-kubeconfigs", "rbac/cluster-wide-kubeconfigs"),
     ("monitoring", "monitoring"),
     ("webhook", "webhook"),
 ];
 
-/// The kustomizations of `files`, which are named from `deploy/` on: one in the folder of each part,
-/// `kustomize/base` of all parts that belong together, and `kustomize/overlays` of what is chosen
-/// beside them.
+/// The kustomizations of `files`, whose paths are relative to `deploy/`: one in the folder of
+/// each part, `kustomize/base` with the required parts, and `kustomize/overlays` with the
+/// optional ones.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub(crate) fn files(files: &[GeneratedFile]) -> Result<Vec<GeneratedFile>, Error> {
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for file in files {
@@ -61,7 +61,7 @@ pub(crate) fn files(files: &[GeneratedFile]) -> Result<Vec<GeneratedFile>, Error
     Ok(all)
 }
 
-/// The base, with a policy that records violations and admits them.
+/// The base, with a policy that admits and records violations.
 fn audit() -> Result<GeneratedFile, Error> {
     let mut kustomization = kustomization(&json!(["../../base"]));
     kustomization["patches"] = json!([{

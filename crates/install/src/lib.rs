@@ -1,15 +1,15 @@
-//! What a cluster is given so that the operator can run in it.
+//! The manifests that install the operator in a cluster.
 //!
-//! - [`permission`]: what the operator asks of the API servers, row by row, and what for
-//! - [`provider`]: the kinds of bootstrap and infrastructure objects that have a name here
-//! - [`role`]: the roles and bindings made of both
-//! - [`controller`]: the Deployment and what stands around it
-//! - [`agent`]: the agent of emergency reclaim, in a workload cluster
+//! - [`permission`]: the permissions of the operator, row by row, with the reason for each
+//! - [`provider`]: the named kinds of bootstrap and infrastructure objects
+//! - [`role`]: the roles and bindings generated from both
+//! - [`controller`]: the Deployment and the objects around it
+//! - [`agent`]: the emergency reclaim agent, in a workload cluster
 //! - [`monitoring`]: scraping, alerts and a dashboard
-//! - [`user`]: the roles of those who write ScheduledMachines
-//! - [`webhook`]: the admission policy for clusters that know no policies
-//! - [`gitops`]: how GitOps tools judge a ScheduledMachine
-//! - [`file`](mod@file): what is made, as files
+//! - [`user`]: the roles of users who write ScheduledMachines
+//! - [`webhook`]: the admission policy for clusters without admission policies
+//! - [`gitops`]: health checks of a ScheduledMachine for GitOps tools
+//! - [`file`](mod@file): the generated manifests, as files
 //!
 //! Pure: no client, no clock, no I/O.
 

@@ -1,7 +1,7 @@
-//! What Prometheus and Grafana are given: how the metrics are scraped, the alerts, and a dashboard.
+//! The objects for Prometheus and Grafana: scrape configurations, alerts, and a dashboard.
 //!
-//! The metrics are those of the controller's and the webhook's tables; a test of the command line,
-//! which knows both, finds a name that is in neither.
+//! The metrics are those in the tables of the controller and the webhook. A test of the command
+//! line, which has access to both, fails for a name that is in neither.
 
 mod alert;
 mod dashboard;
@@ -18,12 +18,12 @@ pub use dashboard::{PANELS, Panel, dashboard};
 
 const OPERATOR_API: &str = "monitoring.coreos.com/v1";
 
-/// Where the metrics are, and how often they are read.
+/// The namespace of the metrics, and the scrape interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The namespace of the operator.
     pub home: String,
-    /// The interval between two scrapes, as Prometheus has it.
+    /// The scrape interval in Prometheus' notation.
     pub interval: String,
 }
 
@@ -42,7 +42,7 @@ impl Settings {
         self.monitor("ServiceMonitor", "endpoints")
     }
 
-    /// A PodMonitor, which needs no Service and finds the webhook as well.
+    /// A PodMonitor. It needs no Service and selects the webhook as well.
     pub fn pod_monitor(&self) -> Value {
         let mut monitor = self.monitor("PodMonitor", "podMetricsEndpoints");
         monitor["spec"]["selector"] =
@@ -72,7 +72,7 @@ impl Settings {
         })
     }
 
-    /// The dashboard, for Grafana's sidecar, which looks for the label.
+    /// The dashboard, for Grafana's sidecar, which selects it by the label.
     pub fn dashboard_config_map(&self) -> Value {
         let mut labels: BTreeMap<String, String> = name::controller_labels();
         labels.insert("grafana_dashboard".to_owned(), "1".to_owned());

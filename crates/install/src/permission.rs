@@ -1,4 +1,4 @@
-//! What the controller and the webhook ask of the API servers: the table from which roles are made.
+//! The permissions of the controller and the webhook: the table from which roles are generated.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use fivespot_api::name;
 pub enum Scope {
     /// In the management cluster, in each namespace with ScheduledMachines.
     Management,
-    /// In the management cluster, in each namespace with ScheduledMachines, where a reclaim stops
+    /// In the management cluster, in each namespace with ScheduledMachines, if a reclaim stops
     /// machines with overrides.
     ReclaimOverride,
     /// In the management cluster, cluster-wide.
@@ -19,33 +19,34 @@ pub enum Scope {
     Home,
     /// In each workload cluster, cluster-wide, for the user of the kubeconfig.
     Workload,
-    /// In each workload cluster, in the namespace of the agents' configurations, as the same.
+    /// In each workload cluster, in the namespace of the agents' configurations, for the same
+    /// user.
     WorkloadSystem,
-    /// By the webhook, in the operator's own namespace.
+    /// For the webhook, in the operator's own namespace.
     WebhookHome,
-    /// By the webhook, cluster-wide.
+    /// For the webhook, cluster-wide.
     WebhookWide,
 }
 
 /// One rule of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permission {
-    /// Where.
+    /// Where it is needed.
     pub scope: Scope,
     /// The API group; empty is the core group.
     pub group: &'static str,
-    /// The resource, or resource and subresource. [`PROVIDER`] stands for each kind of
-    /// bootstrap and infrastructure object that is in use.
+    /// The resource, or resource and subresource. [`PROVIDER`] represents each kind of
+    /// bootstrap and infrastructure object in use.
     pub resource: &'static str,
-    /// The only objects that may be dealt with, by name; none means all.
+    /// The names of the only objects that it allows; empty allows all.
     pub names: &'static [&'static str],
     /// The verbs.
     pub verbs: &'static [&'static str],
-    /// What for.
+    /// What it is needed for.
     pub why: &'static str,
 }
 
-/// Stands for the kinds of bootstrap and infrastructure objects, which the installer chooses.
+/// Represents the kinds of bootstrap and infrastructure objects, which the installer chooses.
 pub const PROVIDER: &str = "<provider>";
 
 const WATCHED: &[&str] = &["get", "list", "watch"];
@@ -72,7 +73,7 @@ impl Permission {
     }
 }
 
-/// Everything that the controller and the webhook do, and nothing else.
+/// All permissions of the controller and the webhook.
 pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Management,
@@ -232,7 +233,7 @@ const TITLES: &[(Scope, &str)] = &[
     (Scope::WebhookWide, "For the webhook, cluster-wide"),
 ];
 
-/// The reference page: every row, with what it is for. Cannot fail.
+/// The reference page: every row, with its reason. Cannot fail.
 pub(crate) fn page() -> String {
     let mut page = format!(
         "{PAGE_HEADER}# Permissions\n\n\
@@ -274,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_asked_for_twice_or_by_wildcard() {
+    fn no_permission_is_duplicate_or_a_wildcard() {
         for (place, one) in PERMISSIONS.iter().enumerate() {
             let is_same = |other: &Permission| {
                 (other.scope, other.group, other.resource)

@@ -1,10 +1,10 @@
-//! What all pods of the operator have in common: they may do nothing to their nodes.
+//! What all pods of the operator have in common, such as a restricted security context.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// The user and the group of the processes: of nobody.
+/// The user and the group of the processes: `nobody`.
 pub(crate) const NOBODY: u32 = 65532;
 
 fn security_context() -> Value {
@@ -30,15 +30,15 @@ pub const METRICS_PORT: u16 = 8080;
 /// The port of the probes.
 pub const HEALTH_PORT: u16 = 8081;
 
-/// Where a network policy lets metrics be read from: the pods of a namespace.
+/// The peers from which a network policy allows reads of the metrics: the pods of a namespace.
 pub(crate) fn metrics_readers(namespace: &str) -> Value {
     json!([{"namespaceSelector": {"matchLabels": {
         "kubernetes.io/metadata.name": namespace,
     }}}])
 }
 
-/// The `spec` of a Deployment whose pods have `labels`, act as `account` and run `container`
-/// alone. A new instance is there before an old one goes.
+/// The `spec` of a Deployment whose pods have `labels`, run as `account` and have only
+/// `container`. A rollout creates a new replica before it removes an old one.
 pub(crate) fn deployment(
     (account, labels): (&str, &BTreeMap<String, String>),
     replicas: u32,
@@ -66,7 +66,7 @@ pub(crate) fn deployment(
     })
 }
 
-/// Instances keep apart where there are nodes enough.
+/// Spreads the replicas over the nodes where possible.
 fn spread(labels: &BTreeMap<String, String>) -> Value {
     json!([{
         "maxSkew": 1,
@@ -86,7 +86,7 @@ pub(crate) fn probe(path: &str, failures: u32) -> Value {
     })
 }
 
-/// An environment variable with a field of the pod.
+/// An environment variable with the value of a field of the pod.
 pub(crate) fn field(name: &str, path: &str) -> Value {
     json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }

@@ -1,12 +1,12 @@
-//! Providers of Cluster API: which resources a ScheduledMachine is made from with each.
+//! Providers of Cluster API, each with the resources that a ScheduledMachine creates.
 
 /// A resource of an API group, by its plural name.
 pub type Resource = (&'static str, &'static str);
 
-/// A provider that is known by name, with the resources that one of its machines is made from.
+/// A provider with a name, and the resources that one of its machines consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// The name, as `--provider` takes it.
+    /// The name, as in `--provider`.
     pub name: &'static str,
     /// Group and plural name of each kind of bootstrap or infrastructure object.
     pub resources: &'static [Resource],
@@ -15,10 +15,10 @@ pub struct Provider {
 const BOOTSTRAP: &str = "bootstrap.cluster.x-k8s.io";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 
-/// The providers that are known by name, in the order of their names.
+/// The providers with a name, sorted by name.
 ///
-/// For any other, a ClusterRole with the label
-/// [`AGGREGATE_LABEL`](fivespot_api::name::AGGREGATE_LABEL) does the same.
+/// For other providers, a ClusterRole with the label
+/// [`AGGREGATE_LABEL`](fivespot_api::name::AGGREGATE_LABEL) has the same effect.
 pub const PROVIDERS: &[Provider] = &[
     provider("aws", &[(INFRASTRUCTURE, "awsmachines")]),
     provider("azure", &[(INFRASTRUCTURE, "azuremachines")]),
@@ -49,7 +49,7 @@ const fn provider(name: &'static str, resources: &'static [Resource]) -> Provide
     Provider { name, resources }
 }
 
-/// The provider of that name, if it is known.
+/// The provider of that name. `None` if there is none.
 ///
 /// # Example
 /// ```
@@ -69,7 +69,7 @@ mod tests {
     use super::PROVIDERS;
 
     #[test]
-    fn every_resource_is_in_a_group_that_a_scheduled_machine_may_name() {
+    fn every_resource_is_in_an_allowed_provider_group() {
         for provider in PROVIDERS {
             for (group, plural) in provider.resources {
                 assert!(

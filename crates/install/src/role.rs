@@ -1,4 +1,5 @@
-//! Roles and bindings, made of the [table of permissions](crate::permission::PERMISSIONS).
+//! Roles and bindings, generated from the [table of
+//! permissions](crate::permission::PERMISSIONS).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,34 +12,35 @@ use crate::provider::Provider;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
-/// The operator's rights in one management cluster: to what, and where.
+/// The operator's rights in one management cluster: to which resources, and where.
 ///
-/// The default is what is shipped: every namespace, the objects of k0smotron, no Secret.
+/// The default is what is shipped: every namespace, the objects of k0smotron, no Secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// The namespace of the operator and of its ServiceAccount.
     pub home: String,
     /// The providers whose objects it may create and remove.
     pub providers: Vec<&'static Provider>,
-    /// Where it may do what it does to ScheduledMachines and to what they are made from.
+    /// Where it may act on ScheduledMachines and on the objects that they create.
     pub reach: Reach,
-    /// Where it may read every Secret, those in which Cluster API keeps kubeconfigs among them.
+    /// Where it may read every Secret, including those in which Cluster API stores kubeconfigs.
     pub kubeconfigs: Reach,
-    /// The Clusters, by namespace and name, whose kubeconfig Secret alone it may read besides.
+    /// The Clusters, by namespace and name, for which it may also read only the kubeconfig
+    /// Secret.
     pub clusters: BTreeSet<(String, String)>,
-    /// Whether the nodes of the management cluster itself are the ones that join and leave.
+    /// Whether the machines' Nodes are those of the management cluster itself.
     pub is_workload_cluster: bool,
-    /// For how long a reclaim stops a machine with an override, a duration such as `4h`; none if it
-    /// disables the schedule.
+    /// For how long a reclaim stops a machine with an override, a duration such as `4h`. `None`
+    /// if it disables the schedule.
     pub reclaim_override: Option<String>,
 }
 
-/// Where a right holds.
+/// Where a right applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// In every namespace.
     Everywhere,
-    /// In these; none at all means nowhere.
+    /// In these namespaces; empty means nowhere.
     Only(BTreeSet<String>),
 }
 
@@ -57,7 +59,7 @@ impl Default for Rights {
 }
 
 impl Rights {
-    /// What the operator may do in the management cluster, Secrets excepted: each role with its
+    /// The operator's roles in the management cluster, except those for Secrets, each with its
     /// bindings. Cannot fail.
     pub fn management(&self) -> Vec<Value> {
         let mut all = vec![own_role(), override_editor()];
@@ -84,28 +86,28 @@ impl Rights {
         all
     }
 
-    /// The right to deal with the Nodes of the management cluster itself, and to configure the
-    /// agents on them in [`name::SYSTEM_NAMESPACE`], which has to be there.
+    /// The right to access the Nodes of the management cluster itself, and to configure the
+    /// agents on them in [`name::SYSTEM_NAMESPACE`], which must exist.
     pub(crate) fn own_nodes(&self) -> Vec<Value> {
         workload_rights(&self.account())
     }
 
-    /// What the operator may do in its own namespace. Nothing where the table has no such row.
+    /// The operator's rights in its own namespace. Empty if the table has no such row.
     pub(crate) fn at_home(&self) -> Vec<Value> {
         let rules = rules(Scope::Home);
         if rules.is_empty() {
             return Vec::new();
         }
-        // A name of its own: the namespace may be among those in which the other role is bound.
+        // A separate name, because the other role may be bound in the same namespace.
         let name = format!("{}-leases", name::CONTROLLER);
         let role = role_in(&self.home, &name, &rules);
         let binding = self.binding(("Role", &name), Some(&self.home));
         vec![role, binding]
     }
 
-    /// The right to read the Secrets in which Cluster API keeps kubeconfigs: a Role and its
-    /// binding for each Cluster, which names its Secret; a Role in each namespace, or one for all
-    /// namespaces, which open every Secret there. Nothing where it may read none.
+    /// The right to read the Secrets in which Cluster API stores kubeconfigs. For each Cluster
+    /// a Role and its binding with the name of its Secret. For every Secret a Role in each
+    /// namespace, or one for all namespaces. Empty if it may not read any.
     pub fn kubeconfigs(&self) -> Vec<Value> {
         let role = format!("{}-kubeconfigs", name::CONTROLLER);
         let rules = secret_rules();
@@ -129,7 +131,7 @@ impl Rights {
         all
     }
 
-    /// The right to read the one Secret that holds the kubeconfig of a Cluster.
+    /// The right to read the one Secret with the kubeconfig of a Cluster.
     pub(crate) fn kubeconfig(&self, namespace: &str, cluster: &str) -> [Value; 2] {
         let secret = name::kubeconfig_secret(cluster);
         let role = format!("{}-{secret}", name::CONTROLLER);
@@ -166,8 +168,8 @@ impl Rights {
     }
 }
 
-/// What the operator needs in a workload cluster, for whoever the kubeconfig names: the
-/// documents to apply there.
+/// The operator's rights in a workload cluster, for the user of the kubeconfig: the documents
+/// to apply there.
 pub fn workload(user: &str) -> Vec<Value> {
     let mut all = vec![controller::system_namespace()];
     all.extend(workload_rights(&json!({
@@ -178,8 +180,8 @@ pub fn workload(user: &str) -> Vec<Value> {
     all
 }
 
-/// The roles of a workload cluster, bound to `subject`: Nodes and pods are cluster-wide, the
-/// configurations of agents in one namespace.
+/// The roles in a workload cluster, bound to `subject`: cluster-wide for Nodes and pods, in one
+/// namespace for the configurations of agents.
 fn workload_rights(subject: &Value) -> Vec<Value> {
     let (name, system) = (workload_name(), name::SYSTEM_NAMESPACE);
     vec![
@@ -209,13 +211,13 @@ fn binding(
     })
 }
 
-/// What the operator does to objects of Cluster API and of its own, provider or not.
+/// The operator's rights on its own objects and those of Cluster API, for every provider.
 pub(crate) fn own_role() -> Value {
     cluster_role(name::CONTROLLER, &rules(Scope::Management))
 }
 
-/// What people need who may override schedules, and nothing else. It is bound by whoever runs the
-/// cluster.
+/// The rights of users who may override schedules, and nothing else. The cluster administrator
+/// binds the role.
 pub(crate) fn override_editor() -> Value {
     let all = [
         "get", "list", "watch", "create", "update", "patch", "delete",
@@ -226,7 +228,7 @@ pub(crate) fn override_editor() -> Value {
     cluster_role(name::OVERRIDE_EDITOR, &[overrides, others])
 }
 
-/// What the operator does to the objects of one provider.
+/// The operator's rights on the objects of one provider.
 pub(crate) fn provider_role(provider: &Provider) -> Value {
     let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (group, plural) in provider.resources {
@@ -242,7 +244,8 @@ pub(crate) fn provider_role(provider: &Provider) -> Value {
     cluster_role(&provider_name(provider), &rules)
 }
 
-/// A ClusterRole without rules of its own: Kubernetes fills it from those with the label.
+/// A ClusterRole without rules of its own: Kubernetes aggregates the ClusterRoles with the
+/// label.
 pub(crate) fn others_role() -> Value {
     json!({
         "apiVersion": RBAC,
@@ -258,7 +261,7 @@ pub(crate) fn definitions_role() -> Value {
     cluster_role(&definitions_name(), &rules(Scope::ManagementWide))
 }
 
-/// What the operator does to overrides where a reclaim creates one.
+/// The operator's rights on overrides, if a reclaim creates one.
 pub(crate) fn reclaim_role() -> Value {
     cluster_role(&reclaim_name(), &rules(Scope::ReclaimOverride))
 }
@@ -301,8 +304,8 @@ fn cluster_role(role: &str, rules: &[Value]) -> Value {
     })
 }
 
-/// The rules of one scope; of those in the management cluster what is not the same in every
-/// installation, Secrets and providers' objects, excepted.
+/// The rules of one scope, without those that depend on the installation: Secrets and
+/// providers' objects.
 fn rules(scope: Scope) -> Vec<Value> {
     PERMISSIONS
         .iter()
@@ -323,7 +326,7 @@ fn is_secret(row: &Permission) -> bool {
     (row.scope, row.group, row.resource) == (Scope::Management, "", "secrets")
 }
 
-/// The rules of a scope in which every row names its objects.
+/// The rules of a scope whose rows all name their objects.
 pub(crate) fn named_rules(scope: Scope) -> Vec<Value> {
     let rows = PERMISSIONS.iter().filter(|row| row.scope == scope);
     let rules = rows.map(|row| {

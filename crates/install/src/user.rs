@@ -1,4 +1,4 @@
-//! ClusterRoles for the people who use ScheduledMachines.
+//! ClusterRoles for users of ScheduledMachines.
 
 use fivespot_api::name;
 use fivespot_api::resource::RESOURCES;
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
-/// Which of the roles Kubernetes adds to its own roles `view`, `edit` and `admin`.
+/// Which of the roles Kubernetes aggregates into its own roles `view`, `edit` and `admin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregation {
-    /// Both: who may edit a namespace may create ScheduledMachines in it, and so decides what is run
-    /// on their machines.
+    /// Both: users who may edit a namespace may create ScheduledMachines in it, and thereby
+    /// decide what their machines run.
     Both,
-    /// The one that only reads.
+    /// Only the read-only role.
     View,
-    /// None: they have to be bound.
+    /// Neither; they must be bound.
     None,
 }
 
-/// The roles `5spot-view` and `5spot-edit`. What Kubernetes adds to `view` is in `edit` too, and what
-/// it adds to `edit` in `admin`. Cannot fail.
+/// The roles `5spot-view` and `5spot-edit`. Rules that are aggregated into `view` are also in
+/// `edit`, and those in `edit` also in `admin`. Cannot fail.
 pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     let resources: Vec<&str> = RESOURCES.iter().map(|it| it.plural).collect();
     let read = json!({"apiGroups": [name::GROUP], "resources": resources, "verbs": READ});
@@ -39,7 +39,7 @@ pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     vec![view, edit]
 }
 
-/// Adds a role to Kubernetes' own of that level.
+/// Aggregates a role into Kubernetes' own role of that level.
 fn aggregate(role: &mut Value, level: &str) {
     let label = format!("rbac.authorization.k8s.io/aggregate-to-{level}");
     role["metadata"]["labels"][label] = json!("true");

@@ -1,5 +1,5 @@
-//! The admission policy as a webhook, for clusters whose API servers know no policies: its
-//! identity, its Deployment, and the configuration by which API servers ask it.
+//! The admission policy as a webhook, for clusters whose API servers do not support policies:
+//! its ServiceAccount, its Deployment, and its webhook configuration.
 
 use fivespot_api::{RESOURCES, Resource, name, vap};
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use crate::permission::Scope;
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
 use crate::role;
 
-/// The port on which API servers ask.
+/// The port on which the webhook serves API servers.
 pub const PORT: u16 = 9443;
 /// The port of the Service.
 const SERVICE_PORT: u16 = 443;
-/// How long an API server waits for an answer.
+/// How long an API server waits for a response.
 const TIMEOUT_SECONDS: u32 = 5;
-/// The first minor version whose API server knows match conditions of webhooks.
+/// The first minor version whose API server supports match conditions of webhooks.
 pub const MATCH_CONDITIONS_SINCE: u32 = 28;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
@@ -23,28 +23,28 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// Where the files of a certificate are mounted.
 const CERTIFICATE_DIR: &str = "/etc/5spot/certificate";
 
-/// Who sees to the webhook's certificate.
+/// What maintains the webhook's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeper {
     /// The webhook itself, which may therefore change its own webhook configuration.
     #[default]
     Webhook,
-    /// cert-manager; the webhook talks to no API server and has no rights.
+    /// cert-manager; the webhook does not access the API server and has no rights.
     CertManager,
 }
 
 /// The webhook in one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The namespace in which it runs, whose objects it is not asked about.
+    /// The namespace in which it runs. Its objects are excluded from the webhook.
     pub home: String,
     /// The image with `5spot` as its entry point.
     pub image: String,
     /// Number of replicas; all of them serve.
     pub replicas: u32,
-    /// The oldest Kubernetes that has to take the manifests, 1.`kube_minor`.
+    /// The oldest Kubernetes version that must accept the manifests, 1.`kube_minor`.
     pub kube_minor: u32,
-    /// Who sees to its certificate.
+    /// What maintains its certificate.
     pub keeper: Keeper,
     /// The namespace from which its metrics may be read.
     pub metrics_namespace: String,
@@ -64,7 +64,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Everything, in the order in which it is applied; the namespace has to be there. Cannot
+    /// All objects, in the order in which they are applied. The namespace must exist. Cannot
     /// fail.
     pub fn documents(&self) -> Vec<Value> {
         let mut all = Vec::new();
@@ -117,7 +117,7 @@ impl Settings {
         account
     }
 
-    /// What cert-manager makes the Secret of, signed by itself.
+    /// The objects from which cert-manager creates the Secret, with a self-signed certificate.
     fn certificate(&self) -> [Value; 2] {
         let version = "cert-manager.io/v1";
         let mut issuer = self.object((version, "Issuer"), name::WEBHOOK);
@@ -132,15 +132,15 @@ impl Settings {
         [issuer, certificate]
     }
 
-    /// Empty; the webhook fills it. It is brought along because the right to create Secrets would
-    /// be the right to get a token of any other service account of the namespace.
+    /// An empty Secret, which the webhook fills. The webhook gets no right to create Secrets,
+    /// because it could then create a token of another ServiceAccount of the namespace.
     fn secret(&self) -> Value {
         let mut secret = self.object(("v1", "Secret"), name::WEBHOOK);
         secret["type"] = "Opaque".into();
         secret
     }
 
-    /// What the webhook may do, and the bindings that give it to the webhook.
+    /// The roles of the webhook and their bindings.
     pub fn roles(&self) -> [Value; 4] {
         let subjects = json!([{
             "kind": "ServiceAccount",
@@ -184,12 +184,12 @@ impl Settings {
         service
     }
 
-    /// The webhook.
+    /// The Deployment of the webhook.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
         let who = (name::WEBHOOK, &name::webhook_labels());
         deployment["spec"] = pod::deployment(who, self.replicas, self.container());
-        // It goes on answering for a while after SIGTERM.
+        // It continues to serve for a while after SIGTERM.
         deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
             40.into();
         if self.keeper == Keeper::CertManager {
@@ -199,7 +199,7 @@ impl Settings {
                 "name": "certificate",
                 "secret": {"secretName": name::WEBHOOK, "defaultMode": 0o440},
             }]);
-            // The files are of root, and of this group.
+            // The files belong to root and to this group.
             pod["securityContext"]["fsGroup"] = pod::NOBODY.into();
             pod["containers"][0]["volumeMounts"] = json!([{
                 "name": "certificate",
@@ -233,7 +233,7 @@ impl Settings {
         })
     }
 
-    /// The words after `5spot` with which the webhook is started.
+    /// The arguments of `5spot` with which the webhook is started.
     pub fn arguments(&self) -> Vec<String> {
         let mut words = vec!["webhook".to_owned()];
         if self.keeper == Keeper::CertManager {
@@ -252,9 +252,9 @@ impl Settings {
         budget
     }
 
-    /// In come questions and whoever reads metrics in the namespace `monitoring`, and probes from
-    /// the pod's own node, which Kubernetes always lets in; out goes what is asked of the API
-    /// server.
+    /// The NetworkPolicy. Ingress: admission requests, and reads of the metrics from the
+    /// namespace `monitoring`. Probes come from the pod's own node, from which Kubernetes
+    /// always allows traffic. Egress: requests to the API server.
     fn network_policy(&self) -> Value {
         let port = |port: u16| json!({"protocol": "TCP", "port": port});
         let kind = ("networking.k8s.io/v1", "NetworkPolicy");
@@ -267,7 +267,7 @@ impl Settings {
                     "from": pod::metrics_readers(&self.metrics_namespace),
                     "ports": [port(METRICS_PORT)],
                 },
-                // API servers are in no pod that a selector could name.
+                // API servers are not in a pod that a selector could match.
                 {"ports": [port(PORT)]},
             ],
             "egress": match self.keeper {
@@ -278,11 +278,11 @@ impl Settings {
         policy
     }
 
-    /// By which API servers ask, and about what: the same requests that the policy looks at.
+    /// The ValidatingWebhookConfiguration, for the same requests that the policy matches.
     ///
-    /// Without `caBundle`, which the webhook puts in, no API server trusts it, and nothing is
-    /// admitted. Where match conditions are known, what the policy leaves alone in any case is
-    /// not even asked about, so that finalizers can go while no instance answers.
+    /// Without `caBundle`, which the webhook sets, API servers do not trust it and reject every
+    /// request. If match conditions are supported, requests that the policy always admits are
+    /// not sent to the webhook, so that finalizers can be removed while no replica responds.
     pub fn configuration(&self) -> Value {
         let kind = "ValidatingWebhookConfiguration";
         let version = "admissionregistration.k8s.io/v1";
@@ -323,7 +323,7 @@ impl Settings {
             rule["scope"] = "Namespaced".into();
         }
         if self.kube_minor >= MATCH_CONDITIONS_SINCE {
-            // Without optional steps, which are newer than match conditions are.
+            // Optional selection is not used: it is newer than match conditions.
             webhook["matchConditions"] = json!([
                 {
                     "name": "not-being-deleted",
@@ -340,9 +340,9 @@ impl Settings {
     }
 }
 
-/// The policy that lets the webhook of the namespace `home` change nothing of webhook
-/// configurations but the bundle of its own, and the binding that puts it in force: roles know no
-/// fields, and whoever took over the webhook could have every Secret sent to it.
+/// The policy and the binding that restrict what the webhook in the namespace `home` may change
+/// in webhook configurations to the CA bundle of its own one. Roles cannot restrict fields, and
+/// an attacker who controls the webhook could have every Secret sent to it.
 pub fn confinement(home: &str) -> [Value; 2] {
     let version = "admissionregistration.k8s.io/v1";
     let user = name::service_account_user(home, name::WEBHOOK);
@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_kubernetes_is_not_given_conditions_that_it_does_not_know() {
+    fn match_conditions_are_omitted_for_older_kubernetes() {
         let has_conditions = |kube_minor: u32| {
             let settings = Settings {
                 kube_minor,
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_the_webhook_runs_on_is_asked_about() {
+    fn the_namespace_of_the_webhook_is_excluded() {
         let configuration = Settings::default().configuration();
         let webhook = &configuration["webhooks"][0];
         assert_eq!(webhook["failurePolicy"], "Fail");

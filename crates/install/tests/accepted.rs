@@ -1,4 +1,4 @@
-//! What is shipped is taken by an API server as it is.
+//! An API server accepts the shipped manifests unchanged.
 
 #![expect(
     clippy::expect_used,
@@ -24,7 +24,7 @@ fn documents() -> Vec<Value> {
     [read("install.yaml"), read("webhook/webhook.yaml")].concat()
 }
 
-/// Where objects of a kind are made.
+/// The path of the collection in which an object is created.
 fn collection(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let kind = text("/kind").expect("a kind");
@@ -62,7 +62,7 @@ fn is_kept(asked: &Value, stored: &Value) -> bool {
     }
 }
 
-/// A server that answers as `version`.
+/// A server of that version.
 fn server(version: KubeVersion) -> Server {
     let now = "2026-03-06T21:30:00Z".parse().unwrap();
     Server::new(Options {
@@ -72,7 +72,7 @@ fn server(version: KubeVersion) -> Server {
     .unwrap()
 }
 
-/// Makes `documents` in their order, and compares what is stored with them.
+/// Creates `documents` in order, and compares the stored objects with them.
 async fn take(server: &Server, documents: Vec<Value>) {
     let client = server.client();
     for document in documents {
@@ -86,14 +86,14 @@ async fn take(server: &Server, documents: Vec<Value>) {
 }
 
 #[tokio::test]
-async fn the_embedded_server_takes_every_document_and_keeps_all_of_it() {
+async fn the_embedded_server_stores_every_document_unchanged() {
     let documents = documents();
     assert!(documents.len() > 15, "{}", documents.len());
     take(&server(KubeVersion::default()), documents).await;
 }
 
 #[tokio::test]
-async fn a_server_without_policies_takes_what_is_rendered_for_it() {
+async fn a_server_without_policies_accepts_the_manifests_for_it() {
     for minor in 26..POLICIES_SINCE {
         let files = file::manifests(&Settings {
             kube_minor: minor,
@@ -101,7 +101,7 @@ async fn a_server_without_policies_takes_what_is_rendered_for_it() {
         });
         let mut given = Vec::new();
         for file in files.expect("rendered") {
-            // What other tools read, not the API server of this cluster.
+            // Files for other tools, not for the API server of this cluster.
             let folders = ["kustomize/", "gitops/", "monitoring/"];
             let is_of_tool = folders.iter().any(|it| file.path.starts_with(it));
             if is_of_tool || file.path.ends_with("Kustomization") {
@@ -125,7 +125,7 @@ async fn a_server_without_policies_takes_what_is_rendered_for_it() {
 }
 
 #[tokio::test]
-async fn a_server_without_policies_refuses_the_definition_of_newer_ones() {
+async fn a_server_without_policies_rejects_the_crd_for_newer_servers() {
     let version = "1.28".parse().expect("a version");
     let is_definition = |it: &Value| it["kind"] == "CustomResourceDefinition";
     let definition = documents().into_iter().find(is_definition);

@@ -1,4 +1,4 @@
-//! How long a decision takes: one step of the planner, a whole status, and that nothing changed.
+//! Measures a decision: one step of the planner, a whole status, and an unchanged one.
 
 #![allow(missing_docs, reason = "criterion's macros write public functions")]
 
@@ -37,7 +37,7 @@ fn scheduled_machine() -> ScheduledMachine {
     serde_json::from_value(object).expect("it is well formed")
 }
 
-/// A Cluster that machines can join, and no machine, read live.
+/// A Cluster that machines can join, without a machine, read live.
 fn observed(object: &ScheduledMachine) -> Observed {
     let contract = Contract::V1Beta2;
     let cluster = json!({
@@ -71,7 +71,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().expect("it is an instant")
 }
 
-/// The same object with the status that the planner wants for it at `now`.
+/// The same object with the planner's status at `now`.
 fn reported(object: &ScheduledMachine, now: Timestamp) -> ScheduledMachine {
     let next = plan(object, &observed(object), &Memory::default(), now);
     ScheduledMachine {

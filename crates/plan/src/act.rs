@@ -1,5 +1,5 @@
-//! How it is done: actions and their requests, what waits after a failure, and what may be done
-//! from caches.
+//! How decisions are carried out: actions and their requests, what waits after a failure, and
+//! what may be written from caches.
 
 pub mod action;
 pub(crate) mod backoff;

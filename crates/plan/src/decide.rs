@@ -1,4 +1,4 @@
-//! What is to be done: which rule decides, and one decision each.
+//! What to do: which rule decides, and one module for each decision.
 
 pub(crate) mod agent;
 pub(crate) mod case;

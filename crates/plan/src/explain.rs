@@ -1,4 +1,4 @@
-//! The precedence list, entry by entry, for people: what decides, and what was observed.
+//! The precedence list, entry by entry, for users: which entry decides, and what was observed.
 
 use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus};
 use fivespot_schedule::Window;
@@ -8,16 +8,16 @@ use crate::decide::case::{Basis, Case};
 use crate::decide::precedence::{self, PRECEDENCE};
 use crate::{Memory, Observed, Plan, plan};
 
-/// Why [`plan`] answers what it answers.
+/// Why [`plan`] returns what it returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// Every entry, the highest precedence first. Exactly one decides.
     pub precedence: Vec<PrecedenceReport>,
-    /// What the schedule says; none where it is invalid.
+    /// The current window of the schedule; `None` if the schedule is invalid.
     pub window: Option<Window>,
-    /// What is to be done.
+    /// The plan.
     pub plan: Plan,
-    /// The status as it is to be.
+    /// The desired status.
     pub status: ScheduledMachineStatus,
 }
 
@@ -35,20 +35,20 @@ pub struct PrecedenceReport {
     pub name: &'static str,
     /// What it does and why, in one line.
     pub reason: &'static str,
-    /// Whether it decides: those above did not match, those below are not looked at.
+    /// Whether it decides: the entries above it did not match, those below it are not evaluated.
     pub decides: bool,
     /// What was observed of its condition, in one sentence.
     pub observed: String,
 }
 
 impl Explanation {
-    /// The phase as it is to be.
+    /// The desired phase.
     pub fn phase(&self) -> Option<Phase> {
         self.status.phase
     }
 }
 
-/// Explains what [`plan`] answers to the same observed state.
+/// Explains the result of [`plan`] for the same observed state.
 ///
 /// # Guarantees
 /// Total and deterministic, like the plan, which is part of it.

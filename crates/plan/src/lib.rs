@@ -1,47 +1,47 @@
-//! What to do next about one ScheduledMachine: pure, total, no clock and no client.
+//! Decides what to do next about one ScheduledMachine: pure, total, no clock and no client.
 //!
-//! [`plan`] is one function from everything that was seen to everything that is to be done:
-//! guarded writes, the status, events, and when to ask again. It neither waits nor remembers.
-//! The same facts at the same instant give the same plan, in the controller, in a test and in
-//! `5spot explain`.
+//! [`plan`] is one function from all observed state to all that must be done: guarded writes, the
+//! status, events, and when to requeue. It neither waits nor keeps state. The same facts at the
+//! same instant give the same plan, in the controller, in a test and in `5spot explain`.
 //!
 //! # One reconcile
-//! 1. Read the ScheduledMachine and its Machine; ask [`Locations::of`] where else to look, and
-//!    collect the state in [`Observed`], from caches or live.
+//! 1. Read the ScheduledMachine and its Machine. Get the other objects to read from
+//!    [`Locations::of`], and collect the state in [`Observed`], from caches or live.
 //! 2. [`Memory::observe`], then [`plan`].
-//! 3. If the plan says [`confirm`](Plan::confirm), observe again, live (quorum reads), and plan
-//!    again. A plan made from caches ends nothing: it reports what it sees, adds our finalizer, and
-//!    creates what is on record if the [`precondition`](Plan::precondition) holds.
+//! 3. If the plan has [`confirm`](Plan::confirm) set, observe again with live (quorum) reads, and
+//!    plan again. A plan made from caches ends nothing: it reports what was observed, adds our
+//!    finalizer, and creates the recorded objects if the [`precondition`](Plan::precondition)
+//!    holds.
 //! 4. Send the [`actions`](Plan::actions) in order and stop at the first that fails. A conflict
-//!    (409, of whatever kind) is no failure: the objects have changed, start over with live reads.
-//!    A 404 of a deletion, an eviction or a patch likewise asks for another read. An
-//!    eviction that is refused (429) goes to [`Memory::refused`] and does not stop the list.
-//!    Anything else goes to [`Memory::failed`]; plan once more, so that the status reports it.
-//! 5. If all went well, [`Memory::succeeded`] and [`Memory::repeated`]; write the
-//!    [`status`](Plan::status), guarded by the resourceVersion that was planned from, then
-//!    [`Memory::status_written`], and publish the [`events`](Plan::events).
-//! 6. If anything was written, start over at once. Else requeue for [`wake`](Plan::wake), or until
-//!    one of the objects changes.
+//!    (409 of any kind) is not a failure: the objects have changed, start over with live reads. A
+//!    404 of a deletion, an eviction or a patch likewise requires another read. An eviction that
+//!    is refused (429) goes to [`Memory::refused`] and does not stop the list. Any other error
+//!    goes to [`Memory::failed`]; plan once more, so that the status reports it.
+//! 5. If every action succeeded, call [`Memory::succeeded`] and [`Memory::repeated`]; write the
+//!    [`status`](Plan::status), guarded by the resourceVersion that the plan was made from, then
+//!    call [`Memory::status_written`], and publish the [`events`](Plan::events).
+//! 6. If anything was written, reconcile again at once. Otherwise requeue at
+//!    [`requeue_at`](Plan::requeue_at), or when one of the objects changes.
 //!
-//! After a failure (step 4) the second plan backs off from the failed step until it is due again,
-//! and from what depends on it, so that the reconcile goes on at step 5 and ends.
+//! After a failure (step 4) the second plan leaves out the failed step until its backoff is over,
+//! and the steps that depend on it, so that the reconcile continues at step 5 and ends.
 //!
 //! # Layout
 //! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
-//!   `node` the workload cluster's part of it; [`location`](observed::location) says where to look;
-//!   `subject` is the ScheduledMachine itself, `owned` its three objects and whose they are,
-//!   `provider` what Cluster API and the providers report
-//! - `decide`: the decisions. `resolve` makes the desired state of the raw spec, nothing else reads
-//!   raw strings; `precedence` is the list of which the first match decides; `serve`, `shutdown`,
-//!   `reclaim`, `drain`, `machine`, `taint` and `agent` are one decision each; `record` is what the
-//!   status records of a machine before it is created
+//!   `node` the workload cluster's part of it; [`location`](observed::location) lists which
+//!   objects to read; `subject` is the ScheduledMachine itself, `owned` its three objects and who
+//!   owns them, `provider` what Cluster API and the providers report
+//! - `decide`: the decisions. `resolve` turns the raw spec into the desired state, no other
+//!   module reads raw strings; `precedence` is the list of rules, the first match decides;
+//!   `serve`, `shutdown`, `reclaim`, `drain`, `machine`, `taint` and `agent` are one decision
+//!   each; `record` is what the status records of a machine before it is created
 //! - [`act`]: actions. [`action`](act::action) and `write` are the requests;
-//!   [`memory`](act::memory) is what is remembered of them between reconciles; `backoff` is what
-//!   waits after a failure, `repeat` what waits because others undo it, `from_cache` what may be
-//!   done on cached state
+//!   [`memory`](act::memory) is the state kept in memory between reconciles; `backoff` is what
+//!   waits after a failure, `repeat` what waits because another client undoes it, `from_cache`
+//!   which writes are allowed on cached state
 //! - [`status`]: the status and the Events: `conditions`, `phase` with `Ready`,
-//!   [`event`](status::event); `debounce` delays reports of mere progress, `undrained` reports a
-//!   drain that was cut off
+//!   [`event`](status::event); `debounce` delays status writes that report only progress,
+//!   `undrained` reports a drain that was cut off
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -77,46 +77,47 @@ use decide::precedence::{self, Decision};
 use decide::{machine, reclaim, serve, shutdown, taint};
 use status::{conditions, debounce, event, never, stalled};
 
-/// How long until what could not be read is read again.
+/// How long until a failed read is repeated.
 const REREAD: SignedDuration = SignedDuration::from_secs(30);
 
-/// After which a removal that has not ended may be given up.
+/// How long after the start of a removal the finalizer may be released although it has not ended.
 const RELEASE: SignedDuration = SignedDuration::from_hours(24);
 
 /// What to do next.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// What to send, in this order; evictions and deletions of pods that follow each other may be
-    /// sent together. Each is guarded by the server and may be sent twice.
+    /// sent concurrently. Each is guarded by the server and may be sent twice.
     pub actions: Vec<Action>,
-    /// When requests to the workload cluster are given up, answered or not: the deadline that they
-    /// serve. None where they serve no deadline.
+    /// The deadline at which requests to the workload cluster are cancelled, whether the server
+    /// has responded or not. `None` if they have no deadline.
     pub until: Option<Timestamp>,
-    /// Why the machine leaves, if it does. What is sent to the workload cluster for one reason is
-    /// given up when another holds. Known from caches, too.
+    /// Why the machine is shut down. `None` if it is not. Requests to the workload cluster are
+    /// cancelled when the reason changes. Also set in a plan made from caches.
     pub removal: Option<ShutdownReason>,
-    /// The whole new status, after all actions have succeeded; none if it is as it was, or
-    /// differs in nothing but how far Cluster API has come, and was written a moment ago.
+    /// The whole new status, to be written after all actions have succeeded. `None` if it is
+    /// unchanged, or differs only in Cluster API's progress and a status was written a moment
+    /// ago.
     pub status: Option<ScheduledMachineStatus>,
-    /// Whether the status says nothing new but how far Cluster API has come.
+    /// Whether the status differs only in Cluster API's progress.
     pub is_progress: bool,
     /// What to publish once the status is written: one for each transition.
     pub events: Vec<Event>,
-    /// When to ask again at the latest, if nothing is written now and nothing changes before:
-    /// always in the future. None means that only a change can alter anything.
-    pub wake: Option<Timestamp>,
-    /// There is something to do that takes more than facts from caches: gather live and plan
-    /// again.
-    /// Actions, status and events are empty then.
+    /// When to requeue at the latest, if nothing is written now and no object changes before:
+    /// always in the future. `None` if only a change of an object can alter the plan.
+    pub requeue_at: Option<Timestamp>,
+    /// Whether there is something to do that facts from caches do not suffice for: read live and
+    /// plan again. Actions, status and events are empty then.
     pub confirm: bool,
-    /// What the ScheduledMachine has to be, by one quorum read right before the first of the
-    /// actions is sent; if it is not, none is sent: gather live and plan again. None where
-    /// nothing has to be read.
+    /// What the ScheduledMachine must match, checked by one quorum read right before the first
+    /// action is sent. If it does not match, no action is sent: read live and plan again. `None`
+    /// if no read is needed.
     pub precondition: Option<Precondition>,
 }
 
 impl Plan {
-    /// Whether nothing is to be written: the world is as it is wanted, or has to move by itself.
+    /// Whether there is nothing to write: the desired state is reached, or another component has
+    /// to act.
     pub fn is_idle(&self) -> bool {
         self.actions.is_empty() && self.status.is_none() && !self.confirm
     }
@@ -127,12 +128,12 @@ impl Plan {
     }
 }
 
-/// Decides what to do next about `object`, which was read together with `state`.
+/// Decides what to do next about `object`, which was read together with `observed`.
 ///
 /// # Guarantees
-/// Total: every input gives a plan, whatever strings the object holds. Deterministic. Nothing is
-/// destroyed before the commitment to leave is stored, nor from facts of a cache, nor if a fact
-/// that it depends on is unknown.
+/// Total: every input gives a plan, whatever strings the object contains. Deterministic. Nothing
+/// is destroyed before the shutdown commitment is stored, nor from facts of a cache, nor if a
+/// fact that it depends on is unknown.
 pub fn plan(
     object: &ScheduledMachine,
     observed: &Observed,
@@ -141,19 +142,19 @@ pub fn plan(
 ) -> Plan {
     let basis = Basis::of(object, observed);
     let case = basis.case(memory, now);
-    // Whoever took our finalizer off a deleted object wants to keep what is there.
+    // A user who removes our finalizer from a deleted object keeps the objects that exist.
     if case.subject.is_deleting && !case.subject.has_finalizer() {
         return Plan::default();
     }
     let decision = precedence::decide(&case);
-    let outcome = reclaim::insist(&case, carry_out(&case, decision));
+    let outcome = reclaim::retry_disabling(&case, carry_out(&case, decision));
     let outcome = hold_finalizer(&case, outcome);
     let outcome = machine::relabel(&case, outcome);
-    let outcome = reclaim::clean(&case, outcome);
+    let outcome = reclaim::clear_request(&case, outcome);
     compose(&case, decision, outcome)
 }
 
-/// The outcome of the check that applies.
+/// The outcome of a decision.
 fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
     match decision {
         Decision::Paused(what) => Outcome::of(State::Paused(what)),
@@ -172,19 +173,20 @@ fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
     }
 }
 
-/// What exists is not known, and nothing is touched.
+/// The outcome where the observed state is incomplete: nothing is touched.
 fn not_observable(case: &Case<'_>, unknown: &Unknown) -> Outcome {
     nothing_touched(case, unknown, "the objects of this machine")
 }
 
-/// Nothing is touched, because `what`, for people, is not known.
+/// The outcome where `what`, in words for users, could not be read: nothing is touched.
 fn nothing_touched(case: &Case<'_>, unknown: &Unknown, what: &str) -> Outcome {
     let (reason, message) = conditions::unknown_fact(unknown, what);
     Outcome::of(State::NotObservable { reason, message })
-        .wake(memory::after(case.now, REREAD))
+        .requeue_at(memory::after(case.now, REREAD))
 }
 
-/// From when on the finalizer is taken off although something is left; none if it is not.
+/// The instant from which the finalizer is released although objects are left; `None` if it is
+/// not.
 fn release_at(case: &Case<'_>) -> Option<Timestamp> {
     let shutdown = case.subject.status.shutdown.as_ref();
     let is_asked_for = case.observed.releases_stuck && case.subject.is_deleting;
@@ -193,10 +195,10 @@ fn release_at(case: &Case<'_>) -> Option<Timestamp> {
         .map(|shutdown| memory::after(shutdown.started_at, RELEASE))
 }
 
-/// Takes the finalizer off, with a word about what may be left.
+/// Removes the finalizer, with a Warning about objects that may be left.
 fn release(case: &Case<'_>, state: State) -> Outcome {
-    let message = "the finalizer is released a day after the removal began; what is left of the \
-                machine is nobody's: look for it by the label 5spot.finos.org/scheduled-machine";
+    let message = "the finalizer is removed a day after the removal began; objects of the machine \
+                may remain: find them by the label 5spot.finos.org/scheduled-machine";
     let event = Event::warning("FinalizerCleanupTimedOut", "ReleaseFinalizer", message);
     let mut outcome =
         Outcome::of(state).with(vec![write::remove_finalizer(case.subject)]);
@@ -204,7 +206,7 @@ fn release(case: &Case<'_>, state: State) -> Outcome {
     outcome
 }
 
-/// Sees to it that the finalizer is there before anything else, and goes after everything else.
+/// Ensures that the finalizer is added before any other write and removed after all others.
 fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     let subject = case.subject;
     let is_touched = !matches!(
@@ -225,13 +227,14 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     match action {
         Some(action) => Outcome::of(outcome.state).with(vec![action]),
         None => Outcome {
-            wakes: outcome.wakes.into_iter().chain(release_at).collect(),
+            requeues: outcome.requeues.into_iter().chain(release_at).collect(),
             ..outcome
         },
     }
 }
 
-/// Puts a decision into a plan: what is held back after a failure, the status, the events.
+/// Composes the plan of a decision: holds back what waits after a failure, and adds the status
+/// and the events.
 fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Plan {
     let removal = decision.shutdown_reason();
     let failure = backoff::apply(case, &mut outcome);
@@ -243,13 +246,18 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         .is_none()
         .then(|| debounce::due(case, &after))
         .flatten();
-    // An announced instant is reported anew once it has come, whatever else is delayed.
+    // An announced instant is reported again when it is reached, whatever else is delayed.
     let announced = after.next_transition.into_iter().chain(case.next_changes());
     let announced = announced.chain(stalled::due(case, &outcome));
-    let wakes = outcome.wakes.iter().copied().chain(announced).chain(later);
+    let requeues = outcome
+        .requeues
+        .iter()
+        .copied()
+        .chain(announced)
+        .chain(later);
     let is_reported = !is_finalizing && later.is_none() && after != *before;
     let status = is_reported.then_some(after);
-    let wake = wakes.filter(|due| *due > case.now).min();
+    let requeue_at = requeues.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();
     let precondition = match from_cache::confirmation(case, &outcome, status.as_ref()) {
         Confirmation::Precondition => Some(Precondition::of(case.subject)),
@@ -258,13 +266,13 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         Confirmation::LiveRead => {
             return Plan {
                 confirm: true,
-                wake,
+                requeue_at,
                 removal,
                 ..Plan::default()
             };
         }
     };
-    // What was created is reported when it is observed.
+    // Created objects are reported when they are observed.
     let status = status.filter(|_| precondition.is_none());
     let mut events = outcome.events;
     if let Some(after) = &status {
@@ -280,7 +288,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         is_progress,
         actions: outcome.actions,
         status,
-        wake,
+        requeue_at,
         until: outcome.until,
         removal,
         confirm: false,
@@ -288,8 +296,8 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     }
 }
 
-/// Whether finalizers change. That changes the resourceVersion that guards the status, which has
-/// to wait.
+/// Whether the actions change finalizers. That changes the resourceVersion that guards the
+/// status, so the status write has to wait.
 fn is_finalizing(actions: &[Action]) -> bool {
     let mut steps = actions.iter().map(|action| &action.step);
     steps.any(|step| matches!(step, Step::AddFinalizer | Step::RemoveFinalizer))

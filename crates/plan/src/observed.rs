@@ -1,5 +1,5 @@
-//! What is known before a decision: the objects, where they are looked for, whose they are, and
-//! what could not be found out.
+//! The input of a decision: the objects, where they are read, who owns them, and which facts
+//! could not be read.
 
 pub mod location;
 pub mod node;

@@ -12,35 +12,35 @@ use crate::status::{next_whole_second, whole_seconds};
 /// How long after its end an override is deleted.
 const KEPT: SignedDuration = SignedDuration::from_hours(1);
 
-/// What is known of the ScheduledMachines that an override is about.
+/// The ScheduledMachines that an override applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matched {
     /// How many there are.
     pub machines: usize,
-    /// Names of those whose schedule is disabled or invalid: nothing overrides that.
+    /// Names of those whose schedule is disabled or invalid: an override has no effect on them.
     pub ignoring: Vec<String>,
-    /// Whether the override is beyond the number that is considered of one namespace.
+    /// Whether the override exceeds the number that is considered in one namespace.
     pub is_beyond_limit: bool,
 }
 
 /// What to do about a ScheduleOverride.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OverridePlan {
-    /// The new status; none if it is as it was.
+    /// The new status; `None` if it is unchanged.
     pub status: Option<ScheduleOverrideStatus>,
     /// Whether it is deleted, guarded by its uid and resourceVersion.
     pub is_deleted: bool,
     /// What to publish once the status is written.
     pub event: Option<Event>,
-    /// When to look again; none if nothing changes by the time that passes.
-    pub wake: Option<Timestamp>,
+    /// When to requeue; `None` if the status does not change as time passes.
+    pub requeue_at: Option<Timestamp>,
 }
 
 /// Decides what to do about `object`.
 ///
 /// # Guarantees
-/// Total and deterministic. An override is deleted no sooner than an hour after its end, and never
-/// while its annotation says that it is kept.
+/// Total and deterministic. An override is deleted no sooner than an hour after its end, and
+/// never while it has the annotation that keeps it.
 pub fn plan_override(
     object: &ScheduleOverride,
     matched: &Matched,
@@ -51,8 +51,8 @@ pub fn plan_override(
     }
     let before = object.status.clone().unwrap_or_default();
     let Some(override_) = object.in_schedule() else {
-        let invalid =
-            "spec.endTime or spec.startTime cannot be read, or the end is not later";
+        let invalid = "spec.endTime or spec.startTime cannot be parsed, or the end is not after \
+                       the start";
         let found = [
             Found::new("Active", false, "Invalid", invalid.to_owned()),
             Found::new("Ignored", true, "Invalid", invalid.to_owned()),
@@ -87,7 +87,7 @@ pub fn plan_override(
     }
     let kept = (!object.is_kept()).then_some(deletion);
     let edges = start.into_iter().chain([end]).chain(kept);
-    plan.wake = edges.filter(|due| *due > now).min();
+    plan.requeue_at = edges.filter(|due| *due > now).min();
     plan
 }
 
@@ -128,35 +128,35 @@ fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
 fn target_found(matched: &Matched) -> Found {
     match matched.machines {
         0 => {
-            let message = "there is no ScheduledMachine that it is about";
+            let message = "no ScheduledMachine matches it";
             Found::new("TargetFound", false, "NotFound", message.to_owned())
         }
         1 => Found::new(
             "TargetFound",
             true,
             "Found",
-            "it is about 1 machine".to_owned(),
+            "it matches 1 machine".to_owned(),
         ),
         many => Found::new(
             "TargetFound",
             true,
             "Found",
-            format!("it is about {many} machines"),
+            format!("it matches {many} machines"),
         ),
     }
 }
 
-/// How many names a message lists.
+/// How many names a message lists at most.
 const NAMED: usize = 5;
 
 /// The reason why an override beyond the limit is ignored.
 const TOO_MANY: &str = "TooMany";
 
-/// The same for people.
+/// The message of that reason.
 fn too_many() -> String {
     format!(
-        "no more than {} overrides of a namespace are considered, the oldest first; delete those \
-         that are not needed",
+        "at most {} overrides of a namespace are considered, the oldest first; delete those that \
+         are not needed",
         fivespot_api::schedule_override::MOST_OVERRIDES,
     )
 }
@@ -166,18 +166,18 @@ fn ignored(matched: &Matched) -> Found {
         return Found::new("Ignored", true, TOO_MANY, too_many());
     }
     if matched.ignoring.is_empty() {
-        let message = "it counts for every machine that it is about";
+        let message = "it applies to every machine that it matches";
         return Found::new("Ignored", false, "Considered", message.to_owned());
     }
     let names: Vec<_> = matched.ignoring.iter().take(NAMED).cloned().collect();
     let message = format!(
-        "the schedule is disabled or invalid, which no override changes: {}",
+        "overrides do not apply to a disabled or invalid schedule: {}",
         names.join(", ")
     );
     Found::new("Ignored", true, "ScheduleDisabled", message)
 }
 
-/// One condition as it is found.
+/// An observed condition.
 struct Found {
     kind: &'static str,
     holds: bool,

@@ -1,4 +1,4 @@
-//! The status: everything in it follows from the facts of this pass, and keeps its times where
+//! The status: all its fields follow from the facts of this reconcile, and times are kept where
 //! nothing changed.
 
 pub(crate) mod conditions;
@@ -22,17 +22,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::decide::case::Case;
 use crate::decide::precedence::Decision;
-use crate::decide::reclaim::Aftermath;
+use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
 use crate::decide::taint::{Done, TaintStatus};
 use crate::decide::{agent, reclaim, taint};
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
 use crate::{Action, Failure, Step};
 
-/// How many characters of a sentence the status repeats.
+/// How many characters of a message the status contains at most.
 const LONGEST_MESSAGE: usize = 1_024;
 
-/// The status after this pass.
+/// The status after this reconcile.
 pub(crate) fn next(
     case: &Case<'_>,
     decision: Decision<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn next(
     status.in_schedule = case.in_schedule();
     status.in_force = case.override_in_force().map(in_force);
     status.observed_generation = case.subject.generation;
-    // While paused or blind, what is on record stays there.
+    // While paused or without facts, the record stays.
     let is_first = Record::stored(&status).is_empty();
     match outcome.state {
         State::Paused(_) if is_first => Record::due(case).store(&mut status),
@@ -83,7 +83,8 @@ pub(crate) fn next(
     status
 }
 
-/// The conditions that every pass reports, paused and blind ones too. `ready` sums them up.
+/// Sets the conditions that every reconcile reports, also while paused or without facts. `ready`
+/// summarises them.
 fn set_findings(
     case: &Case<'_>,
     ready: ConditionUpdate,
@@ -106,8 +107,8 @@ fn set_findings(
     }
 }
 
-/// Removes the conditions of a Machine that is gone. What is still found out, as after a reclaim,
-/// keeps the time since when it is so.
+/// Removes the conditions of a Machine that is gone. A condition that is still observed, as after
+/// a reclaim, keeps its lastTransitionTime.
 fn remove_those_of_a_machine(
     conditions: &mut Vec<Condition>,
     findings: &[Option<ConditionUpdate>],
@@ -119,7 +120,7 @@ fn remove_those_of_a_machine(
     }
 }
 
-/// The override that counts, for the status.
+/// The override in force, for the status.
 fn in_force(of: &Override) -> OverrideInForce {
     OverrideInForce {
         name: of.name.clone(),
@@ -128,7 +129,7 @@ fn in_force(of: &Override) -> OverrideInForce {
     }
 }
 
-/// When the machine was last created, and when its Node was first ready.
+/// Sets when the machine was last created, and when its Node was first ready.
 fn set_last_provisioning(
     case: &Case<'_>,
     outcome: &Outcome,
@@ -154,7 +155,7 @@ fn set_last_provisioning(
     }
 }
 
-/// When what comes next: nothing is announced while the schedule is not in force.
+/// Sets the times of the next changes; none while the schedule is not in force.
 fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
     let is_in_force = case.desired.is_enabled && !case.desired.is_killed;
     let is_announced = is_in_force && case.need.is_some();
@@ -172,16 +173,16 @@ fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
         .min();
 }
 
-/// What the schedule brings next.
+/// The next events of the schedule.
 #[derive(Default)]
 struct Upcoming {
     /// When a machine is created.
     activation: Option<Timestamp>,
-    /// When it is needed no longer.
+    /// When it is no longer needed.
     end: Option<Timestamp>,
 }
 
-/// How many spans are looked at for one that is long enough.
+/// How many spans are searched for one that is long enough.
 const MAX_SPANS: usize = 1_000;
 
 fn upcoming(case: &Case<'_>, from: Timestamp) -> Upcoming {
@@ -214,7 +215,7 @@ fn upcoming(case: &Case<'_>, from: Timestamp) -> Upcoming {
     Upcoming { activation, end }
 }
 
-/// Which taints of the Node are ours. What is not known now stays as it was reported.
+/// Sets which taints of the Node are ours. Without a fact the reported ones stay.
 fn set_taints(case: &Case<'_>, done: Done<'_>, status: &mut ScheduledMachineStatus) {
     let TaintStatus { condition, applied } = taint::status(case, done);
     change_condition(case, ConditionType::NodeTainted, condition, status);
@@ -223,10 +224,10 @@ fn set_taints(case: &Case<'_>, done: Done<'_>, status: &mut ScheduledMachineStat
     }
 }
 
-/// What becomes of a condition.
+/// The change of a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ConditionChange {
-    /// It stays as it was reported.
+    /// It stays as reported.
     Keep,
     /// It is removed.
     Remove,
@@ -250,13 +251,13 @@ fn change_condition(
     }
 }
 
-/// The deadline in force, while the Machine that it is about exists.
+/// The deadline in force, while the Machine of the shutdown exists.
 fn cleanup(case: &Case<'_>, shutdown: &Shutdown) -> Option<Timestamp> {
     let machine = case.owned.our_machine()?;
     (shutdown.machine_uid == machine.meta.uid).then(|| case.deadline(shutdown))
 }
 
-/// Where everything is, and whether it is leaving.
+/// Records where the objects are, and whether the machine is being shut down.
 fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatus) {
     let is_gone = case.owned.is_gone();
     match &outcome.shutdown {
@@ -273,7 +274,8 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
             status.provider_id = None;
         }
         status.applied_node_taints.clear();
-        // It distinguishes leftovers from objects of an unfinished start for as long as there may be any.
+        // It distinguishes leftovers from the objects of an unfinished start as long as either
+        // may exist.
         if is_gone {
             status.machine_ref = None;
         }
@@ -281,17 +283,17 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
     Record::due(case).store(status);
 }
 
-/// Whether something is still to be done on the Node of a Machine that was reclaimed.
+/// Whether a write to the Node of a reclaimed Machine is still pending.
 fn is_node_awaited(case: &Case<'_>, outcome: &Outcome) -> bool {
     let is_cleared = outcome
         .actions
         .iter()
         .any(|action| action.step == Step::ClearRequest);
-    match reclaim::aftermath(case) {
+    match reclaim::cleanup(case) {
         None => false,
-        Some(Aftermath::Unknown) => true,
-        Some(Aftermath::Clear(_)) => !is_cleared,
-        Some(Aftermath::Over) => !case.owned.is_gone(),
+        Some(Cleanup::Unknown) => true,
+        Some(Cleanup::Clear(_)) => !is_cleared,
+        Some(Cleanup::Over) => !case.owned.is_gone(),
     }
 }
 
@@ -304,7 +306,7 @@ fn record_machine(
     let meta = &machine.meta;
     let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
     let is_same = recorded == Some(&meta.uid);
-    // The first pass that sees a Machine writes down when that was, by our own clock.
+    // The first reconcile that observes a Machine records that time, by our own clock.
     if !is_same {
         status.last_scheduled_time = Some(whole_seconds(case.now));
     }
@@ -319,7 +321,7 @@ fn record_machine(
             api_version: "v1".to_owned(),
             kind: "Node".to_owned(),
             name: link.name.clone(),
-            // That of a Node which was seen: it says that an old request is off it.
+            // Only of a Node that was observed: it means that a stale request is cleared.
             uid: known.or(before),
         }
     });
@@ -333,8 +335,9 @@ fn record_machine(
     });
 }
 
-/// A provider object as the status refers to it. The version on record stays: in which of
-/// several served ones the object was read is the client's choice, and differs from run to run.
+/// The reference to a provider object in the status. A recorded version is kept: in which of
+/// several served versions the object was read depends on the client, and differs from run to
+/// run.
 pub(crate) fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> ObjectRef {
     let place = found.reference();
     let recorded = stored.filter(|of| {
@@ -351,12 +354,12 @@ pub(crate) fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> Object
     }
 }
 
-/// Cuts an instant down to its second: all that the API shows.
+/// Truncates an instant to its second, the precision of the API.
 pub(crate) fn whole_seconds(now: Timestamp) -> Timestamp {
     rounded(now, RoundMode::Floor)
 }
 
-/// `now`, or the next instant that a status can hold if it falls within a second.
+/// `now`, rounded up to the whole seconds that a status can hold.
 pub(crate) fn next_whole_second(now: Timestamp) -> Timestamp {
     rounded(now, RoundMode::Ceil)
 }
@@ -372,7 +375,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_reference_keeps_the_version_in_which_it_was_written_down() {
+    fn a_reference_keeps_the_version_in_which_it_was_recorded() {
         let read = |version: &str| {
             let object = json!({
                 "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"),

@@ -50,13 +50,13 @@ fn an_override_is_active_from_its_start_to_its_end() {
     ] {
         assert_eq!(holding(&object, &one(), now), expected, "{now}");
     }
-    let wake = |now: &str| plan_override(&object, &one(), at(now)).wake;
+    let requeue_at = |now: &str| plan_override(&object, &one(), at(now)).requeue_at;
     assert_eq!(
-        wake("2026-03-06T12:30:00Z"),
+        requeue_at("2026-03-06T12:30:00Z"),
         Some(at("2026-03-06T13:00:00Z"))
     );
     assert_eq!(
-        wake("2026-03-06T15:00:00Z"),
+        requeue_at("2026-03-06T15:00:00Z"),
         Some(at("2026-03-06T16:00:00Z"))
     );
 }
@@ -74,7 +74,7 @@ fn an_override_is_deleted_an_hour_after_its_end_unless_it_is_kept() {
 }
 
 #[test]
-fn an_override_says_whom_it_is_about_and_who_ignores_it() {
+fn the_conditions_report_whether_a_target_exists_or_ignores_the_override() {
     let now = "2026-03-06T14:00:00Z";
     assert_eq!(
         holding(&object(&json!({})), &Matched::default(), now),
@@ -89,7 +89,7 @@ fn an_override_says_whom_it_is_about_and_who_ignores_it() {
 }
 
 #[test]
-fn an_override_beyond_the_limit_says_so_with_one_warning() {
+fn an_override_beyond_the_limit_is_reported_with_one_warning() {
     let beyond = Matched {
         is_beyond_limit: true,
         ..one()
@@ -105,7 +105,7 @@ fn an_override_beyond_the_limit_says_so_with_one_warning() {
         (EventType::Warning, "TooMany")
     );
     assert!(
-        event.note.contains("no more than 256 overrides"),
+        event.note.contains("at most 256 overrides"),
         "{}",
         event.note
     );

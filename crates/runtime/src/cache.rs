@@ -1,5 +1,5 @@
-//! What the API server last said about objects: stores, what is kept of an object, and which of
-//! our own writes a store has yet to show.
+//! The last state of objects that the API server sent: stores, what is kept of an object, and
+//! which of our own writes a store does not show yet.
 
 mod budget;
 mod expectations;
@@ -13,9 +13,9 @@ mod store;
 pub use budget::{Budget, MOST_OBJECTS, Reserved, TooLarge};
 pub use expectations::{Expectation, Expectations, Version};
 pub use fill::{Fill, Handler};
-pub use informer::{Health, Informer, Task, Trouble};
+pub use informer::{Health, Informer, Task, WatchFailure};
 pub use projection::{
     Cached, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP, Whole,
 };
-pub use shared_read::Shared;
+pub use shared_read::SharedReads;
 pub use store::{Object, Part, Store};

@@ -1,4 +1,4 @@
-//! Requests to API servers whose answers are bounded in time and in size, and are read object by
+//! Requests to API servers. Responses are bounded in time and in size, and are read object by
 //! object.
 
 mod chunks;

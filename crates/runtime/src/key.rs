@@ -1,16 +1,17 @@
-//! What work is queued by.
+//! The keys of the work queue.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Namespace and name of an object; the namespace of a cluster-scoped one is empty. Printed as `namespace/name`.
+/// Namespace and name of an object; the namespace of a cluster-scoped object is empty. Printed as
+/// `namespace/name`.
 ///
-/// A clone is a pointer: caches, indices and the queue keep some twenty of each.
+/// A clone copies a pointer: caches, indexes and the queue keep some twenty clones of each key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<Named>);
 
-/// What a [`Key`] is made of.
+/// The fields of a [`Key`].
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Named {
     /// The namespace.

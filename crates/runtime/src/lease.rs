@@ -1,7 +1,8 @@
-//! Who may write: coordination Leases, and the rules by which they are held.
+//! Which replica may write: coordination Leases, and the rules by which they are held.
 //!
-//! The rules are values without I/O ([`Election`], [`Shards`]). [`lead`] and [`share`] carry them
-//! out, and put what an instance may act on into a [`Fence`], which every write reconciles.
+//! The rules are values without I/O ([`Election`], [`Shards`]). [`lead`] and [`share`] execute
+//! them, and put what a replica may act on into a [`Fence`], which every write is checked
+//! against.
 
 mod client;
 mod election;
@@ -25,89 +26,89 @@ pub use record::{LeaseName, Record, SKEW, Stored, Terms, TermsError, micro_time}
 pub use shards::{ShardNames, Shards, shard_of};
 pub use unelected::act_unless_held;
 
-/// A coordination Lease, and for how long it is held.
+/// A coordination Lease and its timing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// Its namespace.
     pub namespace: String,
     /// Its name: a DNS label.
     pub name: String,
-    /// How long it binds.
+    /// How long it is valid, and how often it is renewed.
     pub terms: Terms,
 }
 
-/// One of the instances that agree on who acts.
+/// One of the replicas that elect a leader or divide shards.
 #[derive(Clone)]
-pub struct Instance {
-    /// Where the Leases are.
+pub struct Replica {
+    /// The client of the server that has the Leases.
     pub client: ApiClient,
-    /// What reconciles writes.
+    /// The fence that every write is checked against.
     pub fence: Arc<Fence>,
-    /// What events are processed under: a virtual clock stands still meanwhile.
+    /// The clock that is busy while an event is processed: a virtual clock is stopped meanwhile.
     pub clock: Clock,
-    /// When a watch that has failed is tried again.
+    /// The wait before a failed watch is retried.
     pub backoff: Backoff,
-    /// The name of this instance, unique among all.
+    /// The identity of this replica, unique among all.
     pub identity: String,
-    /// The Lease; of shards, the namespace and the terms of all their Leases.
+    /// The Lease. For shards: the namespace and the terms of all their Leases.
     pub lease: Lease,
-    /// What is called.
+    /// Called with the state of the Leases.
     pub observer: Arc<dyn Observer>,
 }
 
-impl fmt::Debug for Instance {
+impl fmt::Debug for Replica {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             identity, lease, ..
         } = self;
         formatter
-            .debug_struct("Instance")
+            .debug_struct("Replica")
             .field("identity", identity)
             .field("lease", lease)
             .finish_non_exhaustive()
     }
 }
 
-/// What is called with the state of Leases.
+/// Callbacks with the state of the Leases.
 pub trait Observer: Send + Sync {
-    /// The role of this instance; also when it has not changed.
+    /// The role of this replica; called also when it has not changed.
     fn role(&self, role: Role);
 
-    /// There may be objects that this instance may act on from now on, and might not before.
+    /// There may be objects that this replica may act on and could not act on before.
     fn gained(&self);
 
-    /// A request has failed, and is tried again.
+    /// A request has failed, and is retried.
     fn failed(&self, what: &'static str, error: &str);
 }
 
-/// What an instance does beside the others.
+/// The role of a replica among the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// There are no others.
+    /// There is no other replica.
     #[default]
     Alone,
-    /// It takes no part in the election, and writes nothing, because that one holds the Lease.
+    /// It runs without leader election, and writes nothing, because this holder has the Lease.
     Barred(String),
-    /// Not known yet.
+    /// Not decided yet.
     Undecided,
     /// It leads.
     Leading,
-    /// That one leads; empty while nobody does.
+    /// This holder leads; empty while the Lease has no holder.
     Following(String),
-    /// It has a Lease, and could not renew it in time: it writes nothing.
+    /// It has a Lease, but could not renew it in time: it writes nothing.
     Lapsed,
-    /// It acts on some of all shards.
+    /// It holds some of the shards.
     Sharing {
         /// How many it holds.
         held: u32,
         /// How many there are.
         count: u32,
     },
-    /// It writes nothing while others divide the objects among another number of shards.
+    /// It writes nothing while other replicas divide the objects among another number of shards.
     OtherShards {
-        /// The number that it was given.
+        /// Its own number of shards.
         own: u32,
-        /// The other that is in use.
+        /// The other number that is in use.
         other: u32,
     },
 }

@@ -1,16 +1,16 @@
-//! What a Kubernetes operator runs on, whatever it reconciles.
+//! The runtime of a Kubernetes operator, independent of the kinds that it reconciles.
 //!
-//! - [`queue`]: which object is due when; each at most once, and one reconcile of each at a time.
-//! - [`cache`]: what the API server last said about objects, cut down to what is read of them.
-//! - [`lease`]: who may write, by coordination Leases.
-//! - [`watch`]: the loop that lists, watches, and lists again when a watch breaks.
-//! - [`http`]: requests whose answers are bounded in time and in size.
+//! - [`queue`]: the work queue: when each key is due; one reconcile of a key at a time.
+//! - [`cache`]: caches of objects, reduced to the fields that are read.
+//! - [`lease`]: which replica may write, by coordination Leases.
+//! - [`watch`]: the loop that lists, watches, and lists again when a watch fails.
+//! - [`http`]: requests whose responses are bounded in time and in size.
 //!
-//! Everything takes the time from a [`Clock`](fivespot_clock::Clock). Under a virtual clock, time
-//! stands still while a reconcile is due or an event has not been processed, so that a test runs a
-//! day in a second and every run is the same.
+//! All modules take the time from a [`Clock`](fivespot_clock::Clock). A virtual clock is stopped
+//! while a reconcile is due or an event has not been processed, so that a test runs a day in a
+//! second and every run is the same.
 
-// The example of the README runs.
+// Runs the example of the README as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,5 @@
-//! Which object is due when: each at most once, and one reconcile for each at a time.
+//! The work queue: when each key is due. A key is in it at most once, and has one reconcile at a
+//! time.
 
 mod backoff;
 mod monotonic;
@@ -17,80 +18,79 @@ pub use work::WorkQueue;
 
 use crate::Key;
 
-/// After a failed reconcile nothing that merely happens may bring the next one forward to less
-/// than this.
+/// After a failed reconcile, no event makes the next one due sooner than this.
 const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 
-/// More reconciles than this for one key within [`BURST_WINDOW`] are put off to its end, so that
-/// a world that changes with every reconcile costs time and not the API server.
+/// More reconciles than this of one key within [`BURST_WINDOW`] are deferred to its end, so that
+/// a key that is triggered by each of its reconciles does not overload the API server.
 const BURST: u32 = 100;
 const BURST_WINDOW: SignedDuration = SignedDuration::from_secs(1);
 
-/// By how much a clock has to be set back to be noticed.
+/// By how much a clock must be set back to be noticed.
 const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long something that has not arrived is waited for, such as the watch event of an object that
-/// was created; then it is looked at whatever happens.
+/// How long to wait for something that has not arrived, such as the watch event of an object that
+/// was created. Then the key is reconciled in any case.
 pub const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
-/// After how long a key of low priority that is due comes before those of high priority.
+/// After this time, a due key of low priority comes before those of high priority.
 const LONGEST_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
 
-/// How many reconciles of low priority are under way at most beside one of high priority. What they
-/// write makes the API server slower for it.
+/// How many reconciles of low priority run at most concurrently with one of high priority. Their
+/// writes make the API server slower for it.
 const LOW_BESIDE_HIGH: usize = 4;
 
-/// How a reconcile ended.
+/// The result of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
-    /// Nothing failed. Due again at the instant, if any, and whenever something happens.
+    /// Nothing failed. The key is due again at the instant, if any, and when it is enqueued.
     Done {
         /// When it is due again in any case.
-        wake: Option<Timestamp>,
+        requeue_at: Option<Timestamp>,
     },
-    /// Something failed. Due again after a growing wait, and at the instant if that is
+    /// Something failed. The key is due again after the backoff, or at the instant if that is
     /// earlier.
     Failed {
         /// When it is due again in any case.
-        wake: Option<Timestamp>,
+        requeue_at: Option<Timestamp>,
     },
-    /// The world was newer than what the reconcile had seen. The first in a row is repeated at
-    /// once, further ones count as failures.
+    /// The server's state was newer than what the reconcile had read. The first such result in a
+    /// row is repeated at once, further ones count as failures.
     Stale {
         /// When it is due again in any case.
-        wake: Option<Timestamp>,
+        requeue_at: Option<Timestamp>,
     },
-    /// What is left can wait for others. Due again with low priority: at the instant, and whenever
-    /// something happens that [waits as well](Queue::wake_deferred).
+    /// The remaining work can wait for other keys. The key is due again with low priority: at the
+    /// instant, and when it is [enqueued with low priority](Queue::wake_deferred).
     Deferred {
         /// When it is due again in any case.
         until: Timestamp,
     },
-    /// The reconcile could not begin, because something has not arrived yet that will wake the
-    /// key. Looks again at the instant whatever happens.
+    /// The reconcile could not begin, because it waits for an event, which will enqueue the key.
+    /// The key is due at the instant in any case.
     Waiting {
-        /// When it looks again.
+        /// When it is due in any case.
         until: Timestamp,
     },
 }
 
-/// Keys in the order in which they are due. `G` is held from the moment a key is known to
-/// be due until its reconcile ends.
+/// Keys in the order in which they are due. `G` is a guard that is held from the moment at which
+/// a key is found to be due until its reconcile ends.
 #[derive(Debug)]
 pub struct Queue<G> {
     entries: BTreeMap<Key, Entry<G>>,
     high: BTreeSet<Scheduled>,
-    /// Taken when none of high priority is due, few at a time while one of them is under way.
+    /// Taken when no key of high priority is due; few at a time while one of them is reconciled.
     low: BTreeSet<Scheduled>,
     under_way: UnderWay,
     next_age: u64,
     backoff: Backoff,
-    /// What the clock showed last.
+    /// The last reading of the clock.
     shown: Timestamp,
 }
 
-/// Ordered by due instant, then by rank, then by age, so that equal keys that are due together
-/// come in the order in which they were asked for.
+/// Ordered by due instant, then by rank, then by age: keys of one rank that are due together are
+/// taken in the order in which they were enqueued.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Scheduled {
     due: Timestamp,
@@ -115,7 +115,7 @@ impl UnderWay {
         }
     }
 
-    /// Whether one of low priority may begin now.
+    /// Whether a reconcile of low priority may begin now.
     fn admits_low(self) -> bool {
         self.high == 0 || self.low < LOW_BESIDE_HIGH
     }
@@ -132,18 +132,18 @@ enum Priority {
 struct Entry<G> {
     scheduled: Option<Scheduled>,
     guard: Option<G>,
-    /// The priority with which its reconcile began that is under way.
+    /// The priority with which its running reconcile began.
     running: Option<Priority>,
-    /// Asked for while running.
+    /// The priority with which it was enqueued while running.
     again: Option<Priority>,
-    /// How often that was.
+    /// How often it was enqueued while running.
     calls: u64,
-    /// What the last reconcile has left to do can wait for others.
+    /// Whether the work that the last reconcile left can wait for other keys.
     is_deferred: bool,
-    /// Passes in a row that failed.
+    /// Failed reconciles in a row.
     failures: u32,
     not_before: Timestamp,
-    /// Passes begun since this instant.
+    /// An instant, and how many reconciles have begun since.
     burst: (Timestamp, u32),
     rank: u8,
 }
@@ -179,22 +179,22 @@ impl<G> Queue<G> {
         }
     }
 
-    /// Something happened: `key` is due now, or as soon as its running reconcile ends, or a
-    /// little later when its last reconcile failed.
-    pub fn wake(&mut self, key: &Key, now: Timestamp, guard: G) {
-        self.enqueue(key, now, Priority::High, guard);
+    /// Enqueues `key` after an event: it is due now, or as soon as its running reconcile ends, or
+    /// a little later if its last reconcile failed.
+    pub fn enqueue(&mut self, key: &Key, now: Timestamp, guard: G) {
+        self.add(key, now, Priority::High, guard);
     }
 
-    /// The same with low priority, where what the last reconcile of `key` has left to do can wait.
-    pub fn wake_deferred(&mut self, key: &Key, now: Timestamp, guard: G) {
-        self.enqueue(key, now, Priority::Low, guard);
+    /// The same with low priority, if the work that the last reconcile of `key` left can wait.
+    pub fn enqueue_deferred(&mut self, key: &Key, now: Timestamp, guard: G) {
+        self.add(key, now, Priority::Low, guard);
     }
 
-    fn enqueue(&mut self, key: &Key, now: Timestamp, priority: Priority, guard: G) {
+    fn add(&mut self, key: &Key, now: Timestamp, priority: Priority, guard: G) {
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.running.is_some() {
-            // The reconcile that is under way may wait for an answer: nothing stands still for its
-            // successor until it has ended.
+            // The running reconcile may wait for a response: a virtual clock is not stopped for
+            // its successor until it has ended.
             entry.again = entry.again.max(Some(priority));
             entry.calls += 1;
             return;
@@ -204,11 +204,11 @@ impl<G> Queue<G> {
             entry.guard = Some(guard);
         }
         let priority = entry.priority(priority);
-        self.appoint(key, due, priority);
+        self.schedule(key, due, priority);
     }
 
-    /// The key that is due and comes first, if any is due. Its reconcile is then under way until
-    /// [`finish`](Self::finish).
+    /// Takes the key that is due and comes first, if any is due. Its reconcile is then under way
+    /// until [`finish`](Self::finish).
     pub fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
         self.note_clock(now);
         let first = |all: &BTreeSet<Scheduled>| {
@@ -234,7 +234,7 @@ impl<G> Queue<G> {
         Some((key, guard))
     }
 
-    /// How often `key` was asked for since its reconcile began.
+    /// How often `key` was enqueued since its reconcile began.
     pub fn calls(&self, key: &Key) -> u64 {
         self.entries.get(key).map_or(0, |entry| entry.calls)
     }
@@ -246,7 +246,7 @@ impl<G> Queue<G> {
         due(&self.high) + due(&self.low)
     }
 
-    /// When the next key is to be taken, unless a reconcile that is under way ends before.
+    /// When the next key is due, unless a running reconcile ends before.
     pub fn next_due(&self) -> Option<Timestamp> {
         let high = self.high.first().map(|first| first.due);
         let low = self.low.first().map(|first| first.due);
@@ -254,8 +254,8 @@ impl<G> Queue<G> {
         high.into_iter().chain(low).min()
     }
 
-    /// Of keys that are due together from now on, those of lower rank come first. Says nothing
-    /// about a key that is not known.
+    /// Of keys that are due together from now on, those of lower rank come first. Does nothing
+    /// for a key that is not in the queue.
     pub fn rank(&mut self, key: &Key, rank: u8) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.rank = rank;
@@ -285,7 +285,7 @@ impl<G> Queue<G> {
                 if due > now {
                     entry.guard = None;
                 }
-                self.appoint(key, due, priority);
+                self.schedule(key, due, priority);
             }
             None if failures == 0 => {
                 self.entries.remove(key);
@@ -295,8 +295,8 @@ impl<G> Queue<G> {
         failures
     }
 
-    /// Where the clock was set back, everything is due now: instants that were reckoned from what
-    /// it showed before may lie as far ahead as it did.
+    /// If the clock was set back, makes everything due now: instants that were computed from its
+    /// earlier readings may be as far in the future as the clock was ahead.
     fn note_clock(&mut self, now: Timestamp) {
         let shown = std::mem::replace(&mut self.shown, now);
         if after(now, SET_BACK) >= shown {
@@ -312,13 +312,13 @@ impl<G> Queue<G> {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.scheduled = None;
             }
-            self.appoint(&key, now, scheduled.priority);
+            self.schedule(&key, now, scheduled.priority);
         }
     }
 
     /// Makes `key` due at `due` with `priority`, unless it is due earlier or has a higher one
     /// already.
-    fn appoint(&mut self, key: &Key, due: Timestamp, priority: Priority) {
+    fn schedule(&mut self, key: &Key, due: Timestamp, priority: Priority) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -356,7 +356,7 @@ impl<G> Queue<G> {
 }
 
 impl<G> Entry<G> {
-    /// The priority of a key that is asked for with `priority`.
+    /// The priority of a key that is enqueued with `priority`.
     fn priority(&self, priority: Priority) -> Priority {
         if self.is_deferred {
             priority
@@ -365,8 +365,8 @@ impl<G> Entry<G> {
         }
     }
 
-    /// When a reconcile that ended like this is repeated, if nothing happens before; `wait` is for how
-    /// long after so many failures in a row.
+    /// When a reconcile with this result is repeated, if no event comes before. `wait` returns
+    /// the backoff after so many failures in a row.
     fn due_after(
         &mut self,
         result: ReconcileResult,
@@ -374,9 +374,9 @@ impl<G> Entry<G> {
         wait: impl Fn(u32) -> SignedDuration,
     ) -> Option<Timestamp> {
         let due = match result {
-            ReconcileResult::Done { wake } => {
+            ReconcileResult::Done { requeue_at } => {
                 self.failures = 0;
-                wake
+                requeue_at
             }
             ReconcileResult::Deferred { until } => {
                 self.failures = 0;
@@ -384,15 +384,18 @@ impl<G> Entry<G> {
                 Some(until)
             }
             ReconcileResult::Waiting { until } => Some(until),
-            ReconcileResult::Stale { wake: _ } if self.failures == 0 => {
+            ReconcileResult::Stale { requeue_at: _ } if self.failures == 0 => {
                 self.failures = 1;
                 Some(now)
             }
-            ReconcileResult::Failed { wake } | ReconcileResult::Stale { wake } => {
+            ReconcileResult::Failed { requeue_at }
+            | ReconcileResult::Stale { requeue_at } => {
                 self.failures = self.failures.saturating_add(1);
                 let retry = after(now, wait(self.failures));
                 self.not_before = after(now, PAUSE_AFTER_FAILURE);
-                Some(wake.map_or(retry, |wake| retry.min(wake.max(self.not_before))))
+                Some(requeue_at.map_or(retry, |requeue_at| {
+                    retry.min(requeue_at.max(self.not_before))
+                }))
             }
         };
         if self.failures == 0 {

@@ -1,5 +1,5 @@
-//! Following the objects of one kind: list, watch, and list again when the watch breaks. The one
-//! loop behind everything that is watched.
+//! Follows the objects of one kind: lists, watches, and lists again when the watch fails. All
+//! watches use this loop.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::cache::Projection;
 use crate::http::{Address, ApiClient, Change, error};
 use crate::queue::Backoff;
 
-/// How many objects a server sends at a time.
+/// The page size of a list.
 const PAGE: &str = "100";
 
-/// After so many failures in a row the waits grow no more, of a kind that is served.
+/// After so many failures in a row the waits stop growing, for a kind that is served.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// Which objects of a kind.
+/// Selects objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// Those whose labels this selects.
+    /// By a label selector.
     Labels(String),
-    /// Those whose fields this selects.
+    /// By a field selector.
     Fields(String),
 }
 
 impl Selector {
-    /// The object of that name.
+    /// Selects the object with that name.
     pub fn named(name: &str) -> Self {
         Self::Fields(format!("metadata.name={name}"))
     }
@@ -47,43 +47,43 @@ pub struct Watch {
     pub client: ApiClient,
     /// The kind.
     pub resource: ApiResource,
-    /// The namespace; none for all, and for what has none.
+    /// The namespace; `None` for all, and for a cluster-scoped kind.
     pub namespace: Option<String>,
-    /// Which objects; none for all.
+    /// Which objects; `None` for all.
     pub selector: Option<Selector>,
     /// How they are read.
     pub projection: Arc<dyn Projection>,
 }
 
-/// When a watch is tried again.
+/// When a watch is retried.
 #[derive(Clone, Debug)]
 pub struct Retry {
-    /// What is waited by. A virtual clock stands still until the first list has come or failed, and
-    /// while an event is being processed.
+    /// The clock for the waits. A virtual clock is stopped until the first list has arrived or
+    /// failed, and while an event is processed.
     pub clock: Clock,
     /// How long to wait.
     pub backoff: Backoff,
-    /// What sets this watch apart from others, so that not all are tried again together.
+    /// Distinguishes this watch from others, so that not all are retried at the same time.
     pub name: String,
 }
 
-/// What a watch fills.
+/// Receives the objects of a watch.
 pub trait Sink: Send {
-    /// A list begins. What was listed before and is not listed now will be gone.
+    /// A list begins. Objects that were listed before and are not in this list are gone.
     fn list_begins(&mut self) {}
 
-    /// A page of the list has been asked for.
+    /// A page of the list is requested.
     ///
     /// # Errors
-    /// No more of the list is read.
+    /// The rest of the list is not read.
     fn page(&mut self) -> kube::Result<()> {
         Ok(())
     }
 
-    /// The list names this object.
+    /// The list contains this object.
     ///
     /// # Errors
-    /// No more of the list is read.
+    /// The rest of the list is not read.
     fn listed(&mut self, object: Value) -> kube::Result<()>;
 
     /// The list is complete.
@@ -98,14 +98,14 @@ pub trait Sink: Send {
     /// The object is gone; this is its last state.
     fn deleted(&mut self, object: Value);
 
-    /// The server has answered.
+    /// The server has responded.
     fn works(&mut self) {}
 
-    /// The list or the watch has failed, and is tried again after a while.
+    /// The list or the watch has failed, and is retried after a while.
     fn failed(&mut self, error: &kube::Error);
 }
 
-/// Fills `sink`, for ever.
+/// Fills `sink`, until the future is dropped.
 pub async fn follow(watch: Watch, retry: Retry, sink: impl Sink) {
     let loading = Some(retry.clock.busy());
     let mut follower = Follower {
@@ -116,13 +116,13 @@ pub async fn follow(watch: Watch, retry: Retry, sink: impl Sink) {
         failures: 0,
     };
     loop {
-        // All is listed again: a watch that goes on where it broke off shows nothing of a cache
-        // that was emptied, nor that it goes well.
+        // Everything is listed again: a watch that continued where it failed would not refill a
+        // cache that was emptied, and would not show that the server responds.
         let Err(failure) = follower.session().await;
         follower.failures = follower.failures.saturating_add(1);
         follower.sink.failed(&failure);
         follower.loading = None;
-        // A kind that is not served is noticed by its definition.
+        // If a kind becomes served later, its CustomResourceDefinition shows that.
         let is_served = error::code(&failure) != Some(404);
         let most = if is_served { MOST_DOUBLINGS } else { u32::MAX };
         let wait = retry.backoff.wait(&retry.name, follower.failures.min(most));
@@ -130,16 +130,16 @@ pub async fn follow(watch: Watch, retry: Retry, sink: impl Sink) {
     }
 }
 
-/// Nothing can be of it.
+/// A type without values.
 enum Never {}
 
 struct Follower<'a, S> {
     watch: &'a Watch,
     clock: &'a Clock,
     sink: S,
-    /// Held until the first list has come or failed.
+    /// Held until the first list has arrived or failed.
     loading: Option<Busy>,
-    /// How many sessions have failed since something went well.
+    /// How many sessions have failed since the last success.
     failures: u32,
 }
 
@@ -153,7 +153,7 @@ impl<S: Sink> Follower<'_, S> {
         }
     }
 
-    /// Lists and then watches until something goes wrong.
+    /// Lists and then watches until an error.
     async fn session(&mut self) -> kube::Result<Never> {
         let mut version = self.list().await?;
         let watch = self.watch;
@@ -164,7 +164,7 @@ impl<S: Sink> Follower<'_, S> {
             while let Some(change) = events.next(&self.address()).await? {
                 let processing = self.clock.busy();
                 version = self.process(change)?;
-                self.goes_well();
+                self.succeeded();
                 drop(processing);
             }
         }
@@ -196,21 +196,21 @@ impl<S: Sink> Follower<'_, S> {
             if next.is_empty() {
                 let processing = self.clock.busy();
                 self.sink.list_ends();
-                self.goes_well();
+                self.succeeded();
                 drop(processing);
                 return versioned(page.version);
             }
         }
     }
 
-    /// It has been shown that the server answers.
-    fn goes_well(&mut self) {
+    /// Records that the server responds.
+    fn succeeded(&mut self) {
         self.loading = None;
         self.failures = 0;
         self.sink.works();
     }
 
-    /// Hands a change on. Returns the version up to which all is known now.
+    /// Passes a change to the sink. Returns the version to watch from.
     fn process(&mut self, change: Change) -> kube::Result<String> {
         match change {
             Change::Put(object) => {
@@ -228,10 +228,10 @@ impl<S: Sink> Follower<'_, S> {
     }
 }
 
-/// A version that can be watched from.
+/// The version, if a watch can begin at it.
 fn versioned(version: String) -> kube::Result<String> {
     if version.is_empty() {
-        let why = std::io::Error::other("the server named no resourceVersion");
+        let why = std::io::Error::other("the server returned no resourceVersion");
         return Err(kube::Error::Service(Box::new(why)));
     }
     Ok(version)

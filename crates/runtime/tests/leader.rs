@@ -1,6 +1,6 @@
-//! An instance that takes part in a leader election on a server, on a virtual clock.
+//! A replica that takes part in a leader election on a server, on a virtual clock.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::sync::{Arc, Mutex};
 
@@ -8,14 +8,14 @@ use fivespot_apiserver::{Options, Server};
 use fivespot_clock::Clock;
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
-    Fence, Instance, Lease, Observer, Ownership, Role, Terms, lead,
+    Fence, Lease, Observer, Ownership, Replica, Role, Terms, lead,
 };
 use fivespot_runtime::queue::Backoff;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::sync::oneshot;
 
-/// Keeps what has failed.
+/// Records the failures.
 #[derive(Default)]
 struct Failures(Mutex<Vec<String>>);
 
@@ -28,11 +28,11 @@ impl Observer for Failures {
 }
 
 #[tokio::test]
-async fn a_namespace_that_is_missing_is_reported() {
+async fn a_missing_namespace_is_reported() {
     let clock = Clock::stopped_at(Timestamp::UNIX_EPOCH);
     let server = Server::new(Options::new(clock.clone())).unwrap();
     let failures = Arc::new(Failures::default());
-    let instance = Instance {
+    let replica = Replica {
         client: ApiClient::new(Client::new(server.in_process(), "default"), "test"),
         fence: Arc::new(Fence::new(clock.clone(), Ownership::Nothing)),
         clock: clock.clone(),
@@ -46,7 +46,7 @@ async fn a_namespace_that_is_missing_is_reported() {
         observer: failures.clone(),
     };
     let (_leave, left) = oneshot::channel();
-    let task = tokio::spawn(lead(instance, left));
+    let task = tokio::spawn(lead(replica, left));
     clock
         .advance_to(clock.now() + SignedDuration::from_mins(1))
         .await;

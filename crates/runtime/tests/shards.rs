@@ -1,11 +1,7 @@
-//! Instances that divide shards among them on a server, on a virtual clock: of no object do two
-//! own, and none is left without, whatever happens to the instances.
+//! Replicas that divide shards among them on a server, on a virtual clock: no object ever has two
+//! owners, and after every fault each object soon has one.
 
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what goes wrong here ends the test"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +10,7 @@ use fivespot_apiserver::{Options, Server};
 use fivespot_clock::Clock;
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
-    Fence, Instance, Lease, Observer, Ownership, Role, ShardNames, Terms, share,
+    Fence, Lease, Observer, Ownership, Replica, Role, ShardNames, Terms, share,
 };
 use fivespot_runtime::queue::Backoff;
 use http::{Method, Request};
@@ -26,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower::Service;
 
-/// Objects that belong to somebody, by their uids.
+/// How many objects there are. Each has its own uid.
 const OBJECTS: u32 = 40;
 
 fn start() -> Timestamp {
@@ -37,11 +33,11 @@ struct World {
     clock: Clock,
     server: Server,
     instances: Vec<Running>,
-    /// How many instances there have been: each has a name of its own.
+    /// How many replicas there have been: each has its own name.
     begun: usize,
 }
 
-/// One instance. Dropping it stops it dead, wherever it is.
+/// One replica. Dropping it crashes it.
 struct Running {
     fence: Arc<Fence>,
     is_cut_off: Arc<AtomicBool>,
@@ -55,9 +51,9 @@ impl Drop for Running {
     }
 }
 
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     fn role(&self, _role: Role) {}
     fn gained(&self) {}
     fn failed(&self, _what: &'static str, _error: &str) {}
@@ -75,10 +71,10 @@ impl World {
         }
     }
 
-    /// Starts an instance that divides everything among so many shards.
+    /// Starts a replica with so many shards.
     fn begin(&mut self, count: u32) {
         let is_cut_off = Arc::new(AtomicBool::new(false));
-        // What is written while it is cut off is lost.
+        // Writes are lost while the replica is cut off.
         let (mut server, is_lost) = (self.server.in_process(), is_cut_off.clone());
         let service = tower::service_fn(move |request: Request<Body>| {
             let is_write = request.method() != Method::GET;
@@ -93,7 +89,7 @@ impl World {
         });
         let fence = Fence::new(self.clock.clone(), Ownership::Nothing);
         let fence = Arc::new(fence);
-        let instance = Instance {
+        let replica = Replica {
             client: ApiClient::new(Client::new(service, "default"), "test"),
             fence: fence.clone(),
             clock: self.clock.clone(),
@@ -104,7 +100,7 @@ impl World {
                 name: String::new(),
                 terms: Terms::default(),
             },
-            observer: Arc::new(Nobody),
+            observer: Arc::new(NoObserver),
         };
         let names = ShardNames {
             prefix: "x".to_owned(),
@@ -116,12 +112,13 @@ impl World {
             fence,
             is_cut_off,
             leave: Some(leave),
-            task: tokio::spawn(share(instance, names, count, left)),
+            task: tokio::spawn(share(replica, names, count, left)),
         });
     }
 
-    /// Lets time reconcile, a quarter of a second at a time; panics where two own an object.
-    async fn pass(&self, seconds: i64) {
+    /// Advances the clock by so many seconds, a quarter of a second at a time; panics if an
+    /// object has two owners.
+    async fn advance(&self, seconds: i64) {
         for _ in 0..seconds * 4 {
             let next = self.clock.now() + SignedDuration::from_millis(250);
             self.clock.advance_to(next).await;
@@ -131,7 +128,7 @@ impl World {
         }
     }
 
-    /// Which instances own each object.
+    /// Which replicas own each object.
     fn owners(&self) -> Vec<Vec<usize>> {
         let owns = |index: &usize, object: u32| {
             let fence = &self.instances[*index].fence;
@@ -145,7 +142,7 @@ impl World {
             .collect()
     }
 
-    /// How many objects each instance owns; panics where one has no owner.
+    /// How many objects each replica owns; panics if an object does not have one owner.
     fn shares(&self) -> Vec<usize> {
         let mut shares = vec![0; self.instances.len()];
         for owners in self.owners() {
@@ -165,74 +162,74 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_lone_instance_owns_everything_at_once() {
+async fn a_single_replica_owns_everything_at_once() {
     let mut world = World::new();
     world.begin(3);
-    world.pass(1).await;
+    world.advance(1).await;
     assert_eq!(world.shares(), [OBJECTS as usize]);
 }
 
 #[tokio::test]
-async fn instances_divide_everything_and_take_over_from_one_that_crashes() {
+async fn replicas_divide_everything_and_take_over_from_one_that_crashes() {
     let mut world = World::new();
     for _ in 0..3 {
         world.begin(3);
     }
-    world.pass(5).await;
+    world.advance(5).await;
     assert!(world.shares().iter().all(|share| *share > 0));
     drop(world.instances.remove(1));
-    world.pass(20).await;
+    world.advance(20).await;
     assert!(world.shares().iter().all(|share| *share > 0));
     world.leave(0).await;
-    world.pass(3).await;
+    world.advance(3).await;
     assert_eq!(world.shares(), [OBJECTS as usize]);
 }
 
 #[tokio::test]
-async fn an_instance_that_cannot_renew_owns_nothing_until_it_can_again() {
+async fn a_replica_that_cannot_renew_owns_nothing_until_it_can_again() {
     let mut world = World::new();
     world.begin(2);
     world.begin(2);
-    world.pass(5).await;
+    world.advance(5).await;
     world.instances[0].is_cut_off.store(true, Ordering::Relaxed);
-    world.pass(20).await;
+    world.advance(20).await;
     assert_eq!(world.shares(), [0, OBJECTS as usize]);
     world.instances[0]
         .is_cut_off
         .store(false, Ordering::Relaxed);
-    world.pass(30).await;
+    world.advance(30).await;
     assert!(world.shares().iter().all(|share| *share > 0));
 }
 
 #[tokio::test]
-async fn another_number_of_shards_owns_nothing_until_the_first_has_ended() {
+async fn replicas_with_another_number_of_shards_own_nothing_until_the_first_end() {
     let mut world = World::new();
     world.begin(2);
     world.begin(2);
-    world.pass(5).await;
+    world.advance(5).await;
     let before = world.shares();
     world.begin(3);
-    world.pass(30).await;
+    world.advance(30).await;
     assert_eq!(world.shares(), [&*before, &[0]].concat());
     world.leave(0).await;
     world.leave(0).await;
-    world.pass(5).await;
+    world.advance(5).await;
     assert_eq!(world.shares(), [OBJECTS as usize]);
 }
 
 #[tokio::test]
-async fn two_numbers_that_begin_together_come_to_one_and_leave_nothing_behind() {
+async fn two_numbers_that_begin_together_settle_on_one_and_leave_no_lease_behind() {
     let mut world = World::new();
     world.begin(2);
     world.begin(3);
-    world.pass(40).await;
+    world.advance(40).await;
     let shares = world.shares();
     assert!(shares.contains(&(OBJECTS as usize)), "{shares:?}");
     let leases = world.server.client();
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
     drop(world.instances.drain(..));
     world.begin(3);
-    world.pass(40).await;
+    world.advance(40).await;
     let left = leases
         .list(path, &fivespot_apiserver::Selector::default())
         .await
@@ -251,7 +248,7 @@ async fn two_numbers_that_begin_together_come_to_one_and_leave_nothing_behind() 
     assert_eq!(names, expected);
 }
 
-/// What happens to the instances.
+/// What happens to the replicas.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Begins,
@@ -298,18 +295,18 @@ async fn run(happenings: &[(Happening, i64)]) {
             Happening::IsBack(whom) => set(whom, false),
             _ => {}
         }
-        world.pass(*seconds).await;
+        world.advance(*seconds).await;
         world.instances.retain(|it| !it.task.is_finished());
     }
-    for instance in &world.instances {
-        instance.is_cut_off.store(false, Ordering::Relaxed);
+    for replica in &world.instances {
+        replica.is_cut_off.store(false, Ordering::Relaxed);
     }
-    // Those of the other number leave, so that one number is left.
-    for instance in &mut world.instances {
-        drop(instance.leave.take());
+    // All replicas leave, so that only one number of shards is left.
+    for replica in &mut world.instances {
+        drop(replica.leave.take());
     }
     world.begin(3);
-    world.pass(60).await;
+    world.advance(60).await;
     world.shares();
 }
 
@@ -317,7 +314,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whatever_happens_no_two_own_an_object_and_soon_each_has_an_owner(
+    fn no_object_ever_has_two_owners_and_each_soon_has_one(
         happenings in prop::collection::vec((happening(), 0..20_i64), 1..14),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()

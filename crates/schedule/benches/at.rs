@@ -1,4 +1,4 @@
-//! How long a question takes: ten thousand schedules at one instant, and the worst searches.
+//! The duration of a query: ten thousand schedules at one instant, and the slowest searches.
 
 #![allow(missing_docs, reason = "criterion's macros write public functions")]
 

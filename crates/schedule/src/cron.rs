@@ -86,10 +86,10 @@ impl fmt::Display for Cron {
 }
 
 impl Cron {
-    /// Whether there is any day on which it fires: false for the 30th of February.
+    /// Whether it ever fires: false for February 30.
     pub fn can_fire(&self) -> bool {
-        // The longest each month can be. Over the decades every date falls on every weekday, so
-        // a weekday that is asked for as well takes nothing away.
+        // The maximum length of each month. Over the decades every date falls on every weekday,
+        // so a weekday that must match as well excludes no date.
         const LONGEST: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
         let first = self.day_of_month.matches.first();
         let mut months = LONGEST.iter().zip(1..);
@@ -99,7 +99,7 @@ impl Cron {
             })
     }
 
-    /// Whether there is a firing on every day of the calendar.
+    /// Whether it fires on every day of the calendar.
     pub(crate) fn is_daily(&self) -> bool {
         let dates = self.day_of_month.is_full(&DAYS_OF_MONTH);
         let weekdays = self.day_of_week.is_full(&DAYS_OF_WEEK);
@@ -119,7 +119,7 @@ impl Cron {
             .flat_map(move |hour| minutes.members().map(move |minute| hour * 60 + minute))
     }
 
-    /// Whether a date or a weekday that matches is enough; otherwise both must match.
+    /// Whether a matching date or a matching weekday is enough; otherwise both must match.
     fn is_on_either_day(&self) -> bool {
         !self.day_of_month.is_starred && !self.day_of_week.is_starred
     }

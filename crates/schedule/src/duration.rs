@@ -9,8 +9,8 @@ use crate::parse::{ParseError, Piece};
 
 /// A length of time written as digits and one unit: `90s`, `5m`, `24h`.
 ///
-/// Never negative, whole seconds. Printing uses the largest unit that is exact, so `90m` prints
-/// as itself and `60m` as `1h`; what is printed parses to the same length.
+/// Whole seconds, never negative. Printing uses the largest unit that is exact, so `90m` prints
+/// unchanged and `60m` as `1h`. The printed text parses to the same length.
 ///
 /// # Example
 /// ```
@@ -28,11 +28,12 @@ use crate::parse::{ParseError, Piece};
 /// ```
 ///
 /// # Errors
-/// Parsing fails on anything but `^[0-9]+[smh]$`, and on more seconds than an `i64` holds.
+/// Parsing fails unless the text matches `^[0-9]+[smh]$`, and on more seconds than an `i64`
+/// holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(SignedDuration);
 
-/// A duration that is shorter or longer than is allowed where it stands.
+/// A duration outside the bounds of its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be from {least} to {most}, not {given}")]
 pub struct OutOfBounds {
@@ -42,20 +43,20 @@ pub struct OutOfBounds {
 }
 
 impl Duration {
-    /// No time at all, `0s`.
+    /// Zero, `0s`.
     pub const ZERO: Self = Self(SignedDuration::ZERO);
 
-    /// So many seconds.
+    /// A duration in seconds.
     pub const fn seconds(seconds: u32) -> Self {
         Self(SignedDuration::from_secs(seconds as i64))
     }
 
-    /// So many minutes.
+    /// A duration in minutes.
     pub const fn minutes(minutes: u32) -> Self {
         Self(SignedDuration::from_secs(minutes as i64 * 60))
     }
 
-    /// So many hours.
+    /// A duration in hours.
     pub const fn hours(hours: u32) -> Self {
         Self(SignedDuration::from_secs(hours as i64 * 3600))
     }
@@ -65,7 +66,7 @@ impl Duration {
         self.0.as_secs()
     }
 
-    /// Itself, if it is neither shorter than `least` nor longer than `most`.
+    /// Returns the duration if it is neither shorter than `least` nor longer than `most`.
     pub fn within(self, least: Self, most: Self) -> Result<Self, OutOfBounds> {
         if (least..=most).contains(&self) {
             Ok(self)

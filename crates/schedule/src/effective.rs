@@ -7,33 +7,33 @@ use crate::next_change::{self, DAY, State};
 use crate::offset_period::OffsetPeriod;
 use crate::{Base, Schedule};
 
-/// What an override makes of a schedule. The strongest is the greatest.
+/// The effect of an override on a schedule. The strongest mode is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OverrideMode {
     /// A machine is wanted.
     Run,
-    /// The schedule stays what it is; that nothing is started or stopped is the caller's part.
+    /// The schedule is unchanged. The caller ensures that nothing is started or stopped.
     Hold,
-    /// None is wanted.
+    /// No machine is wanted.
     Stop,
 }
 
-/// A change of a schedule for a time, stronger than its exceptions.
+/// A change of a schedule for a limited time. It takes precedence over exceptions.
 ///
-/// It is in force from its start, which counts, to its end, which does not. Fractions of a second
-/// are rounded up.
+/// It is in force from its start (inclusive) to its end (exclusive). Fractions of a second are
+/// rounded up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     /// The name, unique among those of a schedule.
     pub name: String,
     /// What it does.
     pub mode: OverrideMode,
-    /// From when on; always before its end if absent.
+    /// The start. An override without one has always been in force before its end.
     pub start: Option<Timestamp>,
-    /// Until when.
+    /// The end.
     pub end: Timestamp,
-    /// When it was created. Only [`Schedule::looking_back`] depends on it: the clock of whoever
-    /// wrote it may be ahead.
+    /// When it was created. Only [`Schedule::looking_back`] uses it, because the clock of the
+    /// client that wrote it may be ahead.
     pub created: Option<Timestamp>,
 }
 
@@ -48,6 +48,22 @@ impl Override {
 
     fn is_in_force(&self, at: i64) -> bool {
         self.start_second() <= at && at < self.end_second()
+    }
+
+    /// The override with precedence at `now`. Of those in force it is the one with the
+    /// strongest mode (Stop, Hold, Run), then with the latest end, then with the first name.
+    pub fn strongest(overrides: &[Self], now: Timestamp) -> Option<&Self> {
+        Self::strongest_at(overrides, floor(now))
+    }
+
+    fn strongest_at(overrides: &[Self], at: i64) -> Option<&Self> {
+        let in_force = overrides.iter().filter(|it| it.is_in_force(at));
+        in_force.max_by(|one, other| {
+            let strength = |it: &Self| (it.mode, it.end);
+            strength(one)
+                .cmp(&strength(other))
+                .then_with(|| other.name.cmp(&one.name))
+        })
     }
 }
 
@@ -77,7 +93,7 @@ impl DecidedBy<'_> {
     }
 }
 
-/// Why the answer of a schedule changes.
+/// Why the state of a schedule changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause<'s> {
     /// A window of that name starts or ends.
@@ -115,7 +131,7 @@ impl Cause<'_> {
     }
 }
 
-/// A time in which the answer and what decides it stay the same.
+/// A span of time in which the state and what decides it are constant.
 pub(crate) struct Piece<'s> {
     pub(crate) wanted: bool,
     pub(crate) decided_by: DecidedBy<'s>,
@@ -148,22 +164,23 @@ impl Schedule {
         })
     }
 
-    /// The override that counts at `now`: of those in force the one of the strongest mode (Stop,
-    /// Hold, Run), then of the latest end, then of the first name.
+    /// The override with precedence at `now`; see [`Override::strongest`].
     pub fn override_at(&self, now: Timestamp) -> Option<&Override> {
         self.strongest_override(floor(now))
     }
 
-    /// What decides at `now`. Under [`OverrideMode::Hold`] that is the schedule itself.
+    /// What decides at `now`. Under [`OverrideMode::Hold`] that is the schedule without
+    /// overrides.
     pub fn decided_by(&self, now: Timestamp) -> DecidedBy<'_> {
         self.piece(floor(now))
             .map_or(DecidedBy::Base, |piece| piece.decided_by)
     }
 
-    /// Why the answer changes at `at`, which is an instant that [`Schedule::transitions`] gives.
+    /// Why the state changes at `at`, which must be an instant of [`Schedule::transitions`].
     ///
-    /// Of what decides just before it and from it on, that is what is stronger; of two equally
-    /// strong the later one, and a window that ends rather than none.
+    /// Of what decides just before `at` and from `at` on, this is the one with the higher
+    /// precedence. At equal precedence it is the later one; a closing is attributed to the
+    /// window that ends.
     ///
     /// # Example
     /// ```
@@ -218,13 +235,7 @@ impl Schedule {
     }
 
     fn strongest_override(&self, at: i64) -> Option<&Override> {
-        let in_force = self.overrides.iter().filter(|it| it.is_in_force(at));
-        in_force.max_by(|one, other| {
-            let strength = |it: &Override| (it.mode, it.end);
-            strength(one)
-                .cmp(&strength(other))
-                .then_with(|| other.name.cmp(&one.name))
-        })
+        Override::strongest_at(&self.overrides, at)
     }
 
     /// The first instant after `at` at which an override starts or ends.
@@ -268,7 +279,7 @@ impl Schedule {
             let next = exceptions
                 .filter_map(|it| it.dates.first_day_from(day + 1))
                 .min();
-            // Where the clocks are put back over midnight, a date may come back.
+            // If the clocks are set back over midnight, a date may occur twice.
             limit = next.map_or(period.end, |day| midnight(day).min(period.end));
         }
         let state = self.base.at(&self.zone, at)?;
@@ -280,7 +291,7 @@ impl Schedule {
     }
 }
 
-/// The whole second that an instant is in.
+/// The whole second that contains an instant.
 pub(crate) fn floor(instant: Timestamp) -> i64 {
     instant.as_second() - i64::from(instant.subsec_nanosecond() < 0)
 }

@@ -1,63 +1,63 @@
-//! Why a schedule cannot be understood.
+//! The errors of an invalid schedule.
 
 use crate::{OutOfBounds, ParseError};
 
-/// Why a schedule cannot be understood.
+/// Why a schedule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An entry of the list of days cannot be read.
+    /// An entry of the list of days cannot be parsed.
     #[error("days[{entry}]: {fault}")]
     Days {
-        /// The place of the entry in the list, from 0.
+        /// The index of the entry in the list.
         entry: usize,
         /// Where in the entry, and what was expected.
         fault: ParseError,
     },
-    /// An entry of the list of hours cannot be read.
+    /// An entry of the list of hours cannot be parsed.
     #[error("hours[{entry}]: {fault}")]
     Hours {
-        /// The place of the entry in the list, from 0.
+        /// The index of the entry in the list.
         entry: usize,
         /// Where in the entry, and what was expected.
         fault: ParseError,
     },
-    /// The cron expression cannot be read.
+    /// The cron expression cannot be parsed.
     #[error("cron: {fault}")]
     Cron {
         /// Where in the expression, and what was expected.
         fault: ParseError,
     },
-    /// The duration of a firing cannot be read.
+    /// The duration of a firing cannot be parsed.
     #[error("duration: {fault}")]
     Duration {
         /// Where in the text, and what was expected.
         fault: ParseError,
     },
-    /// The duration of a firing is shorter or longer than is allowed.
+    /// The duration of a firing is out of bounds.
     #[error("duration: {fault}")]
     DurationOutOfBounds {
         /// The duration and its bounds.
         fault: OutOfBounds,
     },
-    /// There is no such time zone.
+    /// The time zone does not exist.
     #[error(
         "time zone: '{name}' is not in the tz database; use an IANA name such as 'Europe/Zurich'"
     )]
     UnknownTimeZone {
-        /// The name that was given.
+        /// The given name.
         name: String,
     },
-    /// There are no days, or no hours, so that nothing would ever be wanted.
+    /// The days or the hours are missing, so that no machine would ever be wanted.
     #[error("days and hours: both must be given, and {missing} are missing")]
     Incomplete {
         /// `days`, `hours`, or `days and hours`.
         missing: &'static str,
     },
-    /// There is no window.
+    /// The list of windows is empty.
     #[error("windows: must not be empty")]
     NoWindows,
-    /// A member of a window cannot be read.
+    /// A member of a window cannot be parsed.
     #[error("windows[{window}].{member}: {fault}")]
     Window {
         /// The name of the window.
@@ -67,7 +67,7 @@ pub enum Error {
         /// Where in the text, and what was expected.
         fault: ParseError,
     },
-    /// The duration of a window is shorter or longer than is allowed.
+    /// The duration of a window is out of bounds.
     #[error("windows[{window}].duration: {fault}")]
     WindowOutOfBounds {
         /// The name of the window.
@@ -81,7 +81,7 @@ pub enum Error {
         /// The name of the window.
         window: String,
     },
-    /// A date of an exception cannot be read.
+    /// A date of an exception cannot be parsed.
     #[error("exceptions[{exception}]: {fault}")]
     Exception {
         /// The name of the exception.

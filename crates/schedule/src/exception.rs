@@ -12,18 +12,18 @@ use crate::parse::{ParseError, Piece};
 pub enum ExceptionAction {
     /// A machine is wanted from 00:00 to 24:00.
     Run,
-    /// None is.
+    /// No machine is wanted.
     Stop,
 }
 
-/// Dates in the zone of the schedule on which it does not apply.
+/// Dates on which the schedule does not apply, in its time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exception {
     /// The name, unique in its schedule.
     pub name: String,
-    /// What happens instead.
+    /// What happens on the dates.
     pub action: ExceptionAction,
-    /// When.
+    /// The dates.
     pub dates: Dates,
 }
 
@@ -34,10 +34,10 @@ pub enum DateEntry {
     Range {
         /// The first date.
         first: Date,
-        /// The last date; if it is before the first, there are none.
+        /// The last date. If it is before the first, the range is empty.
         last: Date,
     },
-    /// A date of every year that has it.
+    /// A date of every year in which it exists.
     EveryYear {
         /// From 1 to 12.
         month: i8,
@@ -62,11 +62,11 @@ impl DateEntry {
     /// ```
     ///
     /// # Errors
-    /// Anything else, and dates that no calendar has.
+    /// Other texts, and dates that do not exist.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let fault = || Piece::whole(text).fault("a date such as '2026-12-24' or '12-24'");
         let entry = if text.len() == "MM-DD".len() {
-            // A leap year has every date that any year has.
+            // A leap year contains every date.
             date(&format!("2000-{text}")).map(|date| Self::EveryYear {
                 month: date.month(),
                 day: date.day(),
@@ -83,7 +83,8 @@ impl DateEntry {
     /// The dates from `first` to `last`, both `YYYY-MM-DD` and both included.
     ///
     /// # Errors
-    /// A text that is no such date. A range that ends before it begins is none.
+    /// A text that is not such a date. A range that ends before it starts is empty and not an
+    /// error.
     pub fn range(first: &str, last: &str) -> Result<Self, ParseError> {
         let read = |text: &str| {
             let expected = "a date such as '2026-12-24'";
@@ -96,7 +97,7 @@ impl DateEntry {
     }
 }
 
-/// Reads `YYYY-MM-DD` and nothing else.
+/// Parses `YYYY-MM-DD` only.
 fn date(text: &str) -> Option<Date> {
     let mut parts = text.split('-');
     let mut number = |length: usize| {
@@ -129,7 +130,8 @@ fn date(text: &str) -> Option<Date> {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dates {
-    /// Days since 1970-01-01, the first and the last of each run, ascending and apart.
+    /// The first and the last day of each run, as days since 1970-01-01, ascending and not
+    /// adjacent.
     runs: Vec<(i64, i64)>,
     /// Month and day, ascending.
     every_year: Vec<(i8, i8)>,
@@ -164,17 +166,17 @@ impl FromIterator<DateEntry> for Dates {
 }
 
 impl Dates {
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.every_year.is_empty()
     }
 
-    /// Whether `date` is one of them.
+    /// Whether the set contains `date`.
     pub fn contains(&self, date: Date) -> bool {
         self.first_from(date) == Some(date)
     }
 
-    /// The first of them that is not before `date`.
+    /// The first date of the set that is not before `date`.
     pub fn first_from(&self, date: Date) -> Option<Date> {
         self.first_day_from(number_of(date)).and_then(date_of)
     }
@@ -202,7 +204,7 @@ impl Dates {
     }
 
     fn first_of_every_year(&self, day: i64) -> Option<i64> {
-        /// From one 29 February to the next, 2096 to 2104, no more years pass.
+        /// The longest gap: from February 29 of 2096 to that of 2104.
         const LONGEST_WAIT: i16 = 8;
         if self.every_year.is_empty() {
             return None;
@@ -222,7 +224,7 @@ impl Dates {
     }
 }
 
-/// Days from 1970-01-01 to a date.
+/// The number of days from 1970-01-01 to a date.
 fn number_of(date: Date) -> i64 {
     let midnight =
         Offset::UTC.to_timestamp(date.to_datetime(jiff::civil::Time::midnight()));
@@ -231,7 +233,7 @@ fn number_of(date: Date) -> i64 {
     })
 }
 
-/// The date so many days after 1970-01-01; none outside of the years -9999 to 9999.
+/// The date that many days after 1970-01-01; `None` outside of the years -9999 to 9999.
 fn date_of(day: i64) -> Option<Date> {
     let midnight = Timestamp::from_second(day.checked_mul(DAY)?).ok()?;
     Some(Offset::UTC.to_datetime(midnight).date())

@@ -1,9 +1,10 @@
-//! When is a machine wanted: days, hours and cron in a time zone, and the next change after any instant.
+//! When a machine is wanted: days, hours and cron in a time zone, and the next change after an
+//! instant.
 //!
-//! A [`Schedule`] answers one question, [`Schedule::at`]: is a machine wanted now, and when does
-//! that change? Whoever asks can sleep until then. The answer depends on nothing but the
-//! schedule, the instant and the tz database of the process ([`zone_data`]: the one that is
-//! compiled in unless another was set); there is no clock here.
+//! The main query is [`Schedule::at`]: whether a machine is wanted now, and when that changes.
+//! The caller can sleep until then. The result depends only on the schedule, the instant and
+//! the tz database of the process ([`zone_data`]: the embedded one unless another was set). The
+//! crate does not read a clock.
 //!
 //! ```
 //! use fivespot_schedule::{Schedule, Window};
@@ -21,36 +22,38 @@
 //! # Days and hours
 //!
 //! A machine is wanted while the local wall clock shows one of the days *and* one of the hours.
-//! Both are read off at the same instant: `fri` with `22-6` is Friday before 07:00 and Friday
+//! Both are compared at the same instant: `fri` with `22-6` is Friday before 07:00 and Friday
 //! from 22:00, not the night from Friday to Saturday. `9-17` is 09:00:00 to 17:59:59.
 //!
 //! # Cron
 //!
-//! Each firing opens a window of the given duration, which is elapsed time. Windows that touch
-//! or overlap are one; a window opened before the instant that is asked about counts.
+//! Each firing opens a window of the given duration, which is elapsed time. Adjacent or
+//! overlapping windows are merged. A window that opened before the queried instant counts.
 //!
 //! # Windows
 //!
 //! A window has a start and either an end or a duration, to the minute. It belongs to the local
-//! day on which it starts: `fri` from `22:00` to `06:00` is the night from Friday to Saturday. An
-//! end that is not after the start is on the next day. Windows that touch or overlap are one.
+//! day on which it starts: `fri` from `22:00` to `06:00` is the night from Friday to Saturday.
+//! An end that is not after the start is on the next day. Adjacent or overlapping windows are
+//! merged.
 //!
-//! # When the clocks change
+//! # Clock changes
 //!
 //! | | days and hours | cron | windows |
 //! |---|---|---|---|
-//! | local time is skipped | that time never comes: 02:00 to 03:00 does not open | what would fire in it fires once, at the first instant after it | what would start or end in it does so at the first instant after it |
-//! | local time is repeated | both passes count: one hour is on for two | fires in both passes | starts in the first pass, ends in the second |
-//! | a local day is skipped | that day never comes | its firings are one, at the first instant after it | its starts and ends are at the first instant after it |
+//! | local time is skipped | that time does not occur: 02:00 to 03:00 does not open | all firings in it are one, at the first instant after it | starts and ends in it are at the first instant after it |
+//! | local time is repeated | both times count: one hour is open for two hours | fires both times | starts at the first time, ends at the second |
+//! | a local day is skipped | that day does not occur | its firings are one, at the first instant after it | its starts and ends are at the first instant after it |
 //!
 //! # Exceptions, overrides, lead time
 //!
-//! What a schedule says is the first of an [`Override`] in force, an [`Exception`] that has the
-//! local date, and what is described above. [`Schedule::needed`] says when a machine has to be
-//! there for that: earlier by a lead time, and no longer some time before the end.
+//! The state of a schedule is decided by the first that applies: an [`Override`] in force, an
+//! [`Exception`] with the local date, the schedule as described above. [`Schedule::needed`]
+//! returns when a machine must exist for that: from a lead time before, and until some time
+//! before the end.
 //!
-//! Offsets may be any number of seconds and may change at any second: half-hour shifts, zones at
-//! +05:45 and local mean time before standard time are nothing special.
+//! Offsets may be any number of seconds and may change at any second. Half-hour shifts, zones
+//! at +05:45 and local mean time before standard time need no special handling.
 //!
 //! ```
 //! # use fivespot_schedule::Schedule;
@@ -114,13 +117,13 @@ pub const LONGEST_WINDOW: Duration = Duration::hours(168);
 /// The duration of a window that a cron expression opens, if none is given.
 pub const DEFAULT_CRON_DURATION: Duration = Duration::hours(1);
 
-/// When a machine is wanted: a base schedule, the time zone in which it is read, its exceptions
-/// and overrides; and how much earlier a machine is needed and no longer needed.
+/// When a machine is wanted: a base schedule, its time zone, its exceptions and overrides; and
+/// how much earlier a machine is needed and no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     base: Base,
     zone: TimeZone,
-    /// The first that matches a date decides.
+    /// The first one that contains a date decides.
     exceptions: Vec<Exception>,
     overrides: Vec<Override>,
     lead_time: Duration,
@@ -145,17 +148,19 @@ impl Base {
     }
 }
 
-/// What a schedule says at an instant: the state, and when it ends.
+/// The state of a schedule at an instant, and when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// Wanted.
+    /// A machine is wanted.
     Open {
-        /// The first later instant at which it is not; none within ten years if absent.
+        /// The first later instant at which it is not wanted; `None` if there is none within
+        /// ten years.
         until: Option<Timestamp>,
     },
-    /// Not wanted.
+    /// No machine is wanted.
     Closed {
-        /// The first later instant at which it is; none within ten years if absent.
+        /// The first later instant at which it is wanted; `None` if there is none within ten
+        /// years.
         until: Option<Timestamp>,
     },
 }
@@ -169,7 +174,7 @@ impl Window {
         }
     }
 
-    /// When that changes; none within ten years if absent.
+    /// When that changes; `None` if it does not within ten years.
     pub fn until(self) -> Option<Timestamp> {
         match self {
             Self::Open { until } | Self::Closed { until } => until,
@@ -196,8 +201,8 @@ impl Schedule {
     /// ```
     ///
     /// # Errors
-    /// The first entry that cannot be read, days first; a list without entries; a zone that is
-    /// not in the tz database.
+    /// The first entry that cannot be parsed, days first; a list without entries; a zone that
+    /// is not in the tz database.
     pub fn weekly(
         days: &[impl AsRef<str>],
         hours: &[impl AsRef<str>],
@@ -216,9 +221,8 @@ impl Schedule {
         Err(Error::Incomplete { missing })
     }
 
-    /// A schedule of firings, each of which keeps a machine wanted for `duration`:
-    /// [`DEFAULT_CRON_DURATION`] if that is absent, otherwise from [`SHORTEST_WINDOW`] to
-    /// [`LONGEST_WINDOW`].
+    /// A schedule of firings, each of which opens a window of `duration`. The default is
+    /// [`DEFAULT_CRON_DURATION`], the bounds are [`SHORTEST_WINDOW`] and [`LONGEST_WINDOW`].
     ///
     /// # Example
     /// ```
@@ -229,8 +233,9 @@ impl Schedule {
     /// ```
     ///
     /// # Errors
-    /// An expression or a duration that cannot be read, a duration out of bounds, a zone that is
-    /// not in the tz database. An expression that can never fire is none: see [`Cron::can_fire`].
+    /// An expression or a duration that cannot be parsed, a duration out of bounds, a zone that
+    /// is not in the tz database. An expression that never fires is not an error: see
+    /// [`Cron::can_fire`].
     pub fn cron(expr: &str, duration: Option<&str>, zone: &str) -> Result<Self, Error> {
         let cron = expr.parse().map_err(|fault| Error::Cron { fault })?;
         let duration = match duration {
@@ -244,7 +249,7 @@ impl Schedule {
         Self::new(Base::Firings(Firings::new(cron, duration)), zone)
     }
 
-    /// A schedule of windows, of which those that touch or overlap are one.
+    /// A schedule of windows. Adjacent or overlapping windows are merged.
     ///
     /// # Example
     /// ```
@@ -266,8 +271,8 @@ impl Schedule {
     /// ```
     ///
     /// # Errors
-    /// No window; the first that cannot be read, or has not exactly one of end and duration; a
-    /// zone that is not in the tz database.
+    /// No window; the first window that cannot be parsed, or that does not have exactly one of
+    /// end and duration; a zone that is not in the tz database.
     pub fn windows<D: AsRef<str>>(
         windows: &[WindowText<'_, D>],
         zone: &str,
@@ -286,28 +291,27 @@ impl Schedule {
         })
     }
 
-    /// The schedule with these exceptions instead of those that it has. The first that has a date
-    /// decides about it.
+    /// Replaces the exceptions. The first one that contains a date decides about it.
     #[must_use]
     pub fn with_exceptions(self, exceptions: Vec<Exception>) -> Self {
         Self { exceptions, ..self }
     }
 
-    /// The schedule with these overrides instead of those that it has.
+    /// Replaces the overrides.
     #[must_use]
     pub fn with_overrides(self, overrides: Vec<Override>) -> Self {
         Self { overrides, ..self }
     }
 
-    /// The schedule with one override more.
+    /// Adds one override.
     #[must_use]
     pub fn and_override(mut self, more: Override) -> Self {
         self.overrides.push(more);
         self
     }
 
-    /// The schedule as it has been: an override counts from its creation on, and not before that
-    /// although it names no start.
+    /// The schedule for queries about the past: an override without a start applies from its
+    /// creation on.
     #[must_use]
     pub fn looking_back(mut self) -> Self {
         for of in &mut self.overrides {
@@ -316,13 +320,13 @@ impl Schedule {
         self
     }
 
-    /// The schedule with a machine needed that long before it is wanted; see [`Schedule::needed`].
+    /// Sets how long before it is wanted a machine is needed; see [`Schedule::needed`].
     #[must_use]
     pub fn with_lead_time(self, lead_time: Duration) -> Self {
         Self { lead_time, ..self }
     }
 
-    /// The schedule with a machine no longer needed that long before it is no longer wanted.
+    /// Sets how long before it is no longer wanted a machine is no longer needed.
     #[must_use]
     pub fn with_early_end(self, early_end: Duration) -> Self {
         Self { early_end, ..self }
@@ -331,9 +335,9 @@ impl Schedule {
     /// Whether a machine is wanted at `now`, and the exact instant at which that changes.
     ///
     /// # Guarantees
-    /// Cannot fail. `until` is later than `now`, a whole second, at most ten years away, and the
-    /// first instant at which the answer is another; between `now` and `until` it is the same.
-    /// Where the calendar ends (years -9999 and 9999) nothing is wanted.
+    /// Cannot fail. `until` is later than `now`, a whole second, at most ten years away, and
+    /// the first instant with another state; between `now` and `until` the state is constant.
+    /// Beyond the calendar (years -9999 to 9999) no machine is wanted.
     pub fn at(&self, now: Timestamp) -> Window {
         let state = self.state(effective::floor(now));
         let State { wanted, until } = state.unwrap_or(State::UNKNOWN);
@@ -375,12 +379,12 @@ impl Schedule {
         self.zone.iana_name().unwrap_or("UTC")
     }
 
-    /// The zone in which days, hours and cron are read.
+    /// The zone of days, hours and cron.
     pub fn time_zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// The cron expression, if that is what the schedule is made of.
+    /// The cron expression and the duration. `None` if the schedule has another form.
     pub fn cron_expression(&self) -> Option<(&Cron, Duration)> {
         match &self.base {
             Base::Weekly(_) | Base::Windows(_) => None,
@@ -389,7 +393,7 @@ impl Schedule {
     }
 }
 
-/// The union of all entries; none if there are no entries.
+/// The union of all entries; `None` if there are no entries.
 fn union<T>(
     entries: &[impl AsRef<str>],
     error: impl Fn(usize, ParseError) -> Error,

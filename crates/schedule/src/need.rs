@@ -1,5 +1,5 @@
-//! When a machine is needed: from some time before it is wanted, to some time before it no longer
-//! is.
+//! When a machine is needed: from a lead time before it is wanted, to some time before it is no
+//! longer wanted.
 
 use jiff::Timestamp;
 
@@ -7,26 +7,28 @@ use crate::Schedule;
 use crate::effective::floor;
 use crate::next_change::{HORIZON, State};
 
-/// How many windows are looked at for one span that is needed.
+/// The maximum number of windows that the search for one needed span inspects.
 ///
-/// It takes windows of minutes, over and over, to reach this. What comes after them is found by
-/// asking again.
+/// Only continuous windows of a few minutes reach this limit. The next query finds the windows
+/// after it.
 const MOST_WINDOWS: usize = 20_000;
 
 /// Whether a machine is needed at an instant, and when that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// It is.
+    /// It is needed.
     Needed {
-        /// The first later instant at which it is not; none within ten years if absent.
+        /// The first later instant at which it is not needed; `None` if there is none within
+        /// ten years.
         until: Option<Timestamp>,
-        /// The end of the last window that it is needed for: `until`, or later if machines are
-        /// to be gone by the end.
+        /// The end of the last window that it is needed for: `until`, or later if machines must
+        /// be gone by the end.
         window_end: Option<Timestamp>,
     },
-    /// It is not.
+    /// It is not needed.
     NotNeeded {
-        /// The first later instant at which it is; none within ten years if absent.
+        /// The first later instant at which it is needed; `None` if there is none within ten
+        /// years.
         until: Option<Timestamp>,
     },
 }
@@ -37,7 +39,7 @@ impl Need {
         matches!(self, Self::Needed { .. })
     }
 
-    /// When that changes; none within ten years if absent.
+    /// When that changes; `None` if it does not within ten years.
     pub fn until(self) -> Option<Timestamp> {
         match self {
             Self::Needed { until, .. } | Self::NotNeeded { until } => until,
@@ -48,15 +50,15 @@ impl Need {
 /// A span of time in which a machine is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NeededSpan {
-    /// The first instant; not before what was asked for.
+    /// The first instant, not before the start of the query.
     pub start: Timestamp,
-    /// The first instant after it; none within ten years if absent.
+    /// The first instant after it; `None` if there is none within ten years.
     pub end: Option<Timestamp>,
     /// The end of the last window that it is needed for.
     pub window_end: Option<Timestamp>,
 }
 
-/// The spans in which a machine is needed, in order. Made by [`Schedule::needed_spans`].
+/// The spans in which a machine is needed, in order. Returned by [`Schedule::needed_spans`].
 #[derive(Debug, Clone)]
 pub struct NeededSpans<'s> {
     spans: Spans<'s>,
@@ -83,13 +85,13 @@ fn instant(second: Option<i64>) -> Option<Timestamp> {
 }
 
 impl Schedule {
-    /// Whether a machine is needed at `now`: from the lead time before each opening of the
-    /// effective schedule to its end, or to that much earlier by which it is to be left; see
+    /// Whether a machine is needed at `now`. It is needed from the lead time before each
+    /// opening of the effective schedule until the early end before its closing; see
     /// [`Schedule::with_lead_time`] and [`Schedule::with_early_end`].
     ///
-    /// Spans that touch or overlap are one. A window so short that nothing is left of it needs
-    /// nothing. `until` is exact, except where more than 20,000 windows would have to be looked
-    /// at: then it is an instant up to which the answer stays the same.
+    /// Adjacent or overlapping spans are merged. A window that is not longer than the early end
+    /// needs no machine. `until` is exact, unless more than 20,000 windows would have to be
+    /// inspected: then it is an instant up to which the result is constant.
     ///
     /// # Example
     /// ```
@@ -119,8 +121,8 @@ impl Schedule {
         }
     }
 
-    /// The spans in which a machine is needed that overlap `from..to`, in order. The first may
-    /// have begun before `from`, which is then its start; the last may end after `to`.
+    /// The spans in which a machine is needed that overlap `from..to`, in order. The first one
+    /// starts at `from` if it began earlier; the last one may end after `to`.
     pub fn needed_spans(&self, from: Timestamp, to: Timestamp) -> NeededSpans<'_> {
         let (from, to) = (floor(from), floor(to));
         NeededSpans {
@@ -131,7 +133,8 @@ impl Schedule {
     }
 }
 
-/// A window of the effective schedule, less what it is left early by, and before it the lead time.
+/// A window of the effective schedule, extended by the lead time and shortened by the early
+/// end.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start: i64,
@@ -142,13 +145,13 @@ struct Span {
 #[derive(Debug, Clone)]
 struct Spans<'s> {
     schedule: &'s Schedule,
-    /// Spans that end by then are left out.
+    /// Spans that end at or before this instant are skipped.
     from: i64,
-    /// Where the search for the next window goes on; none where there is no more.
+    /// Where the search for the next window continues; `None` if there are no more windows.
     at: Option<i64>,
-    /// A span that has been found and belongs to no span before it.
+    /// A span that was found and is not adjacent to the previous one.
     found: Option<Span>,
-    /// Where the last search ended without having found anything or that there is nothing.
+    /// Where the last search stopped at its limit.
     given_up_at: Option<i64>,
 }
 
@@ -163,7 +166,7 @@ impl<'s> Spans<'s> {
         }
     }
 
-    /// The next span, with all that touch it.
+    /// The next span, merged with all adjacent ones.
     fn next_joined(&mut self) -> Option<Span> {
         let mut left = MOST_WINDOWS;
         self.given_up_at = None;
@@ -185,7 +188,8 @@ impl<'s> Spans<'s> {
         Some(span)
     }
 
-    /// The span of the next window of which anything is left; `left` windows are looked at.
+    /// The span of the next window that is longer than the early end. Inspects at most `left`
+    /// windows.
     fn next_span(&mut self, left: &mut usize) -> Option<Span> {
         let lead_time = self.schedule.lead_time.as_secs();
         let early_end = self.schedule.early_end.as_secs();
@@ -205,7 +209,7 @@ impl<'s> Spans<'s> {
         None
     }
 
-    /// The next window of the effective schedule; one that is open at first has always been.
+    /// The next window of the effective schedule. A window that is open at first has no start.
     fn next_window(&mut self) -> Option<(i64, Option<i64>)> {
         let at = self.at.take()?;
         let state = self.schedule.state(at)?;
@@ -226,8 +230,8 @@ impl<'s> Spans<'s> {
         Some((opens, closes))
     }
 
-    /// The last opening that is looked for: its span may begin ten years from where the search
-    /// began.
+    /// The last opening that is searched for: its span may start up to ten years after the
+    /// start of the search.
     fn last_opening(&self) -> i64 {
         let lead_time = self.schedule.lead_time.as_secs();
         self.from.saturating_add(HORIZON).saturating_add(lead_time)

@@ -1,4 +1,4 @@
-//! The next change after an instant, across changes of the clocks.
+//! The next change after an instant, with clock changes.
 //!
 //! All instants are whole seconds since 1970-01-01T00:00:00Z.
 
@@ -13,29 +13,29 @@ use crate::week::Week;
 const HOUR: i64 = 3_600;
 pub(crate) const DAY: i64 = 86_400;
 
-/// How far ahead a change is looked for: ten years, whatever the leap days in them.
+/// How far ahead a change is searched for: ten years, with any number of leap days.
 pub(crate) const HORIZON: i64 = 3_653 * DAY;
 
-/// 1970-01-01 was a Thursday: so many hours after a Monday 00:00.
+/// 1970-01-01 was a Thursday: this many hours after a Monday 00:00.
 const EPOCH_HOUR_OF_WEEK: i64 = 3 * 24;
 
 /// Whether a machine is wanted at an instant, and when that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) wanted: bool,
-    /// The first instant after the one asked about with another answer, up to [`HORIZON`].
+    /// The first later instant with another state, up to [`HORIZON`].
     pub(crate) until: Option<i64>,
 }
 
 impl State {
-    /// The state outside of the years that local time is known for: nothing is wanted.
+    /// The state outside of the supported years of local time: no machine is wanted.
     pub(crate) const UNKNOWN: Self = Self {
         wanted: false,
         until: None,
     };
 }
 
-/// The last instant that a search from `now` looks at.
+/// The last instant that a search from `now` covers.
 pub(crate) fn horizon(now: i64) -> i64 {
     now.saturating_add(HORIZON)
         .min(Timestamp::MAX.as_second() - 1)
@@ -95,12 +95,12 @@ pub(crate) struct Firings {
     run: Run,
 }
 
-/// How far windows that touch reach without a look at each of them.
+/// How far adjacent windows extend, without an inspection of each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
-    /// There are moments between the first and the last firing of a day that no window covers.
+    /// Between the first and the last firing of a day there are times outside all windows.
     Broken,
-    /// From the first firing of a day to its last.
+    /// From the first firing of a day to its last firing.
     OverTheDay,
     /// From any firing to any later one, as long as the offset does not change.
     OverMidnight,
@@ -155,7 +155,7 @@ impl Firings {
         })
     }
 
-    /// The last firing after `after` and not after `upto`, which lies in `period`.
+    /// The last firing after `after` and not after `upto`. `period` contains `upto`.
     fn last_within(
         &self,
         zone: &TimeZone,
@@ -180,7 +180,7 @@ impl Firings {
         }
     }
 
-    /// The first firing after `after`, which lies in `period`, and not after `horizon`.
+    /// The first firing after `after` and not after `horizon`. `period` contains `after`.
     fn first_after(
         &self,
         zone: &TimeZone,
@@ -206,7 +206,7 @@ impl Firings {
         }
     }
 
-    /// The first instant after a firing that no window covers, if not after `horizon`.
+    /// The first instant after a firing that no window covers, if it is not after `horizon`.
     fn end_after(&self, zone: &TimeZone, firing: i64, horizon: i64) -> Option<i64> {
         let mut firing = firing;
         loop {
@@ -222,11 +222,12 @@ impl Firings {
         }
     }
 
-    /// The last firing not after `horizon`, of those in the period of `firing`, up to which
-    /// windows surely touch.
+    /// The last firing not after `horizon`, in the period of `firing`, up to which all windows
+    /// are known to be adjacent.
     fn run_end(&self, period: &OffsetPeriod, firing: i64, horizon: i64) -> i64 {
         let local = period.local(firing);
-        // A firing moved out of a gap matches no minute; what follows it is not known to touch.
+        // A firing that was moved out of a gap matches no minute; whether later windows are
+        // adjacent is not determined here.
         if self.cron.first_in(local, local).is_none() {
             return firing;
         }
@@ -240,7 +241,7 @@ impl Firings {
         period.instant(reached.unwrap_or(local))
     }
 
-    /// As [`Firings::run_end`], one firing after the other.
+    /// As [`Firings::run_end`], one firing at a time.
     fn walk(&self, mut local: i64, last: i64) -> i64 {
         let reach = self.duration.as_secs();
         while let Some(later) = self.cron.first_in(local + 1, last.min(local + reach)) {

@@ -1,7 +1,7 @@
-//! Local time as it really runs: periods of one UTC offset, with gaps and folds between them.
+//! Local time as periods of one UTC offset, with gaps and folds between them.
 //!
-//! All instants are whole seconds since 1970-01-01T00:00:00Z; local times are the same count on
-//! the wall clock, which is the instant plus the offset.
+//! All instants are whole seconds since 1970-01-01T00:00:00Z. Local times are the same count on
+//! the wall clock: the instant plus the offset.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,23 +15,24 @@ pub(crate) struct OffsetPeriod {
     pub(crate) end: i64,
     /// Seconds to add to an instant to get local time.
     pub(crate) offset: i64,
-    /// How much local time was jumped over at `start`; 0 where clocks were not put forward.
+    /// How much local time was skipped at `start`; 0 if the clocks were not put forward.
     pub(crate) skipped: i64,
 }
 
 impl OffsetPeriod {
-    /// The period that contains `instant`; none outside of the years -9999 to 9999.
+    /// The period that contains `instant`; `None` outside of the years -9999 to 9999.
     pub(crate) fn around(zone: &TimeZone, instant: i64) -> Option<Self> {
         let now = Timestamp::from_second(instant).ok()?;
         let offset = i64::from(zone.to_offset(now).seconds());
-        // What precedes is asked one second later, so that a change at `now` itself counts.
+        // `preceding` is called with the next second, so that a change at `now` itself is
+        // included.
         let just_after = Timestamp::from_second(instant + 1).unwrap_or(now);
         let before = zone.preceding(just_after).next();
         let mut start = before.map_or(Timestamp::MIN, |change| change.timestamp());
         let mut end = Timestamp::MAX;
-        // Just after the last change that is listed in a zone's data, jiff's `preceding` goes by
-        // the rule for later years and may name a change before the one that was last. What
-        // follows is always named rightly.
+        // Just after the last change in a zone's data, jiff's `preceding` applies the rule for
+        // later years and may return a change before the actual last one. `following` is always
+        // correct.
         for change in zone.following(start) {
             if change.timestamp() > now {
                 end = change.timestamp();

@@ -1,6 +1,6 @@
-//! Reading short texts piece by piece, and saying where one stopped making sense.
+//! Parsing short texts piece by piece, with the position of the first error.
 
-/// Where a text stopped making sense, and what belongs there.
+/// The position of the first error in a text, and what was expected there.
 ///
 /// # Example
 /// ```
@@ -20,23 +20,23 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// The byte at which the unexpected piece begins; the text's length if it ended too soon.
+    /// The byte offset of the unexpected piece; the text's length if the text ended too early.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What would have been right there, as words that follow "expected".
+    /// What was expected, as words that follow "expected".
     pub fn expected(&self) -> &'static str {
         self.expected
     }
 
-    /// What stood there instead: quoted and cut to 32 characters, or `nothing`.
+    /// What was found instead: quoted and cut to 32 characters, or `nothing`.
     pub fn found(&self) -> &str {
         &self.found
     }
 }
 
-/// A piece of a text that remembers where it stood.
+/// A piece of a text with its position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece<'t> {
     pub(crate) text: &'t str,
@@ -44,7 +44,7 @@ pub(crate) struct Piece<'t> {
 }
 
 impl<'t> Piece<'t> {
-    /// The whole of a text.
+    /// The whole text as a piece.
     pub(crate) fn whole(text: &'t str) -> Self {
         Self { text, offset: 0 }
     }
@@ -59,7 +59,7 @@ impl<'t> Piece<'t> {
         })
     }
 
-    /// What stands before the first separator, and what after it.
+    /// The piece before the first separator, and the piece after it.
     pub(crate) fn cut(self, separator: char) -> (Piece<'t>, Option<Piece<'t>>) {
         match self.text.split_once(separator) {
             None => (self, None),
@@ -80,7 +80,7 @@ impl<'t> Piece<'t> {
         }
     }
 
-    /// The pieces between white space, which may be of any length and stand at both ends.
+    /// The pieces between white space. White space may have any length and surround the text.
     pub(crate) fn words(self) -> impl Iterator<Item = Piece<'t>> {
         self.split(' ')
             .flat_map(|piece| piece.split('\t'))
@@ -88,14 +88,14 @@ impl<'t> Piece<'t> {
             .filter(|piece| !piece.text.is_empty())
     }
 
-    /// Decimal digits as a number; one too large for a `u32` is its greatest value.
+    /// Decimal digits as a number; a number too large for a `u32` saturates.
     pub(crate) fn number(self) -> Option<u32> {
         let is_number =
             !self.text.is_empty() && self.text.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| self.text.parse().unwrap_or(u32::MAX))
     }
 
-    /// The complaint that this piece is not what was `expected`.
+    /// The error that this piece is not what was `expected`.
     pub(crate) fn fault(self, expected: &'static str) -> ParseError {
         const LONGEST: usize = 32;
         let mut found = match self.text {

@@ -1,11 +1,11 @@
-//! A schedule cut into parts: what decides in each, also where the answer stays the same.
+//! A schedule divided into parts by what decides, also where the state is constant.
 
 use jiff::Timestamp;
 
 use crate::effective::{Piece, floor};
 use crate::{DecidedBy, Override, OverrideMode, Schedule};
 
-/// A stretch of time in which the answer of a schedule and what decides it stay the same.
+/// A span of time in which the state of a schedule and what decides it are constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'s> {
     /// The first instant, a whole second.
@@ -16,11 +16,11 @@ pub struct Part<'s> {
     pub wanted: bool,
     /// What decides that.
     pub decided_by: DecidedBy<'s>,
-    /// The override of mode Hold that is in force meanwhile.
+    /// The override of mode Hold that is in force, if any.
     pub hold: Option<&'s Override>,
 }
 
-/// The parts of a schedule between two instants, in order and without gaps. Made by
+/// The parts of a schedule between two instants, in order and without gaps. Returned by
 /// [`Schedule::parts`].
 #[derive(Debug, Clone)]
 pub struct Parts<'s> {
@@ -30,7 +30,7 @@ pub struct Parts<'s> {
 }
 
 impl Schedule {
-    /// What the schedule says from `from` to `to` and what decides it, cut off at both ends.
+    /// The state of the schedule from `from` to `to` and what decides it, clipped at both ends.
     ///
     /// # Example
     /// ```

@@ -1,6 +1,6 @@
 //! A set of small numbers, such as the hours of a day or the minutes of an hour.
 
-/// A set of numbers from 0 to 63: bit `n` says that `n` is in it.
+/// A set of numbers from 0 to 63: bit `n` is set if `n` is in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Set(u64);
 
@@ -11,8 +11,8 @@ impl Set {
         Self(bits.fold(0, |bits, n| bits | 1 << n))
     }
 
-    /// The numbers from `first` to `last` on a dial of `size` numbers: past the end it goes on
-    /// at 0, so that `range_on_dial(22, 6, 24)` is an evening, a night and a morning.
+    /// The numbers from `first` to `last` on a dial of `size` numbers. It wraps around to 0, so
+    /// that `range_on_dial(22, 6, 24)` is evening, night and morning.
     pub(crate) fn range_on_dial(first: u32, last: u32, size: u32) -> Self {
         if first <= last {
             Self::range(first, last, 1)
@@ -68,7 +68,7 @@ impl Set {
         (0..64).filter(move |&n| self.contains(n))
     }
 
-    /// The members as runs of neighbours, `(first, last)`, in ascending order.
+    /// The members as runs of consecutive numbers, `(first, last)`, in ascending order.
     pub(crate) fn runs(self) -> Vec<(u32, u32)> {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for n in self.members() {
@@ -80,8 +80,8 @@ impl Set {
         runs
     }
 
-    /// As [`Set::runs`], on a dial of `size` numbers: a run up to the end and one from 0 are one,
-    /// printed last.
+    /// As [`Set::runs`], on a dial of `size` numbers: a run up to the end and one from 0 are
+    /// joined and come last.
     pub(crate) fn runs_on_dial(self, size: u32) -> Vec<(u32, u32)> {
         let mut runs = self.runs();
         if let [(0, morning), .., (_, evening)] = runs.as_mut_slice()

@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::Schedule;
 use crate::next_change::HORIZON;
 
-/// The changes of a schedule between two instants, in order: when, and whether a machine is
-/// wanted from then on. Made by [`Schedule::transitions`].
+/// The changes of a schedule between two instants, in order: the instant, and whether a machine
+/// is wanted from then on. Returned by [`Schedule::transitions`].
 #[derive(Debug, Clone)]
 pub struct Transitions<'s> {
     schedule: &'s Schedule,

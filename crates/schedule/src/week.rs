@@ -15,8 +15,8 @@ pub(crate) const HOURS_PER_DAY: u32 = 24;
 
 /// Some days of the week: `mon`, `mon-fri`, `fri-mon` (over the weekend), `mon-wed,sat`.
 ///
-/// Names are lower case and nothing may stand around them. Never empty when parsed.
-/// Printing gives the shortest text that parses to the same days.
+/// Names are lower case, without surrounding spaces. Never empty when parsed. Printing gives
+/// the shortest text that parses to the same days.
 ///
 /// # Example
 /// ```
@@ -32,13 +32,13 @@ pub(crate) const HOURS_PER_DAY: u32 = 24;
 pub struct Days(Set);
 
 impl Days {
-    /// Whether `day` is one of them.
+    /// Whether `day` is one of the days.
     pub fn contains(self, day: Weekday) -> bool {
         self.0
             .contains(u32::from(day.to_monday_zero_offset().unsigned_abs()))
     }
 
-    /// Whether it is every day of the week.
+    /// Whether the set is every day of the week.
     pub fn is_every_day(self) -> bool {
         self.0 == Set::range(0, DAYS_PER_WEEK - 1, 1)
     }
@@ -47,7 +47,7 @@ impl Days {
 impl BitOr for Days {
     type Output = Self;
 
-    /// The days that are in either.
+    /// The days that are in either set.
     fn bitor(self, other: Self) -> Self {
         Self(self.0.union(other.0))
     }
@@ -93,21 +93,21 @@ impl fmt::Display for Days {
 pub struct Hours(Set);
 
 impl Hours {
-    /// Whether the hour that begins at `hour`:00 is one of them; false above 23.
+    /// Whether the hour that starts at `hour`:00 is in the set; false above 23.
     pub fn contains(self, hour: u8) -> bool {
         self.0.contains(u32::from(hour))
     }
 
-    /// Whether it is every hour of the day.
+    /// Whether the set is every hour of the day.
     pub fn is_every_hour(self) -> bool {
         self.0 == Set::range(0, HOURS_PER_DAY - 1, 1)
     }
 
-    /// Whether they reach over midnight without filling the day.
+    /// Whether the hours cross midnight without filling the day.
     ///
-    /// Together with days that are not all of the week this is rarely what was meant: `fri`
-    /// with `22-6` is on from 00:00 to 07:00 *and* from 22:00 to 24:00 on Friday, because day
-    /// and hour are looked at on the same instant.
+    /// Together with only some days of the week this is rarely intended: `fri` with `22-6` is
+    /// open from 00:00 to 07:00 *and* from 22:00 to 24:00 on Friday, because day and hour are
+    /// compared at the same instant.
     pub fn is_over_midnight(self) -> bool {
         self.contains(0) && self.contains(23) && !self.is_every_hour()
     }
@@ -116,7 +116,7 @@ impl Hours {
 impl BitOr for Hours {
     type Output = Self;
 
-    /// The hours that are in either.
+    /// The hours that are in either set.
     fn bitor(self, other: Self) -> Self {
         Self(self.0.union(other.0))
     }
@@ -184,7 +184,7 @@ fn dial(
     Ok(all)
 }
 
-/// Prints runs as `a-b,c`, each number in the words of `name`.
+/// Prints runs as `a-b,c`, each number formatted by `name`.
 pub(crate) fn print_runs<T: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
     runs: &[(u32, u32)],

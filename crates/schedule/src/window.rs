@@ -16,11 +16,11 @@ use crate::{Error, LONGEST_WINDOW, SHORTEST_WINDOW, union};
 
 const MINUTE: i64 = 60;
 
-/// More than two UTC offsets can differ: nothing about local time this far from a change of the
-/// offset depends on that change.
+/// More than the difference of any two UTC offsets: local time this far from a change of the
+/// offset does not depend on that change.
 const OFFSET_MARGIN: i64 = 3 * DAY;
 
-/// A window of a schedule as it is written.
+/// A window of a schedule as text.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowText<'t, D> {
     /// The name, unique in its schedule.
@@ -40,7 +40,7 @@ pub struct WindowText<'t, D> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct NamedWindow {
     name: String,
-    /// None for every day.
+    /// `None` for every day.
     days: Option<Days>,
     /// Seconds after midnight.
     start: i64,
@@ -49,18 +49,18 @@ struct NamedWindow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// So many seconds after the midnight before the start, more than the start.
+    /// Seconds after the midnight before the start, more than `start`.
     Local(i64),
-    /// So many seconds after the start.
+    /// Seconds after the start.
     Elapsed(i64),
 }
 
 /// All windows of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Windows {
-    /// Those that start earlier in the day first.
+    /// Sorted by their start in the day.
     by_start: Vec<NamedWindow>,
-    /// How many days before an instant a window that reaches it may have started.
+    /// The maximum number of days between the start of a window and an instant within it.
     reach: i64,
     is_always: bool,
 }
@@ -104,7 +104,7 @@ impl NamedWindow {
         })
     }
 
-    /// First and last instant of the window that starts on a day; none if it does not start on
+    /// The start and the end of the window that starts on a day. `None` if it does not start on
     /// that day, or if the clocks skip all of it.
     fn on(&self, clock: &mut Clock<'_>, day: i64) -> Option<(i64, i64)> {
         if self.days.is_some_and(|days| !days.contains(weekday(day))) {
@@ -233,8 +233,8 @@ fn closed(until: i64, horizon: i64) -> State {
     }
 }
 
-/// Whether windows that end at a time of day leave out no minute of a week. Then they leave out
-/// none when the clocks change either, because an end is never before the start of what follows.
+/// Whether windows that end at a time of day cover every minute of a week. Then they also cover
+/// clock changes, because an end is never before the start of the next window.
 fn covers_the_week(windows: &[NamedWindow]) -> bool {
     const WEEK: usize = 7 * 24 * 60;
     let mut covered = vec![false; WEEK];
@@ -258,7 +258,7 @@ fn covers_the_week(windows: &[NamedWindow]) -> bool {
     covered.into_iter().all(|covered| covered)
 }
 
-/// The weekday of a day, which is counted from 1970-01-01, a Thursday.
+/// The weekday of a day that is counted from 1970-01-01, a Thursday.
 fn weekday(day: i64) -> Weekday {
     let after_thursday = i8::try_from(day.rem_euclid(7)).unwrap_or_default();
     Weekday::Thursday.wrapping_add(after_thursday)
@@ -281,7 +281,7 @@ fn time_of_day(text: &str) -> Result<i64, ParseError> {
     Ok((hour * 60 + minute) * MINUTE)
 }
 
-/// Instants of local times, with the last period of one offset at hand.
+/// Converts local times to instants. Caches the last period of one offset.
 struct Clock<'z> {
     zone: &'z TimeZone,
     period: OffsetPeriod,
@@ -309,7 +309,7 @@ impl<'z> Clock<'z> {
         None
     }
 
-    /// The first instant from which on the clock shows no earlier time than a local time.
+    /// The first instant from which on the clock never shows an earlier time than a local time.
     fn last_before(&mut self, local: i64) -> Option<i64> {
         if let Some(only) = self.only(local) {
             return Some(only);
@@ -325,7 +325,8 @@ impl<'z> Clock<'z> {
         None
     }
 
-    /// The only instant at which the clock shows a local time, if that is far from any change.
+    /// The only instant at which the clock shows a local time, if it is far from any clock
+    /// change.
     fn only(&self, local: i64) -> Option<i64> {
         let instant = self.period.instant(local);
         let is_far = self.period.start.saturating_add(OFFSET_MARGIN) <= instant
@@ -333,8 +334,8 @@ impl<'z> Clock<'z> {
         is_far.then_some(instant)
     }
 
-    /// The periods of one offset around a local time, in order, so many that the local time comes
-    /// after the start of the first and before the end of the last.
+    /// The periods of one offset around a local time, in order. The local time is after the
+    /// start of the first one and before the end of the last one.
     fn around(&mut self, local: i64) -> Option<Vec<OffsetPeriod>> {
         let mut period =
             OffsetPeriod::around(self.zone, local.checked_sub(OFFSET_MARGIN)?)?;

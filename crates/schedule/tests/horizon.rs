@@ -1,4 +1,4 @@
-//! Answers far away: windows that never end, firings that never come, the ends of the calendar.
+//! Distant results: windows that never end, firings that never come, the ends of the calendar.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
@@ -21,7 +21,7 @@ fn a_week_that_is_always_on_never_ends() {
 }
 
 #[test]
-fn a_firing_that_never_comes_is_not_waited_for() {
+fn a_cron_that_never_fires_has_no_next_change() {
     let never = cron("0 0 30 2 *", "1h");
     assert_eq!(
         never.at(instant("2026-01-01T00:00:00Z")),
@@ -31,7 +31,7 @@ fn a_firing_that_never_comes_is_not_waited_for() {
 
 #[test]
 fn a_change_more_than_ten_years_away_is_not_the_next_change_but_still_listed() {
-    // The 29th of February is a Sunday in 2032 and then in 2060.
+    // February 29 is a Sunday in 2032 and then in 2060.
     let rare = Schedule::cron("0 0 29 2 */7", Some("1h"), "UTC").unwrap();
     let now = instant("2033-01-01T00:00:00Z");
     assert_eq!(rare.at(now), Window::Closed { until: None });
@@ -47,7 +47,7 @@ fn a_change_more_than_ten_years_away_is_not_the_next_change_but_still_listed() {
 fn ten_years_are_searched_to_the_last_second() {
     let leap = Schedule::cron("0 0 29 2 *", Some("1h"), "UTC").unwrap();
     let due = instant("2104-02-29T00:00:00Z");
-    // 2100 is no leap year, so the firing before this one was in 2096.
+    // 2100 is not a leap year, so the previous firing was in 2096.
     let ten_years = SignedDuration::from_hours(24 * 3_653);
     let last = leap.at(instant("2096-03-01T00:00:00Z"));
     assert_eq!(last.until(), Some(due));
@@ -59,7 +59,7 @@ fn ten_years_are_searched_to_the_last_second() {
 }
 
 #[test]
-fn windows_that_touch_are_one_until_a_day_without_them() {
+fn adjacent_windows_are_merged_until_a_day_without_them() {
     let now = instant("2026-06-01T12:00:00Z");
     assert_eq!(
         cron("* * * * *", "1m").at(now),
@@ -84,7 +84,7 @@ fn windows_that_touch_are_one_until_a_day_without_them() {
 }
 
 #[test]
-fn a_half_hour_put_back_leaves_half_an_hour_between_hourly_windows() {
+fn a_clock_set_back_half_an_hour_leaves_a_gap_between_hourly_windows() {
     // Lord Howe goes back from 02:00 to 01:30: after the firing at 01:00 the clock shows a full
     // hour again only 90 minutes later.
     let hourly = Schedule::cron("0 * * * *", Some("1h"), "Australia/Lord_Howe").unwrap();
@@ -118,7 +118,7 @@ fn office_hours_are_the_same_in_both_notations() {
 }
 
 #[test]
-fn a_window_opened_long_ago_counts() {
+fn a_window_that_opened_long_ago_is_still_open() {
     let week = Schedule::cron("0 0 1 1 *", Some("168h"), "UTC").unwrap();
     let (last, after) = (
         instant("2026-01-07T23:59:59.999999999Z"),
@@ -129,7 +129,7 @@ fn a_window_opened_long_ago_counts() {
 }
 
 #[test]
-fn instants_before_1970_are_cut_to_the_second_downwards() {
+fn instants_before_1970_are_rounded_down_to_the_second() {
     let hour = Schedule::weekly(&["mon-sun"], &["12"], "UTC").unwrap();
     let opens = instant("1969-07-20T12:00:00Z");
     let just_before = opens - SignedDuration::from_nanos(1);
@@ -137,7 +137,7 @@ fn instants_before_1970_are_cut_to_the_second_downwards() {
 }
 
 #[test]
-fn the_ends_of_the_calendar_are_answered() {
+fn queries_at_the_ends_of_the_calendar_return() {
     for zone in [
         "UTC",
         "America/New_York",

@@ -1,4 +1,4 @@
-//! What may be written, what is said about the rest, and that printing undoes parsing.
+//! The accepted texts, the errors for others, and that printed values parse back.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
@@ -11,7 +11,7 @@ fn fault<T: std::str::FromStr<Err = ParseError> + std::fmt::Debug>(text: &str) -
 }
 
 #[test]
-fn a_bad_day_is_named_with_its_place() {
+fn an_invalid_day_is_reported_with_its_position() {
     let days = "a day (mon, tue, wed, thu, fri, sat or sun)";
     for (text, place, found) in [
         ("", 0, "nothing"),
@@ -28,7 +28,7 @@ fn a_bad_day_is_named_with_its_place() {
 }
 
 #[test]
-fn a_bad_hour_is_named_with_its_place() {
+fn an_invalid_hour_is_reported_with_its_position() {
     for (text, place, found) in [
         ("24", 0, "'24'"),
         ("9-25", 2, "'25'"),
@@ -44,7 +44,7 @@ fn a_bad_hour_is_named_with_its_place() {
 }
 
 #[test]
-fn the_error_of_a_bad_cron_expression_says_what_belongs_where() {
+fn the_error_of_an_invalid_cron_has_the_position_and_what_was_expected() {
     for (text, expected) in [
         (
             "",
@@ -104,14 +104,14 @@ fn the_error_of_a_bad_cron_expression_says_what_belongs_where() {
 }
 
 #[test]
-fn what_is_found_is_quoted_safely_and_cut() {
+fn the_text_found_is_escaped_and_truncated() {
     let long = format!("mon,\n{}", "x".repeat(1_000));
     let fault = long.parse::<Days>().unwrap_err();
     assert_eq!(fault.found(), format!("'\\n{}'…", "x".repeat(31)));
 }
 
 #[test]
-fn cron_has_several_spellings_for_one_meaning() {
+fn different_spellings_of_a_cron_parse_to_the_same_value() {
     for (one, other) in [
         ("0 9 * * 1-5", "0 9 * * mon-fri"),
         ("0 9 * * 1-5", " 00  09\t* * MON-Fri\n"),
@@ -131,7 +131,7 @@ fn cron_has_several_spellings_for_one_meaning() {
 }
 
 #[test]
-fn days_and_hours_print_as_short_as_they_can() {
+fn days_and_hours_print_in_their_shortest_form() {
     for (text, printed) in [
         ("sun,sat,fri,mon", "fri-mon"),
         ("mon,tue,thu", "mon-tue,thu"),
@@ -173,7 +173,7 @@ fn bounds_of_a_duration_are_inclusive() {
 }
 
 #[test]
-fn an_unusable_schedule_says_which_part_is_wrong() {
+fn the_error_of_an_invalid_schedule_names_the_invalid_part() {
     let none: [&str; 0] = [];
     let weekly = |days: &[&str], hours: &[&str], zone: &str| {
         Schedule::weekly(days, hours, zone).unwrap_err()
@@ -225,7 +225,7 @@ fn an_unusable_schedule_says_which_part_is_wrong() {
 }
 
 #[test]
-fn a_cron_that_names_no_day_of_any_year_cannot_fire() {
+fn a_cron_without_a_matching_day_in_any_year_cannot_fire() {
     for (text, can) in [
         ("0 0 30 2 *", false),
         ("0 0 31 2,4,6,9,11 *", false),
@@ -239,7 +239,7 @@ fn a_cron_that_names_no_day_of_any_year_cannot_fire() {
 }
 
 #[test]
-fn zones_are_those_of_the_embedded_database_in_its_own_spelling() {
+fn zones_have_the_names_of_the_embedded_database_in_its_spelling() {
     let release = embedded_release();
     assert_eq!(zone_data().release(), release);
     let (year, letter) = release.split_at(4);
@@ -259,7 +259,7 @@ fn zones_are_those_of_the_embedded_database_in_its_own_spelling() {
 
 proptest! {
     #[test]
-    fn days_and_hours_survive_printing(bits in 1_u32..1 << 24) {
+    fn printed_days_and_hours_parse_back(bits in 1_u32..1 << 24) {
         let listed = |size: u32| {
             let some = (0..size).filter(move |n| bits >> n & 1 == 1);
             some.chain((bits.trailing_zeros() >= size).then_some(0))
@@ -274,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn cron_survives_printing(
+    fn a_printed_cron_parses_back(
         fields in [
             "(\\*|\\*/[1-9]|[1-5]?[0-9]|[0-9]-5[0-9]/[1-9])(,[1-5]?[0-9]){0,4}",
             "(\\*|\\*/[1-9]|1?[0-9]|[0-9]-2[0-3])(,1?[0-9]){0,4}",
@@ -288,13 +288,13 @@ proptest! {
     }
 
     #[test]
-    fn durations_survive_printing(seconds in any::<u32>()) {
+    fn printed_durations_parse_back(seconds in any::<u32>()) {
         let duration = Duration::seconds(seconds);
         prop_assert_eq!(duration.to_string().parse(), Ok(duration));
     }
 
     #[test]
-    fn no_text_is_too_strange_to_be_answered(text in "\\PC{0,40}") {
+    fn no_text_makes_a_parser_panic(text in "\\PC{0,40}") {
         let offsets = [
             text.parse::<Days>().err(),
             text.parse::<Hours>().err(),

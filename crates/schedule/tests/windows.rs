@@ -1,4 +1,4 @@
-//! Windows, exceptions, overrides and needs in sentences.
+//! Windows, exceptions, overrides and needed spans by example.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
@@ -70,7 +70,7 @@ fn overriding(name: &str, mode: OverrideMode, span: (&str, &str)) -> Override {
 }
 
 #[test]
-fn a_window_belongs_to_the_day_on_which_it_starts_and_those_that_touch_are_one() {
+fn a_window_belongs_to_its_starting_day_and_adjacent_windows_are_merged() {
     let found = changes(
         &nights_and_weekends(),
         "2026-03-06T00:00:00Z",
@@ -111,7 +111,7 @@ fn a_start_in_skipped_time_is_at_the_first_instant_after_it_and_so_is_an_end() {
 }
 
 #[test]
-fn a_window_within_skipped_time_is_none() {
+fn a_window_within_skipped_time_does_not_open() {
     let skipped =
         Schedule::windows(&[window("w", &[], "02:15", "02:45")], "Europe/Zurich");
     let (from, to) = ("2026-03-29T00:00:00Z", "2026-03-29T12:00:00Z");
@@ -119,7 +119,7 @@ fn a_window_within_skipped_time_is_none() {
 }
 
 #[test]
-fn in_repeated_time_a_window_starts_the_first_time_and_ends_the_second_time() {
+fn in_repeated_time_a_window_starts_the_first_time_and_ends_the_second() {
     // On 2026-10-25 Zurich goes from 03:00 back to 02:00, at 01:00 UTC.
     let repeated =
         Schedule::windows(&[window("w", &[], "02:15", "02:45")], "Europe/Zurich");
@@ -137,7 +137,7 @@ fn in_repeated_time_a_window_starts_the_first_time_and_ends_the_second_time() {
 }
 
 #[test]
-fn equal_start_and_end_are_a_day_and_every_day_never_ends() {
+fn equal_start_and_end_last_a_day_and_every_day_never_ends() {
     let one =
         Schedule::windows(&[window("w", &["mon"], "08:00", "08:00")], "UTC").unwrap();
     let noon = instant("2026-03-02T12:00:00Z");
@@ -148,7 +148,7 @@ fn equal_start_and_end_are_a_day_and_every_day_never_ends() {
 }
 
 #[test]
-fn a_stop_cuts_a_window_of_the_evening_before_and_leaves_what_comes_after_midnight() {
+fn a_stop_exception_cuts_windows_at_both_midnights() {
     let schedule =
         nights_and_weekends().with_exceptions(vec![stop("christmas", "12-25")]);
     assert_eq!(
@@ -234,7 +234,7 @@ fn a_machine_is_needed_from_the_lead_time_before_a_window_to_its_early_end() {
 }
 
 #[test]
-fn spans_that_touch_are_one_and_a_window_shorter_than_its_early_end_needs_nothing() {
+fn adjacent_spans_are_merged_and_windows_shorter_than_the_early_end_skipped() {
     let hourly = Schedule::cron("0 9-11 * * *", Some("50m"), "UTC").unwrap();
     let joined = hourly.clone().with_lead_time(Duration::minutes(10));
     let need = joined.needed(instant("2026-03-06T08:50:00Z"));
@@ -245,7 +245,7 @@ fn spans_that_touch_are_one_and_a_window_shorter_than_its_early_end_needs_nothin
 }
 
 #[test]
-fn windows_of_a_minute_over_and_over_are_answered_without_looking_at_ten_years_of_them() {
+fn windows_of_a_minute_are_searched_only_up_to_the_limit() {
     let often = Schedule::cron("*/2 * * * *", Some("1m"), "UTC").unwrap();
     let now = instant("2026-03-06T09:00:00Z");
     let joined = often.clone().with_lead_time(Duration::minutes(1));
@@ -261,7 +261,7 @@ fn windows_of_a_minute_over_and_over_are_answered_without_looking_at_ten_years_o
 }
 
 #[test]
-fn the_end_of_the_calendar_is_answered() {
+fn a_query_at_the_end_of_the_calendar_returns() {
     let schedule = nights_and_weekends()
         .with_exceptions(vec![stop("christmas", "12-25")])
         .with_lead_time(Duration::hours(2));

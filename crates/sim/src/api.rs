@@ -1,4 +1,4 @@
-//! The API server as the simulator uses it.
+//! The simulator's client of the API server.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::object::{list, text};
 use crate::write::{PODS, Resource, Write};
 
-/// The objects of one resource as they change, deleted ones as they were last.
+/// The changes of the objects of one resource. A deleted object has its last state.
 pub(crate) type Changes = Pin<Box<dyn Stream<Item = (Resource, Arc<Value>)> + Send>>;
 
 #[derive(Clone, Debug)]
@@ -58,8 +58,8 @@ impl Api {
             .unwrap_or_default()
     }
 
-    /// Follows a resource from now on, beginning with what is there. A watch that ends, as
-    /// all watches do sooner or later, is begun anew; one that cannot begin is over.
+    /// Watches a resource, starting with the existing objects. A watch that ends, as every
+    /// watch does eventually, is started again. If it cannot be started, the stream ends.
     pub(crate) fn changes(&self, resource: Resource) -> Changes {
         let client = self.client.clone();
         let watches = stream::repeat_with(move || {
@@ -102,8 +102,8 @@ impl Api {
         Ok(())
     }
 
-    /// Registers a CustomResourceDefinition that is not there yet, and waits until its
-    /// resource is served.
+    /// Creates a CustomResourceDefinition if it does not exist, and waits until its resource is
+    /// served.
     pub(crate) async fn define(&self, definition: Value) -> Result<(), Status> {
         let collection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let name = text(&definition, "/metadata/name")

@@ -1,4 +1,4 @@
-//! The Cluster controller: a cluster whose control plane is there from the start.
+//! The Cluster controller: a cluster whose control plane exists from the start.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ const FINALIZER: &str = "cluster.cluster.x-k8s.io";
 /// With the value `never`, the simulated control plane does not come up.
 const CONTROL_PLANE: &str = "sim.5spot.finos.org/control-plane";
 
-/// What the next step of a Cluster is decided from.
+/// The inputs of the next step of a Cluster.
 pub(crate) struct Seen<'a> {
     pub(crate) cluster: &'a Value,
     /// The Machines labelled with the cluster's name.
     pub(crate) machines: &'a [Arc<Value>],
     /// Whether the kubeconfig Secret exists.
     pub(crate) has_kubeconfig: bool,
-    /// The kubeconfig by which the workload cluster is reached, where it is known.
+    /// The kubeconfig of the workload cluster, if there is one.
     pub(crate) kubeconfig: Option<&'a str>,
 }
 
@@ -132,8 +132,8 @@ pub(crate) fn with<'a>(object: &'a Value, finalizer: &'a str) -> Vec<&'a str> {
     all
 }
 
-/// The finalizers of `object` except `finalizer`; `null`, which removes the field, when
-/// none is left.
+/// The finalizers of `object` except `finalizer`; `null`, which removes the field, if none
+/// remain.
 pub(crate) fn without(object: &Value, finalizer: &str) -> Value {
     let left: Vec<&str> = finalizers(object)
         .into_iter()

@@ -1,4 +1,4 @@
-//! The two contract versions of Cluster API that are simulated, and where they differ.
+//! The two simulated contract versions of Cluster API, and their differences.
 //!
 //! Source: the `Machine` and `Cluster` types of Cluster API 1.10 (v1beta1) and 1.11 and
 //! later (v1beta2).
@@ -18,7 +18,7 @@ pub enum Contract {
     V1Beta2,
 }
 
-/// A condition as a step wants it, before its transition time is known.
+/// The desired condition of a step, before its transition time is set.
 pub(crate) struct Condition<'a> {
     pub(crate) kind: &'a str,
     pub(crate) holds: bool,
@@ -35,7 +35,7 @@ impl Contract {
         }
     }
 
-    /// How long a Machine lets its Node be drained; `None` is no limit.
+    /// How long the drain of a Machine's Node may take; `None` means no limit.
     pub(crate) fn drain_timeout(self, machine: &Value) -> Option<SignedDuration> {
         let span = match self {
             Self::V1Beta1 => {
@@ -72,7 +72,7 @@ impl Contract {
         }
     }
 
-    /// Whether a Cluster's infrastructure and its control plane are there.
+    /// Whether a Cluster's infrastructure and control plane are initialized.
     pub(crate) fn is_initialised(self, cluster: &Value) -> bool {
         let (infrastructure, control_plane) = match self {
             Self::V1Beta1 => ("/status/infrastructureReady", "/status/controlPlaneReady"),
@@ -85,7 +85,7 @@ impl Contract {
             && crate::object::is_true(cluster, control_plane)
     }
 
-    /// Merges `wanted` over the conditions of `object`. A condition whose status stays
+    /// Merges `wanted` into the conditions of `object`. A condition whose status is unchanged
     /// keeps its transition time.
     pub(crate) fn conditions(
         self,
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timeout_of_nothing_is_no_limit_in_both_versions() {
+    fn a_timeout_of_zero_means_no_limit_in_both_versions() {
         let old = json!({"spec": {"nodeDrainTimeout": "0s"}});
         let new = json!({"spec": {"deletion": {"nodeDrainTimeoutSeconds": 0}}});
         assert_eq!(Contract::V1Beta1.drain_timeout(&old), None);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_stays_keeps_its_time() {
+    fn an_unchanged_condition_keeps_its_transition_time() {
         let now: Timestamp = "2026-03-06T23:00:00Z".parse().unwrap();
         let object = json!({"status": {"conditions": [
             {"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-06T21:30:00Z"},

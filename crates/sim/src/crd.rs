@@ -1,7 +1,7 @@
-//! The definitions of the simulated resources.
+//! The CustomResourceDefinitions of the simulated resources.
 //!
-//! Provider resources pass `spec` and `status` through; Cluster and Machine check what
-//! Cluster API's own definitions and webhooks check and a client can get wrong.
+//! Provider resources accept any `spec` and `status`. Cluster and Machine validate what Cluster
+//! API's own CRDs and webhooks validate and a client can get wrong.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::write::Resource;
 
 const CLUSTER_GROUP: &str = "cluster.x-k8s.io";
 
-/// The resources of Cluster API itself, in the contract version that is simulated.
+/// The resources of Cluster API itself, in the simulated contract version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub(crate) contract: Contract,
@@ -63,7 +63,7 @@ impl Served {
         }
     }
 
-    /// The provider resource that a Machine's reference names.
+    /// The provider resource of a Machine's reference.
     pub(crate) fn referred(self, reference: &Value) -> Option<Resource> {
         let group = self.contract.group_of(reference)?;
         let kind = crate::object::text(reference, "/kind")?;
@@ -195,8 +195,8 @@ fn provider_schema() -> Value {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
         "metadata": {"type": "object"},
-        "spec": passed_through("What the provider was asked for."),
-        "status": passed_through("What the provider says."),
+        "spec": passed_through("The desired state of the object."),
+        "status": passed_through("The observed state, reported by the provider."),
     }})
 }
 
@@ -204,12 +204,12 @@ fn cluster_schema(contract: Contract) -> Value {
     let mut schema = provider_schema();
     schema["properties"]["spec"] = json!({
         "type": "object",
-        "description": "What the cluster should be.",
+        "description": "The desired state of the Cluster.",
         "x-kubernetes-preserve-unknown-fields": true,
         "properties": {
             "paused": {
                 "type": "boolean",
-                "description": "Nothing of this cluster is reconciled while true.",
+                "description": "Whether reconciliation of the Cluster is paused.",
             },
         },
     });
@@ -224,14 +224,14 @@ fn machine_schema(contract: Contract) -> Value {
     schema["required"] = json!(["spec"]);
     schema["properties"]["spec"] = json!({
         "type": "object",
-        "description": "What the machine should be.",
+        "description": "The desired state of the Machine.",
         "x-kubernetes-preserve-unknown-fields": true,
         "required": ["bootstrap", "clusterName", "infrastructureRef"],
         "properties": {
-            "clusterName": name("The Cluster that the machine belongs to; cannot change."),
+            "clusterName": name("The Cluster that the Machine belongs to; immutable."),
             "bootstrap": {
                 "type": "object",
-                "description": "Where the machine's bootstrap data comes from.",
+                "description": "The source of the bootstrap data of the Machine.",
                 "properties": {
                     "configRef": reference(contract),
                     "dataSecretName": {"type": "string", "maxLength": 253},
@@ -255,13 +255,13 @@ fn machine_schema(contract: Contract) -> Value {
     match contract {
         Contract::V1Beta1 => {
             schema["properties"]["spec"]["properties"]["nodeDrainTimeout"] =
-                json!({"type": "string", "description": "How long draining may take."});
+                json!({"type": "string", "description": "The timeout of the drain."});
         }
         Contract::V1Beta2 => {
             schema["properties"]["spec"]["properties"]["deletion"] = json!({
                 "type": "object",
                 "minProperties": 1,
-                "description": "How the machine is deleted.",
+                "description": "Options for the deletion of the Machine.",
                 "properties": {
                     "nodeDrainTimeoutSeconds": {"type": "integer", "format": "int32", "minimum": 0},
                     "nodeVolumeDetachTimeoutSeconds": {"type": "integer", "format": "int32", "minimum": 0},

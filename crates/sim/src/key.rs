@@ -1,4 +1,4 @@
-//! What is looked at again when something changes.
+//! The keys that a change enqueues.
 
 use fivespot_capi::key::CLUSTER_NAME;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::node;
 use crate::object::{annotation, is_deleting, label, name, namespace, text};
 use crate::write::{NODES, PODS, Resource};
 
-/// One object to look at.
+/// The key of one object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) resource: Resource,
@@ -44,15 +44,15 @@ pub(crate) fn watched(served: Served) -> Vec<Resource> {
     all
 }
 
-/// What to look at when `object` has changed, besides the Machines of a Cluster and the
-/// pods of a Node, which only a list shows.
+/// The keys that a change of `object` enqueues, except the Machines of a Cluster and the pods
+/// of a Node, which require a list.
 pub(crate) fn affected(served: Served, resource: Resource, object: &Value) -> Vec<Key> {
     let mut keys = vec![Key::of(resource, object)];
     let machine =
         |namespace: &str, name: &str| Key::new(served.machines(), namespace, name);
     if resource == served.machines() {
         keys.extend(referred(served, object));
-        // Only a Cluster that is being deleted waits for its Machines to go.
+        // Only a Cluster that is being deleted waits for its Machines to be gone.
         if is_deleting(object) {
             keys.extend(
                 label(object, CLUSTER_NAME).map(|cluster| {
@@ -74,7 +74,7 @@ pub(crate) fn affected(served: Served, resource: Resource, object: &Value) -> Ve
     keys
 }
 
-/// The provider objects that a Machine names.
+/// The provider objects that a Machine refers to.
 pub(crate) fn referred(served: Served, machine: &Value) -> Vec<Key> {
     ["/spec/bootstrap/configRef", "/spec/infrastructureRef"]
         .iter()

@@ -1,36 +1,37 @@
-//! A simulated Cluster API on top of an API server: clusters, machines, one bootstrap and
-//! one infrastructure provider, nodes and pods.
+//! A simulated Cluster API on top of an API server: clusters, machines, one bootstrap and one
+//! infrastructure provider, nodes and pods.
 //!
-//! It is faithful where a controller that creates Machines can see the difference: the
-//! order of writes, who owns what, what blocks what, what happens when a rule of Cluster
-//! API is broken (a bootstrap object that somebody else controls wedges its Machine; an
-//! infrastructure object without a Machine never goes). It is quick where only a machine
-//! room could see: a host is provisioned in seconds.
+//! It is faithful where a controller that creates Machines can observe the difference: the
+//! order of writes, owner references, which object blocks which, and the effect of a violated
+//! rule of Cluster API. For example, a bootstrap object with another controller reference
+//! blocks its Machine, and an infrastructure object without a Machine is never removed. It is
+//! fast where only real hardware would show the difference: a host is provisioned in seconds.
 //!
-//! Every step is a pure function of what the API server holds at that moment and of the
-//! time, so the simulator can be stopped and started anywhere. It keeps nothing in memory
-//! but when to look again.
+//! Every step is a pure function of the objects on the API server and of the time, so the
+//! simulator can be stopped and started at any point. It keeps nothing in memory except when to
+//! requeue a key.
 //!
-//! | object | what happens to it |
+//! | object | what the simulator does |
 //! |---|---|
-//! | `Cluster` | is initialised at once (annotation `sim.5spot.finos.org/control-plane: never`: never); its kubeconfig Secret appears; annotation `sim.5spot.finos.org/claims-after: 10m`: its Machines get their finalizer, and are looked at no sooner than that |
+//! | `Cluster` | is initialized at once (annotation `sim.5spot.finos.org/control-plane: never`: never); its kubeconfig Secret is created; annotation `sim.5spot.finos.org/claims-after: 10m`: its Machines get their finalizer and are reconciled only after that time |
 //! | `K0sWorkerConfig` | one second after creation its data Secret exists |
-//! | `RemoteMachine` | four seconds after creation it is provisioned; its host resets in three; how it fails is said below |
+//! | `RemoteMachine` | is provisioned four seconds after creation; its host is reset in three seconds; see below for failures |
 //! | `Machine` | Pending, Provisioning, Provisioned, Running; drained and removed in Cluster API's order |
 //! | `Node` | joins three seconds after provisioning, is Ready five seconds later |
-//! | `Pod` | runs two seconds after its Node is ready; ends two seconds after it was reported to |
+//! | `Pod` | runs two seconds after its Node is ready; ends two seconds after its deletion was requested |
 //!
-//! Like k0smotron, the `RemoteMachine` reports why it has not come further in its status alone, as
-//! the contract version has it (`failureReason` and `failureMessage`, or the same below
-//! `deprecated.v1beta1`), and tries again every ten seconds:
+//! Like k0smotron, the `RemoteMachine` reports failures only in its status, in the fields of
+//! the contract version (`failureReason` and `failureMessage`, or the same below
+//! `deprecated.v1beta1`), and retries every ten seconds:
 //!
-//! - `spec.sshKeyRef` names a Secret that does not exist: it is neither provisioned nor cleaned up,
-//!   since the key is read before anything else.
-//! - Annotation `sim.5spot.finos.org/host: unreachable`: it is not provisioned. When it is deleted,
-//!   the host is tried once, and the object goes although the host was not reset.
+//! - `spec.sshKeyRef` names a Secret that does not exist: it is neither provisioned nor cleaned
+//!   up, because the key is read before anything else.
+//! - Annotation `sim.5spot.finos.org/host: unreachable`: it is not provisioned. When it is
+//!   deleted, the host is tried once, and the object is removed although the host was not
+//!   reset.
 //!
-//! A pod with annotation `sim.5spot.finos.org/replace-after: 60s` that is evicted or deleted
-//! is replaced, that long afterwards, by one on the standing node `sim-node-0`.
+//! If a pod with annotation `sim.5spot.finos.org/replace-after: 60s` is evicted or deleted, a
+//! replacement on the permanent node `sim-node-0` starts that long afterwards.
 
 mod api;
 mod cluster;

@@ -1,8 +1,7 @@
-//! The Machine controller while a Machine is wanted.
+//! The Machine controller for a Machine that is not being deleted.
 //!
-//! The order of writes is that of Cluster API's own Machine controller, each a separate
-//! write where Cluster API writes separately too, so that whoever watches sees every
-//! state in between.
+//! The order of writes is that of Cluster API's own Machine controller. Writes that Cluster API
+//! sends separately are separate here too, so that a watch shows every intermediate state.
 
 use std::sync::Arc;
 
@@ -20,20 +19,20 @@ use crate::object::{
 use crate::write::{NODES, Resource, Step, Write};
 use crate::{node, removal};
 
-/// A Machine that has one of these belongs to a set, and is adopted by nobody else.
+/// A Machine with one of these labels belongs to a set, and no other controller adopts it.
 const SET_LABELS: [&str; 3] = [
     "cluster.x-k8s.io/set-name",
     "cluster.x-k8s.io/pool-name",
     "cluster.x-k8s.io/control-plane-name",
 ];
 
-/// How long after its creation a Machine of the Cluster is claimed for, and looked at at all.
+/// How long after its creation a Machine of the Cluster gets its finalizer and is reconciled.
 const CLAIMS_AFTER: &str = "sim.5spot.finos.org/claims-after";
 
 /// From the host being provisioned to its Node appearing.
 const JOINING: SignedDuration = SignedDuration::from_secs(3);
 
-/// What the next step of a Machine is decided from.
+/// The inputs of the next step of a Machine.
 pub(crate) struct Seen<'a> {
     pub(crate) machine: &'a Value,
     pub(crate) cluster: Option<&'a Value>,
@@ -41,12 +40,12 @@ pub(crate) struct Seen<'a> {
     pub(crate) infrastructure: Option<(Resource, &'a Value)>,
     /// The Node with the Machine's name.
     pub(crate) node: Option<&'a Value>,
-    /// The pods bound to that Node; looked up only while the Machine is being deleted.
+    /// The pods bound to that Node; listed only while the Machine is being deleted.
     pub(crate) pods: &'a [Arc<Value>],
 }
 
 impl Seen<'_> {
-    /// The Node, if its provider id is the Machine's.
+    /// The Node, if its providerID is the Machine's.
     pub(crate) fn own_node(&self) -> Option<&Value> {
         let wanted = text(self.machine, "/spec/providerID")?;
         self.node
@@ -68,7 +67,7 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
     }
     let paused =
         is_true(cluster, "/spec/paused") || annotation(machine, PAUSED).is_some();
-    if let Some(step) = say_paused(served, machine, paused, now) {
+    if let Some(step) = set_paused(served, machine, paused, now) {
         return step;
     }
     if paused {
@@ -80,10 +79,11 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
     match own_providers(machine, seen) {
         Ok(None) => {}
         Ok(Some(step)) => return step,
-        // Cluster API fails the whole reconcile here, that of a deletion too.
+        // Cluster API fails the whole reconcile here, also that of a deletion.
         Err(Foreign) => return Step::idle(),
     }
-    // Also of one that is being deleted: a provider may need it to let go.
+    // Also while the Machine is being deleted: a provider may need the spec to remove its
+    // finalizer.
     if let Some(step) = take_over_spec(served, seen) {
         return step;
     }
@@ -100,15 +100,15 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
     Step::idle()
 }
 
-/// From when on the Machines of a Cluster are looked at, where the Cluster says how long that takes.
+/// From when on a Machine of a Cluster with the annotation is reconciled.
 fn claims_from(cluster: &Value, machine: &Value) -> Option<Timestamp> {
     let late: SignedDuration = annotation(cluster, CLAIMS_AFTER)?.parse().ok()?;
     let created = instant(machine, "/metadata/creationTimestamp")?;
     created.checked_add(late).ok()
 }
 
-/// The `Paused` condition of the newer contract; the older one has none.
-fn say_paused(
+/// Sets the `Paused` condition of the newer contract; the older one has none.
+fn set_paused(
     served: Served,
     machine: &Value,
     paused: bool,
@@ -117,7 +117,7 @@ fn say_paused(
     if served.contract == Contract::V1Beta1 {
         return None;
     }
-    let said = list(machine, "/status/conditions")
+    let current = list(machine, "/status/conditions")
         .iter()
         .find(|condition| text(condition, "/type") == Some("Paused"))
         .and_then(|condition| text(condition, "/status"));
@@ -126,7 +126,7 @@ fn say_paused(
     } else {
         ("False", "NotPaused")
     };
-    if said == Some(status) {
+    if current == Some(status) {
         return None;
     }
     let condition = Condition {
@@ -169,7 +169,7 @@ fn metadata_is_empty(body: &Value) -> bool {
     body["metadata"].as_object().is_none_or(Map::is_empty)
 }
 
-/// Somebody else controls a provider object of the Machine.
+/// Another object controls a provider object of the Machine.
 struct Foreign;
 
 /// Makes the Machine control its provider objects.
@@ -179,8 +179,8 @@ fn own_providers(machine: &Value, seen: &Seen<'_>) -> Result<Option<Step>, Forei
         match controller(object) {
             Some(owner) if owner["uid"] == uid(machine) => {}
             Some(_) => return Err(Foreign),
-            // Also an object, or of a Machine, that is being deleted: a provider does nothing for an
-            // object that no Machine owns.
+            // Also if the object or the Machine is being deleted: a provider does nothing for
+            // an object that no Machine owns.
             None => {
                 let mut all = owners(object).to_vec();
                 all.retain(|owner| owner["uid"] != uid(machine));
@@ -197,7 +197,7 @@ fn own_providers(machine: &Value, seen: &Seen<'_>) -> Result<Option<Step>, Forei
     Ok(None)
 }
 
-/// Copies what the providers say into the Machine's spec.
+/// Copies what the providers report into the Machine's spec.
 fn take_over_spec(served: Served, seen: &Seen<'_>) -> Option<Step> {
     let machine = seen.machine;
     let mut spec = Map::new();
@@ -226,14 +226,14 @@ fn take_over_spec(served: Served, seen: &Seen<'_>) -> Option<Step> {
         .then(|| Step::patch(served.machines(), machine, body))
 }
 
-/// Lets the host register its Node, some seconds after it was provisioned.
+/// Registers the Node, some seconds after its host was provisioned.
 fn join(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
     let machine = seen.machine;
     let id = text(machine, "/spec/providerID")?;
     if seen.node.is_some() {
         return own_labels(seen);
     }
-    // A Node that was there and has been deleted does not come back.
+    // A Node that existed and was deleted is not created again.
     if text(machine, "/status/nodeRef/name").is_some() {
         return None;
     }
@@ -249,7 +249,7 @@ fn join(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
     }))
 }
 
-/// Keeps those labels of the Machine on its Node that Cluster API propagates.
+/// Keeps the labels of the Machine that Cluster API propagates on its Node.
 fn own_labels(seen: &Seen<'_>) -> Option<Step> {
     let node = seen.own_node()?;
     let wanted = node::propagated(&map(seen.machine, "/metadata/labels"));
@@ -286,7 +286,7 @@ fn provisioned_since(contract: Contract, infrastructure: &Value) -> Option<Times
         .and_then(|condition| instant(condition, "/lastTransitionTime"))
 }
 
-/// The Machine's whole status, from what is seen.
+/// The Machine's whole status, from the observed objects.
 pub(crate) fn status(contract: Contract, seen: &Seen<'_>, now: Timestamp) -> Value {
     let machine = seen.machine;
     let mut status = machine.get("status").cloned().unwrap_or_else(|| json!({}));
@@ -384,7 +384,7 @@ fn conditions(
     conditions
 }
 
-/// The Machine that a provider object says controls it.
+/// The Machine in the controller reference of a provider object.
 pub(crate) fn controlling(object: &Value) -> Option<(&str, &str)> {
     let owner =
         controller(object).filter(|owner| text(owner, "/kind") == Some("Machine"))?;

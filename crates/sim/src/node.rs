@@ -1,4 +1,4 @@
-//! Nodes: a host that joins, becomes ready and says so.
+//! Nodes: a host that joins, and becomes Ready.
 
 use fivespot_capi::key::CLUSTER_NAME;
 use jiff::{SignedDuration, Timestamp};
@@ -8,13 +8,13 @@ use crate::contract::seconds;
 use crate::object::{instant, list, map, name, namespace, text, uid};
 use crate::write::{NODES, Step};
 
-/// From a Node's appearance to its being ready.
+/// The time from a Node's creation until it is Ready.
 const BECOMING_READY: SignedDuration = SignedDuration::from_secs(5);
 
-/// `<namespace>/<name>` of the Machine behind a simulated Node.
+/// The annotation of a simulated Node with its Machine, `<namespace>/<name>`.
 pub(crate) const MACHINE: &str = "sim.5spot.finos.org/machine";
 
-/// The standing Node, on which replaced pods run.
+/// The permanent Node, on which replacement pods run.
 pub(crate) const STANDING: &str = "sim-node-0";
 
 /// The Node that a Machine's host registers.
@@ -41,7 +41,7 @@ pub(crate) fn joining(machine: &Value, provider_id: &str, now: Timestamp) -> Val
     })
 }
 
-/// The Node that is there from the start and belongs to no Machine.
+/// The Node that exists from the start and belongs to no Machine.
 pub(crate) fn standing(now: Timestamp) -> Value {
     json!({
         "apiVersion": "v1",
@@ -59,7 +59,7 @@ pub(crate) fn standing(now: Timestamp) -> Value {
     })
 }
 
-/// Those labels of a Machine that Cluster API keeps on its Node.
+/// The labels of a Machine that Cluster API propagates to its Node.
 pub(crate) fn propagated(labels: &Map<String, Value>) -> Map<String, Value> {
     let is_propagated = |key: &str| {
         let Some((prefix, _)) = key.split_once('/') else {
@@ -90,8 +90,8 @@ pub(crate) fn is_ready(node: &Value) -> bool {
 
 /// The kubelet's part: some seconds after joining, the Node is ready.
 ///
-/// A Node that no host of ours registered is left alone, and so is one that was ready
-/// once: whoever made it unready wants it so.
+/// A Node that is not simulated is not changed. Nor is one that was ready before, because a
+/// test may have made it unready.
 pub(crate) fn step(node: &Value, now: Timestamp) -> Step {
     let of_a_machine = crate::object::annotation(node, MACHINE).is_some();
     let was_ready = list(node, "/status/conditions")
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_labels_that_cluster_api_names_reach_the_node() {
+    fn only_the_labels_that_cluster_api_propagates_are_on_the_node() {
         let labels = json!({
             "node-role.kubernetes.io/worker": "",
             "node.cluster.x-k8s.io/pool": "a",

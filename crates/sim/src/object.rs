@@ -1,7 +1,7 @@
-//! Reading Kubernetes objects that are plain JSON.
+//! Accessors for Kubernetes objects as JSON.
 //!
-//! Whatever is missing or of another type reads as absent: the simulator sees objects
-//! that people write.
+//! A field that is missing or of another type reads as absent, because the objects may be
+//! written by users.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -63,14 +63,14 @@ pub(crate) fn owners(object: &Value) -> &[Value] {
     list(object, "/metadata/ownerReferences")
 }
 
-/// The owner reference that says who controls the object.
+/// The controller reference of the object.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
     owners(object)
         .iter()
         .find(|owner| is_true(owner, "/controller"))
 }
 
-/// The items at a JSON pointer; none when there is no list.
+/// The items at a JSON pointer; empty if there is no list.
 pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     object
         .pointer(pointer)
@@ -78,7 +78,7 @@ pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The map at a JSON pointer; empty when there is none.
+/// The map at a JSON pointer; empty if there is none.
 pub(crate) fn map(object: &Value, pointer: &str) -> Map<String, Value> {
     object
         .pointer(pointer)
@@ -87,7 +87,7 @@ pub(crate) fn map(object: &Value, pointer: &str) -> Map<String, Value> {
         .unwrap_or_default()
 }
 
-/// A reference by which `owner` owns another object without controlling it.
+/// An owner reference to `owner` that is not a controller reference.
 pub(crate) fn plain_owner(owner: &Value) -> Value {
     json!({
         "apiVersion": text(owner, "/apiVersion"),
@@ -97,7 +97,7 @@ pub(crate) fn plain_owner(owner: &Value) -> Value {
     })
 }
 
-/// A reference by which `owner` controls another object.
+/// A controller reference to `owner`.
 pub(crate) fn controlling_owner(owner: &Value) -> Value {
     let mut reference = plain_owner(owner);
     reference["controller"] = Value::Bool(true);
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_or_of_another_type_reads_as_absent() {
+    fn fields_that_are_missing_or_of_another_type_read_as_absent() {
         let odd = json!({"metadata": {"name": 5, "finalizers": "x", "labels": []}});
         assert_eq!(name(&odd), "");
         assert_eq!(finalizers(&odd), Vec::<&str>::new());

@@ -1,5 +1,5 @@
-//! The kubelet's part for pods: they start when their Node is ready and end some time
-//! after their deletion.
+//! The kubelet's part for pods: they start when their Node is ready and end some time after
+//! their deletion is requested.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -11,13 +11,13 @@ use crate::object::{
 };
 use crate::write::{PODS, Step, Write};
 
-/// How long after a pod's deletion was asked for a replacement starts: `60s`.
+/// How long after the request to delete a pod its replacement starts: `60s`.
 const REPLACE_AFTER: &str = "sim.5spot.finos.org/replace-after";
 
-/// A pod with this annotation starts no earlier than the instant it names.
+/// A pod with this annotation does not start before the given time.
 const NOT_BEFORE: &str = "sim.5spot.finos.org/not-before";
 
-/// From a Node's readiness (or a pod's creation, when that is later) to the pod running.
+/// The time from a Node's readiness (or a pod's creation, if later) until the pod runs.
 const STARTING: SignedDuration = SignedDuration::from_secs(2);
 
 /// How long a pod takes to end, unless its grace period is shorter.
@@ -88,7 +88,7 @@ fn running(pod: &Value, now: Timestamp) -> Value {
     })
 }
 
-/// Ends a pod when its time has come, after its replacement is on its way.
+/// Ends a pod when it is due, after its replacement was created.
 fn end(pod: &Value, now: Timestamp) -> Step {
     let Some(due) = ends_at(pod) else {
         return Step::idle();
@@ -111,7 +111,7 @@ fn end(pod: &Value, now: Timestamp) -> Step {
     step
 }
 
-/// `deletionTimestamp` lies the grace period after the request.
+/// When the deletion was requested. `deletionTimestamp` is later by the grace period.
 fn asked_at(pod: &Value) -> Option<(Timestamp, SignedDuration)> {
     let deadline = instant(pod, "/metadata/deletionTimestamp")?;
     let grace = pod
@@ -126,8 +126,8 @@ fn ends_at(pod: &Value) -> Option<Timestamp> {
     asked.checked_add(grace.min(ENDING)).ok()
 }
 
-/// The pod that takes the place of one that is ending. It is there at once and starts
-/// when the wait is over.
+/// The pod that replaces one that is ending. It is created at once and starts when the wait is
+/// over.
 fn replacement(pod: &Value) -> Option<Write> {
     let (asked, _) = asked_at(pod)?;
     let after: SignedDuration = annotation(pod, REPLACE_AFTER)?.parse().ok()?;
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_evicted_pod_ends_two_seconds_after_it_was_asked_to() {
+    fn an_evicted_pod_ends_two_seconds_after_the_request() {
         let early = step(&evicted(), None, at("2026-03-06T23:00:01Z"));
         assert_eq!(early.look_again, Some(at("2026-03-06T23:00:02Z")));
         let due = step(&evicted(), None, at("2026-03-06T23:00:02Z"));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replacement_waits_its_time_on_the_standing_node() {
+    fn a_replacement_waits_on_the_permanent_node() {
         let Some(Write::Create { object, .. }) = replacement(&evicted()) else {
             panic!("no replacement")
         };

@@ -1,8 +1,8 @@
 //! The simulated provider: a bootstrap kind that writes a Secret, and an infrastructure
 //! kind that takes a few seconds to provision and to reset its host.
 //!
-//! Like k0smotron's RemoteMachine, the infrastructure object puts its finalizer on at
-//! once and needs its Machine to go: without one, it stays for ever.
+//! Like k0smotron's RemoteMachine, the infrastructure object gets its finalizer at once and
+//! needs its Machine to be removed: without one, it stays forever.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -20,12 +20,12 @@ const FINALIZER: &str = "remotemachine.k0smotron.io/finalizer";
 const BOOTSTRAPPING: SignedDuration = SignedDuration::from_secs(1);
 const PROVISIONING: SignedDuration = SignedDuration::from_secs(4);
 const RESETTING: SignedDuration = SignedDuration::from_secs(3);
-/// Between two tries of what has failed.
+/// The time between two attempts after a failure.
 const RETRY: SignedDuration = SignedDuration::from_secs(10);
-/// `unreachable` if the host of a RemoteMachine is to be.
+/// The annotation that makes the host of a RemoteMachine `unreachable`.
 const HOST: &str = "sim.5spot.finos.org/host";
 
-/// What the next step of a provider object is decided from.
+/// The inputs of the next step of a provider object.
 pub(crate) struct Seen<'a> {
     pub(crate) resource: Resource,
     pub(crate) object: &'a Value,
@@ -34,7 +34,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) cluster: Option<&'a Value>,
     /// Whether the bootstrap data Secret exists.
     pub(crate) has_secret: bool,
-    /// The Secret with the key to the host that the object names, if it does not exist.
+    /// The Secret with the SSH key that the object names, if it does not exist.
     pub(crate) missing_key: Option<&'a str>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn bootstrap(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step
         return Step::at(due);
     }
     if !seen.has_secret {
-        // Secrets are not watched: the step after this one is looked for at once.
+        // Secrets are not watched, so the next step is requeued at once.
         return Step {
             look_again: Some(now),
             ..create_secret(seen)
@@ -137,7 +137,7 @@ pub(crate) fn infrastructure(served: Served, seen: &Seen<'_>, now: Timestamp) ->
     Step::patch_status(seen.resource, object, status)
 }
 
-/// Resets the host, then lets the object go.
+/// Resets the host, then removes the finalizer.
 fn reset(contract: Contract, seen: &Seen<'_>, now: Timestamp) -> Step {
     if !finalizers(seen.object).contains(&FINALIZER) || !may_work(contract, seen) {
         return Step::idle();
@@ -175,7 +175,7 @@ fn unreachable(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
-/// Reports a failure, and tries again later.
+/// Reports a failure, and retries later.
 fn report(
     contract: Contract,
     seen: &Seen<'_>,
@@ -197,7 +197,7 @@ fn report(
     }
 }
 
-/// A failure where the contract version has it; nulls take it away.
+/// A failure in the fields of the contract version; nulls remove it.
 fn failure_status(contract: Contract, reason: &Value, message: &Value) -> Value {
     let failure = json!({"failureReason": reason, "failureMessage": message});
     match contract {
@@ -206,7 +206,7 @@ fn failure_status(contract: Contract, reason: &Value, message: &Value) -> Value 
     }
 }
 
-/// The provider does nothing without a Machine that has its bootstrap data.
+/// Whether there is a Machine with bootstrap data; otherwise the provider does nothing.
 fn may_work(contract: Contract, seen: &Seen<'_>) -> bool {
     let bootstrapped = seen
         .machine

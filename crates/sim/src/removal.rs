@@ -1,5 +1,5 @@
-//! The Machine controller once a Machine is being deleted: hooks, drain, infrastructure,
-//! bootstrap, Node, finalizer, in the order that Cluster API has kept since 1.5.
+//! The Machine controller for a Machine that is being deleted: hooks, drain, infrastructure,
+//! bootstrap, Node, finalizer, in the order that Cluster API has used since 1.5.
 
 use fivespot_capi::key::{EXCLUDE_NODE_DRAINING, MACHINE_FINALIZER};
 use jiff::{SignedDuration, Timestamp};
@@ -18,10 +18,10 @@ const PRE_DRAIN: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io";
 const PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Between two passes over the pods of a Node that is being drained.
+/// The interval at which the pods of a Node that is being drained are evicted again.
 const DRAIN_RETRY: SignedDuration = SignedDuration::from_secs(20);
 
-/// Where a removal stands: the reason of the `Deleting` condition, and its message.
+/// The progress of a removal: the reason of the `Deleting` condition, and its message.
 struct Waiting<'a> {
     reason: &'a str,
     message: &'a str,
@@ -39,13 +39,13 @@ impl<'a> Waiting<'a> {
 pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
     let machine = seen.machine;
     if is_hooked(machine, PRE_DRAIN) {
-        return say(served, seen, &Waiting::for_("WaitingForPreDrainHook"), now);
+        return patch(served, seen, &Waiting::for_("WaitingForPreDrainHook"), now);
     }
     if let Some(step) = drain(served, seen, now) {
         return step;
     }
     if is_hooked(machine, PRE_TERMINATE) {
-        return say(
+        return patch(
             served,
             seen,
             &Waiting::for_("WaitingForPreTerminateHook"),
@@ -59,7 +59,7 @@ pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
         let Some((resource, object)) = object else {
             continue;
         };
-        let mut step = say(served, seen, &Waiting::for_(reason), now);
+        let mut step = patch(served, seen, &Waiting::for_(reason), now);
         if !is_deleting(object) && step.writes.is_empty() {
             step = Step::delete(resource, object);
         }
@@ -78,7 +78,7 @@ fn drop_finalizer(machines: Resource, machine: &Value) -> Step {
     Step::patch(machines, machine, body)
 }
 
-/// The annotation's own key, or any key that begins with it and a slash.
+/// Whether there is an annotation with this key, or with this key as a prefix before a slash.
 fn is_hooked(machine: &Value, hook: &str) -> bool {
     map(machine, "/metadata/annotations").keys().any(|key| {
         key.strip_prefix(hook)
@@ -86,13 +86,14 @@ fn is_hooked(machine: &Value, hook: &str) -> bool {
     })
 }
 
-/// Cluster API neither drains nor deletes a Node whose Cluster goes away with it.
+/// Whether the Node may be drained and deleted: Cluster API does neither if the Cluster is also
+/// being deleted.
 fn is_node_deletion_allowed(seen: &Seen<'_>) -> bool {
     text(seen.machine, "/status/nodeRef/name").is_some()
         && seen.cluster.is_some_and(|cluster| !is_deleting(cluster))
 }
 
-/// Cordons the Node and evicts its pods; `None` when there is nothing to drain (any more).
+/// Cordons the Node and evicts its pods; `None` if there is nothing left to drain.
 fn drain(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
     let machine = seen.machine;
     let node = seen.own_node().filter(|_| is_node_deletion_allowed(seen))?;
@@ -137,7 +138,7 @@ fn drain(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
         reason: "DrainingNode",
         message: &message,
     };
-    let mut step = say(served, seen, &waiting, now);
+    let mut step = patch(served, seen, &waiting, now);
     if step.writes.is_empty() {
         step.writes = pods
             .iter()
@@ -165,8 +166,8 @@ fn evict(pod: &Value) -> Write {
     }
 }
 
-/// Writes where the removal stands, if that is not what the status says already.
-fn say(served: Served, seen: &Seen<'_>, waiting: &Waiting<'_>, now: Timestamp) -> Step {
+/// Patches the status with the progress of the removal, if it differs.
+fn patch(served: Served, seen: &Seen<'_>, waiting: &Waiting<'_>, now: Timestamp) -> Step {
     let status = deleting_status(served, seen, waiting, now);
     if seen.machine.get("status") == Some(&status) {
         return Step::idle();

@@ -1,4 +1,4 @@
-//! The loop: what changed is looked at, what is due is looked at again.
+//! The control loop: changes enqueue keys, and keys are requeued when they are due.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,26 +19,26 @@ use crate::object::{controller, label, name, namespace, text};
 use crate::write::{NODES, PODS, Resource, SECRETS, Step, Write};
 use crate::{cluster, machine, node, pod, provider};
 
-/// How long after a refused write an object is looked at again.
+/// How long after a rejected write a key is requeued.
 const RETRY: SignedDuration = SignedDuration::from_secs(2);
 
-/// What the simulator runs with.
+/// The options of the simulator.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The API server, with the right to do anything.
+    /// A client of the API server with all permissions.
     pub client: Client,
     /// The same clock as the API server's.
     pub clock: Clock,
-    /// The contract version of Cluster API to be faithful to.
+    /// The simulated contract version of Cluster API.
     pub contract: Contract,
-    /// The kubeconfig that the clusters' Secrets hold; without one there are no Secrets.
+    /// The kubeconfig in the clusters' Secrets; without one there are no Secrets.
     pub kubeconfig: Option<String>,
 }
 
-/// Defines the simulated resources and creates the standing node. May be repeated.
+/// Defines the simulated resources and creates the permanent node. It may be called repeatedly.
 ///
 /// # Errors
-/// The API server's refusal of a definition that is not there yet.
+/// The API server rejects a definition that does not exist yet.
 pub async fn install(options: &Options) -> Result<(), Status> {
     let api = Api::new(options.client.clone());
     for definition in definitions(options.contract) {
@@ -55,7 +55,7 @@ pub async fn install(options: &Options) -> Result<(), Status> {
     }
 }
 
-/// Simulates until dropped. [`install`] comes first.
+/// Simulates until dropped. [`install`] must be called first.
 pub async fn run(options: Options) {
     let served = Served {
         contract: options.contract,
@@ -75,7 +75,7 @@ pub async fn run(options: Options) {
     loop {
         let due = simulator.agenda.next_due();
         tokio::select! {
-            // In this order, so that equal runs are equal.
+            // The order is fixed, so that runs are deterministic.
             biased;
             event = events.next() => match event {
                 Some((resource, object)) => simulator.note(resource, &object).await,
@@ -96,7 +96,7 @@ async fn wait(clock: &Clock, due: Option<Timestamp>) {
     }
 }
 
-/// Keys in the order in which they fall due, each at most once.
+/// Keys in the order in which they are due, each at most once.
 #[derive(Debug, Default)]
 struct Agenda {
     by_key: BTreeMap<Key, Timestamp>,
@@ -104,7 +104,7 @@ struct Agenda {
 }
 
 impl Agenda {
-    /// Looks at `key` at `due`, or earlier if it is due earlier already.
+    /// Schedules `key` for `due`, unless it is already due earlier.
     fn put(&mut self, key: Key, due: Timestamp) {
         match self.by_key.get(&key) {
             Some(earlier) if *earlier <= due => return,
@@ -140,7 +140,7 @@ struct Simulator {
 }
 
 impl Simulator {
-    /// Something changed: what has to be looked at?
+    /// Enqueues the keys that a change affects.
     async fn note(&mut self, resource: Resource, object: &Value) {
         let now = self.clock.now();
         for key in affected(self.served, resource, object) {
@@ -163,7 +163,7 @@ impl Simulator {
         }
     }
 
-    /// A Machine that is being drained waits for its pods.
+    /// Enqueues the Machine of the pod's Node: a drain waits for its pods.
     async fn note_pod(&mut self, pod: &Value, now: Timestamp) {
         let Some(node) = text(pod, "/spec/nodeName") else {
             return;
@@ -190,16 +190,16 @@ impl Simulator {
         }
     }
 
-    /// A refused write is no error of the simulation: whoever came first has changed what
-    /// the step was decided from, and its event leads back here. What nobody's event will
-    /// announce is looked at again a little later.
+    /// Sends a write. A rejection is not an error of the simulation: another client changed an
+    /// input of the step, and the event of that change enqueues the key again. If no event is
+    /// to be expected, the key is requeued a little later.
     async fn carry_out(&mut self, key: &Key, write: &Write) {
         let Err(status) = self.api.write(write).await else {
             return;
         };
         let is_eviction = matches!(write, Write::Evict { .. });
         if status.code != 404 && status.code != 409 && !is_eviction {
-            tracing::debug!(%status, "the API server refused a write of the simulator");
+            tracing::debug!(%status, "the API server rejected a write of the simulator");
             self.agenda.put(key.clone(), self.clock.now() + RETRY);
         }
     }

@@ -1,4 +1,4 @@
-//! What a step of the simulation wants written.
+//! The writes of a step of the simulation.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(crate) const PODS: Resource = core("pods", "Pod");
 pub(crate) const SECRETS: Resource = core("secrets", "Secret");
 
 impl Resource {
-    /// The path of the collection; of all namespaces when `namespace` is empty.
+    /// The path of the collection; that of all namespaces if `namespace` is empty.
     pub(crate) fn collection(&self, namespace: &str) -> String {
         let root = match self.group {
             "" => format!("/api/{}", self.version),
@@ -54,8 +54,8 @@ impl Resource {
     }
 }
 
-/// One write. Patches are JSON merge patches and carry the resourceVersion that the step
-/// has seen, so that a step that saw too little writes nothing.
+/// One write. Patches are JSON merge patches with the resourceVersion that the step observed,
+/// so that a step with stale input writes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Write {
     Create {
@@ -77,7 +77,7 @@ pub(crate) enum Write {
     },
 }
 
-/// What a step decided: writes in order, and when to look again if nothing happens.
+/// The result of a step: writes in order, and when to requeue the key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     pub(crate) writes: Vec<Write>,
@@ -85,12 +85,12 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Nothing to do until something changes.
+    /// No writes and no requeue.
     pub(crate) fn idle() -> Self {
         Self::default()
     }
 
-    /// Nothing to do before `due`.
+    /// No writes; requeue at `due`.
     pub(crate) fn at(due: Timestamp) -> Self {
         Self {
             writes: Vec::new(),
@@ -105,7 +105,7 @@ impl Step {
         }
     }
 
-    /// Patches metadata or spec of `object` as it was seen.
+    /// Patches metadata or spec of the observed `object`.
     pub(crate) fn patch(resource: Resource, object: &Value, body: Value) -> Self {
         let path = resource.object(namespace(object), name(object));
         Self::write(Write::Patch {
@@ -114,7 +114,7 @@ impl Step {
         })
     }
 
-    /// Patches the status of `object` as it was seen.
+    /// Patches the status of the observed `object`.
     pub(crate) fn patch_status(
         resource: Resource,
         object: &Value,
@@ -128,7 +128,7 @@ impl Step {
         Self::write(Write::Patch { path, body })
     }
 
-    /// Deletes exactly the object that was seen.
+    /// Deletes the observed object, with its uid as a precondition.
     pub(crate) fn delete(resource: Resource, object: &Value) -> Self {
         let path = resource.object(namespace(object), name(object));
         let uid = crate::object::uid(object).to_owned();

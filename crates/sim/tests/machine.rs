@@ -1,6 +1,6 @@
-//! A stand-alone Machine's life, as Cluster API would have it, in both contract versions.
+//! The life cycle of a stand-alone Machine according to Cluster API, in both contract versions.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use fivespot_apiserver::{Client, Delete, Options, Server, Status};
 use fivespot_clock::Clock;
@@ -131,7 +131,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_machine_comes_up_with_its_node_and_goes_down_in_order() {
+async fn a_machine_is_created_with_its_node_and_removed_in_order() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let world = World::start(contract).await;
         world.create_providers(&json!([])).await;
@@ -165,11 +165,11 @@ async fn a_machine_comes_up_with_its_node_and_goes_down_in_order() {
 }
 
 #[tokio::test]
-async fn a_machine_that_is_deleted_before_it_has_its_bootstrap_data_goes_too() {
+async fn a_machine_that_is_deleted_before_it_has_bootstrap_data_is_removed() {
     let world = World::start(Contract::V1Beta2).await;
     world.create_providers(&json!([])).await;
     world.create_machine().await;
-    // Claimed by its Machine, and not bootstrapped yet.
+    // The Machine owns it, and it is not bootstrapped yet.
     world.clock.quiet().await;
     world
         .client
@@ -186,7 +186,7 @@ async fn a_machine_that_is_deleted_before_it_has_its_bootstrap_data_goes_too() {
 }
 
 #[tokio::test]
-async fn a_bootstrap_object_that_somebody_else_controls_wedges_its_machine() {
+async fn a_bootstrap_object_with_another_controller_blocks_its_machine() {
     let world = World::start(Contract::V1Beta2).await;
     let foreign = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": true,
@@ -209,7 +209,7 @@ async fn a_bootstrap_object_that_somebody_else_controls_wedges_its_machine() {
 }
 
 #[tokio::test]
-async fn an_infrastructure_object_without_a_machine_never_goes() {
+async fn an_infrastructure_object_without_a_machine_is_never_removed() {
     let world = World::start(Contract::V1Beta2).await;
     world.create_providers(&json!([])).await;
     world.pass(60).await;
@@ -244,7 +244,7 @@ async fn a_paused_cluster_stops_everything() {
 }
 
 #[tokio::test]
-async fn deleting_a_cluster_takes_its_machines_along() {
+async fn deleting_a_cluster_deletes_its_machines() {
     let world = World::start(Contract::V1Beta2).await;
     world.create_providers(&json!([])).await;
     world.create_machine().await;

@@ -1,37 +1,36 @@
-//! Which cluster stands behind a test.
+//! The kind of cluster that tests run on.
 
 /// The environment variable that chooses the backend.
 const VARIABLE: &str = "E2E_BACKEND";
 
-/// What a [`Cluster`](crate::Cluster) is.
+/// The kind of a [`Cluster`](crate::Cluster).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// The embedded API server and the simulated Cluster API, in this process, one per
-    /// test.
+    /// The embedded API server and the simulated Cluster API, in this process, one per test.
     Embedded,
-    /// The real ones that `cargo xtask cluster up` has left running, shared by all tests,
-    /// with a namespace per test.
+    /// The real ones that `cargo xtask cluster up` has started, shared by all tests, with a
+    /// namespace per test.
     Kubernetes,
 }
 
 impl Backend {
-    /// The one that the environment variable `E2E_BACKEND` names: `embedded`, which is
-    /// also meant where it is not set, or `kubernetes`.
+    /// The backend in the environment variable `E2E_BACKEND`: `embedded`, which is the default,
+    /// or `kubernetes`.
     ///
     /// # Panics
-    /// When it names another: nothing can be tested then.
-    #[expect(clippy::panic, reason = "nothing can be tested then")]
+    /// If it has another value, because no test can run then.
+    #[expect(clippy::panic, reason = "no test can run then")]
     pub fn chosen() -> Self {
         match std::env::var(VARIABLE).as_deref() {
             Err(_) | Ok("" | "embedded") => Self::Embedded,
             Ok("kubernetes") => Self::Kubernetes,
             Ok(other) => {
-                panic!("{VARIABLE} is {other}; say `embedded` or `kubernetes`")
+                panic!("{VARIABLE} is {other}; set `embedded` or `kubernetes`")
             }
         }
     }
 
-    /// Its name, as the environment variable has it.
+    /// Its name, as in the environment variable.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",

@@ -3,18 +3,17 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Reads an instant that the test wrote.
+/// Parses a time of a test.
 ///
 /// # Panics
-/// When it is not RFC 3339: the test is wrong.
-#[expect(clippy::expect_used, reason = "a mistake in a test must end it")]
+/// If it is not RFC 3339, because the test is wrong then.
+#[expect(clippy::expect_used, reason = "a panic fails the test")]
 pub fn instant(text: &str) -> Timestamp {
     text.parse().expect("an RFC 3339 instant")
 }
 
-/// A ScheduledMachine named `name` in namespace `default` and cluster
-/// `production-cluster`, wanted on weekdays from 09:00 to 18:00 in New York, with five
-/// minutes for everything.
+/// A ScheduledMachine named `name` in namespace `default` and cluster `production-cluster`. Its
+/// schedule is weekdays from 09:00 to 18:00 in New York; all timeouts are five minutes.
 pub fn scheduled_machine(name: &str) -> Value {
     json!({
         "apiVersion": "5spot.finos.org/v1alpha1",

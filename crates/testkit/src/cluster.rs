@@ -1,4 +1,4 @@
-//! A whole cluster with Cluster API, and an operator on a clock that the test moves.
+//! A whole cluster with Cluster API, and an operator on a clock that the test advances.
 
 use std::fmt;
 
@@ -21,23 +21,21 @@ use crate::site::{PATIENCE, Site, TICK};
 use crate::wire::Traffic;
 use crate::workload;
 
-/// A cluster with the ScheduledMachine definition, its policy and binding, and a Cluster
-/// API, on the [`Backend`] of the run. What of it is the test's own ends when it is
-/// dropped.
+/// A cluster with the ScheduledMachine CRD, its policy and binding, and a Cluster API, on the
+/// [`Backend`] of the run. The test's own part ends when it is dropped.
 ///
-/// On a real cluster, Nodes and what belongs to them are on a server of their own; a test does not
-/// notice, unless it needs something there that is on both: see
+/// On a real cluster, Nodes and the objects on them are on a separate server. A test does not
+/// need to distinguish the servers, unless it needs an object there whose kind both have: see
 /// [`apply_to_workload`](Self::apply_to_workload).
 ///
-/// Whatever the backend, a test says that it is in namespace `default`, and names Nodes like
-/// the Machines that they are of: what it asks for is translated to where it really is.
-/// What it is answered is as the cluster has it.
+/// On every backend, a test uses the namespace `default`, and names Nodes like their Machines.
+/// Requests are translated to the actual names. Responses are not translated.
 pub struct Cluster {
     clock: Clock,
     contract: Contract,
     kube_minor: u32,
     client: Client,
-    /// For what is in the workload cluster.
+    /// The client for the workload cluster.
     workload: Client,
     home: Home,
     ground: Ground,
@@ -78,11 +76,11 @@ impl fmt::Debug for Cluster {
     clippy::expect_used,
     clippy::missing_panics_doc,
     clippy::panic,
-    reason = "what goes wrong in a test's own cluster ends the test"
+    reason = "a panic fails the test"
 )]
 impl Cluster {
-    /// A cluster in which the operator's clock stands at `now`, with the newest contract of
-    /// Cluster API that the backend has.
+    /// A cluster whose operator's clock is stopped at `now`, with the newest contract of
+    /// Cluster API that the backend supports.
     pub async fn start(now: Timestamp) -> Self {
         match Backend::chosen() {
             Backend::Embedded => Self::embedded(now, Contract::V1Beta2).await,
@@ -90,8 +88,8 @@ impl Cluster {
         }
     }
 
-    /// The same, with a contract of choice where that can be chosen: a real Cluster API
-    /// supports the versions that it supports.
+    /// As [`start`](Self::start), with a given contract where it can be chosen: a real Cluster
+    /// API determines its own.
     pub async fn with_contract(now: Timestamp, contract: Contract) -> Self {
         match Backend::chosen() {
             Backend::Embedded => Self::embedded(now, contract).await,
@@ -103,7 +101,7 @@ impl Cluster {
         Self::on_embedded(Clock::stopped_at(now), contract, 0).await
     }
 
-    /// An embedded cluster whose uids and generated names follow from `seed`.
+    /// An embedded cluster whose uids and generated names are derived from `seed`.
     pub async fn seeded(now: Timestamp, seed: u64) -> Self {
         Self::on_embedded(Clock::stopped_at(now), Contract::V1Beta2, seed).await
     }
@@ -129,8 +127,9 @@ impl Cluster {
         cluster
     }
 
-    /// The real cluster, whatever the backend of the run, with the clock of this machine for the
-    /// operator: for a program that measures. What waits by letting time pass does not work on it.
+    /// The real cluster, whatever the backend of the run, with the system clock for the
+    /// operator: for programs that measure. Functions that wait by advancing the clock do not
+    /// work on it.
     pub async fn live() -> Self {
         Self::kubernetes(Clock::system()).await
     }
@@ -154,15 +153,15 @@ impl Cluster {
         }
     }
 
-    /// Another cluster, to be the workload cluster of this one: an embedded server on the same
-    /// clock, whatever the backend.
+    /// Another cluster, for use as the workload cluster of this one: an embedded server on the
+    /// same clock, whatever the backend.
     pub async fn another(&self) -> Self {
         let contract = Contract::V1Beta2;
         Self::on_embedded(self.clock.clone(), contract, 0).await
     }
 
-    /// Makes the namespace that the test calls `name`. To be made before the operator that
-    /// is to look after it.
+    /// Creates the namespace with the test's name `name`. Call it before the operator that
+    /// handles it is started.
     pub async fn add_namespace(&self, name: &str) {
         match &self.ground {
             Ground::Embedded(_) => {
@@ -180,7 +179,7 @@ impl Cluster {
         }
     }
 
-    /// The clock of the operator, and of everything else that is in this process.
+    /// The clock of the operator, and of all else in this process.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -209,17 +208,17 @@ impl Cluster {
         &self.home
     }
 
-    /// A client with every right.
+    /// A client with all permissions.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// A client with every right in the workload cluster.
+    /// A client with all permissions in the workload cluster.
     pub(crate) fn workload(&self) -> &Client {
         &self.workload
     }
 
-    /// The client for what the cluster has at `path`.
+    /// The client for the objects at `path`.
     fn client_at(&self, path: &str) -> &Client {
         if workload::has(path) {
             &self.workload
@@ -228,17 +227,17 @@ impl Cluster {
         }
     }
 
-    /// Creates or changes an object as `kubectl apply --server-side` does.
+    /// Creates or updates an object as `kubectl apply --server-side` does.
     pub async fn apply(&self, object: &Value) {
         if let Err(error) = self.try_apply(object).await {
             panic!("{object}: {error}");
         }
     }
 
-    /// The same; the server's refusal is an answer.
+    /// As [`apply`](Self::apply), but returns a rejection.
     ///
     /// # Errors
-    /// The refusal.
+    /// The server rejects the object.
     pub async fn try_apply(&self, object: &Value) -> Result<Value, kube::Error> {
         let object = self.home.object(object);
         request::apply(self.client_at(&path_of(&object)), &object).await
@@ -255,7 +254,7 @@ impl Cluster {
     /// Creates an object as `kubectl create` does.
     ///
     /// # Errors
-    /// The server's refusal.
+    /// The server rejects the object.
     pub async fn create(&self, object: &Value) -> Result<Value, kube::Error> {
         self.post(object, "").await
     }
@@ -263,16 +262,16 @@ impl Cluster {
     /// Creates the object of a YAML text.
     ///
     /// # Errors
-    /// The server's refusal.
+    /// The server rejects the object.
     pub async fn try_create_yaml(&self, text: &str) -> Result<Value, kube::Error> {
         let object = serde_saphyr::from_str(text).expect("YAML");
         self.create(&object).await
     }
 
-    /// Asks whether an object would be created.
+    /// Sends a create as a dry run.
     ///
     /// # Errors
-    /// The server's refusal.
+    /// The server rejects the object.
     pub async fn dry_run(&self, object: &Value) -> Result<Value, kube::Error> {
         self.post(object, "?dryRun=All").await
     }
@@ -288,17 +287,17 @@ impl Cluster {
         request::send(client, Method::POST, &path, (Form::Json, &object)).await
     }
 
-    /// Changes an object by a merge patch.
+    /// Updates an object by a merge patch.
     pub async fn patch(&self, path: &str, patch: &Value) -> Value {
         self.try_patch(path, patch)
             .await
             .expect("the patch is accepted")
     }
 
-    /// The same; the server's refusal is an answer.
+    /// As [`patch`](Self::patch), but returns a rejection.
     ///
     /// # Errors
-    /// The refusal.
+    /// The server rejects the patch.
     pub async fn try_patch(
         &self,
         path: &str,
@@ -307,14 +306,14 @@ impl Cluster {
         self.send(Method::PATCH, path, (Form::Merge, patch)).await
     }
 
-    /// The same, tried until it is accepted: a real server takes a moment until what was
-    /// changed of its admission is in force.
+    /// As [`patch`](Self::patch), retried until it is accepted: a change of the admission of a
+    /// real server takes effect with a delay.
     pub async fn patch_once_admitted(&self, path: &str, patch: &Value) {
         let is_accepted = async || self.try_patch(path, patch).await.is_ok();
         self.eventually(is_accepted).await;
     }
 
-    /// Looks until `holds`, with none of the operator's time passing.
+    /// Polls until `holds` is true, without advancing the operator's clock.
     pub async fn eventually(&self, holds: impl AsyncFn() -> bool) {
         for _ in 0..PATIENCE {
             if holds().await {
@@ -322,10 +321,10 @@ impl Cluster {
             }
             tokio::time::sleep(TICK).await;
         }
-        panic!("what was waited for has not come");
+        panic!("the expected state was not reached");
     }
 
-    /// The minor version of Kubernetes 1 that answers.
+    /// The minor version of the API server's Kubernetes 1.
     pub fn kube_minor(&self) -> u32 {
         self.kube_minor
     }
@@ -342,13 +341,13 @@ impl Cluster {
             .expect("the deletion is accepted");
     }
 
-    /// The items of the list at `path`; none where the resource is not served.
+    /// The items of the list at `path`; empty if the resource is not served.
     pub async fn list(&self, path: &str) -> Vec<Value> {
         let list = self.get(path).await.unwrap_or(Value::Null);
         list["items"].as_array().cloned().unwrap_or_default()
     }
 
-    /// The object or list at `path`, if it is there.
+    /// The object or list at `path`, if it exists.
     pub async fn get(&self, path: &str) -> Option<Value> {
         match self
             .send(Method::GET, path, (Form::Json, &Value::Null))
@@ -370,12 +369,12 @@ impl Cluster {
         request::send(self.client_at(&path), method, &path, body).await
     }
 
-    /// Waits until nothing moves: until time may pass.
+    /// Waits until the cluster is idle, so that the clock may be advanced.
     ///
-    /// In this process that is exact. Of a real cluster it is only known what passes between
-    /// it and the operator, so there it means that nothing has for a while. What must come
-    /// is therefore waited for ([`wait_for`](Self::wait_for)); what must not come may be
-    /// looked for afterwards.
+    /// In this process that is exact. For a real cluster only its traffic with the operator is
+    /// observed, so there it means that there was none for a while. Wait for expected changes
+    /// with [`wait_for`](Self::wait_for); the absence of a change may be checked after this
+    /// returns.
     pub async fn settle(&self) {
         match &self.ground {
             Ground::Embedded(_) => self.clock.quiet().await,
@@ -383,7 +382,7 @@ impl Cluster {
         }
     }
 
-    /// Lets time pass until `to`; everything that falls due on the way is done on time.
+    /// Advances the clock until `to`; all that is due on the way runs on time.
     pub async fn pass_until(&self, to: Timestamp) {
         loop {
             self.settle().await;
@@ -395,10 +394,11 @@ impl Cluster {
         self.settle().await;
     }
 
-    /// Lets time pass until `holds` of the object at `path` (`null` while it is not
-    /// there), and returns the object. Time passes only while nothing moves.
+    /// Advances the clock until `holds` is true for the object at `path` (`null` while it does
+    /// not exist), and returns the object. The clock is advanced only while the cluster is
+    /// idle.
     ///
-    /// Panics with the object when that has not come true by `limit`.
+    /// Panics with the object if that is not the case by `limit`.
     pub async fn wait_for(
         &self,
         path: &str,
@@ -429,7 +429,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until there is nothing at `path`.
+    /// Waits until there is no object at `path`.
     pub async fn wait_until_gone(&self, path: &str, limit: Timestamp) {
         self.wait_for(path, limit, Value::is_null).await;
     }
@@ -446,8 +446,8 @@ impl Cluster {
             .await
     }
 
-    /// Where the bootstrap object, the infrastructure object and the Machine of the
-    /// ScheduledMachine `name` in namespace `default` are, if they have the kinds of
+    /// The paths of the bootstrap object, the infrastructure object and the Machine of the
+    /// ScheduledMachine `name` in namespace `default`, if they have the kinds of
     /// [`scheduled_machine`](crate::scheduled_machine).
     pub fn owned_paths(&self, name: &str) -> [String; 3] {
         let machines = format!("cluster.x-k8s.io/{}", self.contract.version());
@@ -461,8 +461,8 @@ impl Cluster {
         })
     }
 
-    /// Every request so far, in the order of the answers; on a real cluster those of the
-    /// operator alone.
+    /// Every request so far, in the order of the responses; on a real cluster only those of the
+    /// operator.
     pub fn requests(&self) -> Vec<AuditEvent> {
         match &self.ground {
             Ground::Embedded(embedded) => embedded.requests(),
@@ -472,9 +472,9 @@ impl Cluster {
         }
     }
 
-    /// What a real API server has on record of the operator in this test's namespaces, one
-    /// audit event each; none on the embedded backend, where [`requests`](Self::requests)
-    /// are that.
+    /// The audit log of a real API server for the operator in this test's namespaces, one audit
+    /// event each. Empty on the embedded backend, where [`requests`](Self::requests) returns
+    /// them.
     pub async fn audit(&self) -> Vec<Value> {
         match &self.ground {
             Ground::Embedded(_) => Vec::new(),
@@ -484,12 +484,12 @@ impl Cluster {
         }
     }
 
-    /// Every write that the operator has asked for so far, events of Kubernetes aside.
+    /// Every write request of the operator so far, except those for Events.
     pub fn operator_writes(&self) -> Vec<AuditEvent> {
         self.requests_of_operator(|event| event.is_write() && event.resource != "events")
     }
 
-    /// What the operator has asked for so far of `resource` (`pods/eviction`, `machines`):
+    /// The write requests of the operator so far for `resource` (`pods/eviction`, `machines`):
     /// `<time> <verb> <name> <code>`, in order.
     pub fn operator_writes_to(&self, resource: &str) -> Vec<String> {
         let of = |event: &AuditEvent| match event.subresource.as_str() {

@@ -1,4 +1,5 @@
-//! Standing between a client and its server: counting writes, and dying after one.
+//! A service between a client and its server that counts writes and simulates a crash after
+//! one.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +11,7 @@ use http::{Method, Request};
 use tokio::sync::Notify;
 use tower::Service;
 
-/// Counts the writes that have passed.
+/// Counts the writes that were served.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<Counts>);
 
@@ -22,19 +23,19 @@ struct Counts {
 }
 
 impl Tally {
-    /// Counts, and reports when `limit` writes have been carried out.
+    /// Counts, and notifies when `limit` writes have been served.
     pub fn up_to(limit: usize) -> Self {
         let tally = Self::default();
         tally.0.limit.store(limit, Ordering::Relaxed);
         tally
     }
 
-    /// How many writes the server has carried out.
+    /// How many writes the server has served.
     pub fn writes(&self) -> usize {
         self.0.writes.load(Ordering::Relaxed)
     }
 
-    /// Ready once the limit has been reached: the writer is dead.
+    /// Completes when the limit is reached and the writer counts as crashed.
     pub async fn reached(&self) {
         while !self.is_dead() {
             let reached = self.0.reached.notified();
@@ -57,9 +58,9 @@ impl Tally {
     }
 }
 
-/// A service whose answers stop coming once its tally is full: the write that fills it is
-/// carried out, and nobody gets the answer. Events do not count as writes: they are reported, not
-/// relied on.
+/// A service that sends no more responses once its tally reaches its limit: the last write is
+/// served, and its response is lost. Events do not count as writes, because nothing depends on
+/// them.
 #[derive(Clone, Debug)]
 pub struct Crash<S> {
     inner: S,
@@ -67,7 +68,7 @@ pub struct Crash<S> {
 }
 
 impl<S> Crash<S> {
-    /// Stands before `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: S, tally: Tally) -> Self {
         Self { inner, tally }
     }
@@ -102,7 +103,7 @@ where
                 tally.count();
             }
             if tally.is_dead() {
-                // Unheard: an answer that is kept would hold a virtual clock.
+                // The response is dropped, because keeping it would hold a virtual clock.
                 drop(answer);
                 return std::future::pending().await;
             }

@@ -10,13 +10,13 @@ use fivespot_sim::Contract;
 use kube::Client;
 use tokio::task::JoinHandle;
 
-/// Who the simulated Cluster API is in the audit log.
+/// The user of the simulated Cluster API in the audit log.
 const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
 
-/// Where the workload cluster says that it is; nothing listens there.
+/// The address in the kubeconfig of the workload cluster; no server listens there.
 const ADDRESS: &str = "127.0.0.1:6443";
 
-/// A cluster in the process. It ends when it is dropped.
+/// A cluster in this process. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Embedded {
     pub(crate) server: Server,
@@ -30,12 +30,9 @@ impl Drop for Embedded {
     }
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "what goes wrong in a test's own cluster ends the test"
-)]
+#[expect(clippy::expect_used, reason = "a panic fails the test")]
 impl Embedded {
-    /// Starts both on `clock`, with uids that follow from `seed`.
+    /// Starts both on `clock`, with uids that are derived from `seed`.
     pub(crate) async fn start(clock: &Clock, contract: Contract, seed: u64) -> Self {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
         let recorded = log.clone();
@@ -71,13 +68,14 @@ impl Embedded {
         }
     }
 
-    /// Every request since the last time, in the order of the answers; they are forgotten.
+    /// Every request since the last call, in the order of the responses; they are removed from
+    /// the log.
     pub(crate) fn take_requests(&self) -> Vec<AuditEvent> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *log)
     }
 
-    /// Every request so far, in the order of the answers.
+    /// Every request so far, in the order of the responses.
     pub(crate) fn requests(&self) -> Vec<AuditEvent> {
         self.log
             .lock()
@@ -86,7 +84,8 @@ impl Embedded {
     }
 }
 
-/// Reaches the cluster in this process where its kubeconfig is meant, and dials others.
+/// Connects to the cluster in this process if the kubeconfig has its address; dials other
+/// servers.
 pub(crate) struct InProcess(pub(crate) Client);
 
 impl Connect for InProcess {

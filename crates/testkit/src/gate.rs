@@ -1,4 +1,4 @@
-//! A way to the server that can be shut.
+//! A connection to the server that can be shut.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Asked, Delivery, Fate, Opening, Proxy};
 
-/// A way to the server, which is open at first. While it is shut nothing arrives, and a watch
-/// breaks off with its next event. Clones are about one way.
+/// A connection to the server, which is open at first. While it is shut, no request reaches the
+/// server, and a watch breaks at its next event. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<AtomicBool>);
 
 impl Gate {
-    /// Shuts it; a gate that is shut stays so.
+    /// Shuts it; no effect if it is shut.
     pub fn shut(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Opens it again; a gate that is open stays so.
+    /// Opens it; no effect if it is open.
     pub fn open(&self) {
         self.0.store(false, Ordering::Relaxed);
     }

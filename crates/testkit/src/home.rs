@@ -1,4 +1,4 @@
-//! Where a test's objects are, under the names that the test has for them.
+//! Translates a test's names to the actual names of its objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 
 use crate::Providers;
 
-/// The label of a Node that says by whom it is seen, where that is not everybody.
+/// The label of a Node with the namespace that it is visible from, if it is not visible to all.
 const VIEWED_FROM: &str = "sim.5spot.finos.org/namespace";
 
-/// The namespace that a test thinks it is in.
+/// The namespace that tests use.
 const DEFAULT: &str = "default";
 
 /// Translates between a test's names and the cluster's.
 ///
-/// A test says namespace `default` and Node `worker` wherever it runs. A real cluster is
-/// shared, so that there the namespace is one of the test's own, and the name of a Node, which
-/// has no namespace, ends in it.
+/// A test uses namespace `default` and Node `worker` on every backend. A real cluster is
+/// shared, so there the namespace is one of the test's own, and the name of a Node, which has
+/// no namespace, ends with it.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
-    /// The namespaces by the test's names for them; empty where the names are the same.
+    /// The actual namespaces by the test's names for them; empty if the names are the same.
     namespaces: Mutex<BTreeMap<String, String>>,
-    /// What the names of Nodes end in.
+    /// The suffix of the names of Nodes.
     suffix: String,
-    /// Whose kinds stand for those that the test names.
+    /// The providers whose kinds replace those that the test names.
     providers: Providers,
 }
 
 impl Home {
-    /// A home in `namespace` of a cluster that is shared.
+    /// A home in `namespace` of a shared cluster.
     pub(crate) fn in_namespace(namespace: &str, providers: Providers) -> Self {
         let home = Self {
             suffix: format!(".{namespace}"),
@@ -40,17 +40,17 @@ impl Home {
         home
     }
 
-    /// What the names of Nodes end in.
+    /// The suffix of the names of Nodes.
     pub(crate) fn suffix(&self) -> &str {
         &self.suffix
     }
 
-    /// Whose kinds stand for those that the test names.
+    /// The providers whose kinds replace those that the test names.
     pub(crate) fn providers(&self) -> Providers {
         self.providers
     }
 
-    /// From now on, `name` means `namespace`.
+    /// Maps the test's name `name` to `namespace`.
     pub(crate) fn add(&self, name: &str, namespace: &str) {
         let mut namespaces = self
             .namespaces
@@ -59,7 +59,7 @@ impl Home {
         namespaces.insert(name.to_owned(), namespace.to_owned());
     }
 
-    /// The namespaces that are the test's own; none where the whole cluster is.
+    /// The test's own namespaces; empty if it has the whole cluster.
     pub(crate) fn namespaces(&self) -> Vec<String> {
         let namespaces = self
             .namespaces
@@ -68,7 +68,7 @@ impl Home {
         namespaces.values().cloned().collect()
     }
 
-    /// What the cluster calls the namespace that the test calls `name`.
+    /// The actual name of the namespace that the test calls `name`.
     pub(crate) fn namespace(&self, name: &str) -> String {
         let namespaces = self
             .namespaces
@@ -77,7 +77,7 @@ impl Home {
         namespaces.get(name).map_or(name, String::as_str).to_owned()
     }
 
-    /// What the cluster calls the Node that the test calls `name`.
+    /// The actual name of the Node that the test calls `name`.
     pub(crate) fn node(&self, name: &str) -> String {
         if name.is_empty() {
             return String::new();
@@ -85,7 +85,7 @@ impl Home {
         format!("{name}{}", self.suffix)
     }
 
-    /// What the test calls the object that the cluster calls `name`.
+    /// The test's name for the object with the actual name `name`.
     pub(crate) fn own_name(&self, name: &str) -> String {
         let own_name = Some(name).filter(|_| !self.suffix.is_empty());
         own_name
@@ -94,7 +94,7 @@ impl Home {
             .to_owned()
     }
 
-    /// The path in the cluster of what the test finds at `path`.
+    /// The actual path for the test's path `path`.
     pub(crate) fn path(&self, path: &str) -> String {
         let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
         for at in 1..parts.len() {
@@ -112,7 +112,7 @@ impl Home {
         parts.join("/")
     }
 
-    /// The object in the cluster for the one that the test has written.
+    /// The object in the cluster for the object of the test.
     pub(crate) fn object(&self, object: &Value) -> Value {
         let mut object = object.clone();
         self.providers.translate(&mut object);
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shared_cluster_has_other_names_for_namespaces_and_nodes() {
+    fn a_shared_cluster_translates_the_names_of_namespaces_and_nodes() {
         let home = Home::in_namespace("e2e-1", Providers::StandIn);
         home.add("team-a", "e2e-1-a");
         for (written, meant) in [
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_of_its_own_needs_no_translation() {
+    fn an_unshared_cluster_needs_no_translation() {
         let home = Home::default();
         for path in ["/api/v1/namespaces/default/pods/x", "/api/v1/nodes/worker"] {
             assert_eq!(home.path(path), path);

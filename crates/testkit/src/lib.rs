@@ -1,7 +1,7 @@
-//! What tests share: instants, builders, and a whole cluster in the process.
+//! Shared parts of tests: times, builders, and a whole cluster in the process.
 //!
-//! Never published. A test drives a [`Cluster`] through the Kubernetes API alone, so that
-//! another backend can stand behind the same test.
+//! Never published. A test uses only the Kubernetes API of a [`Cluster`], so that the same test
+//! runs on another backend.
 
 mod backend;
 mod build;

@@ -1,4 +1,4 @@
-//! Letting programs from outside in.
+//! Access for programs outside of this process.
 
 use std::future::pending;
 
@@ -15,7 +15,7 @@ use crate::Cluster;
 #[derive(Debug)]
 pub struct Listening {
     kubeconfig: String,
-    /// Where the cluster is in this process.
+    /// `Some` if the cluster is in this process.
     task: Option<JoinHandle<()>>,
 }
 
@@ -28,7 +28,7 @@ impl Drop for Listening {
 }
 
 impl Listening {
-    /// The text of a kubeconfig with every right, by client certificate.
+    /// The text of a kubeconfig with all permissions, by client certificate.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
@@ -37,13 +37,13 @@ impl Listening {
 #[expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
-    reason = "what goes wrong in a test's own cluster ends the test"
+    reason = "a panic fails the test"
 )]
 impl Cluster {
-    /// Listens on a free loopback port, for programs that know nothing of this process.
-    /// They do not hold the clock.
+    /// Listens on a free loopback port, for programs outside of this process. They do not hold
+    /// the clock.
     ///
-    /// A real cluster listens anyway.
+    /// A real cluster listens in any case.
     pub async fn listen(&self) -> Listening {
         if matches!(self.ground(), Ground::Kubernetes(_)) {
             return Listening {
@@ -57,7 +57,7 @@ impl Cluster {
         let kubeconfig = credentials.certificate_kubeconfig(address, "test");
         let server = self.server().clone();
         let task = tokio::spawn(async move {
-            // A test that still talks to a listener that failed gets the error.
+            // If the listener failed, a test that still uses it gets the error.
             let _ = server.serve(listener, &credentials, pending()).await;
         });
         Listening {

@@ -1,9 +1,9 @@
-//! What differs from run to run, made alike.
+//! Replaces values that differ between runs.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The counts of `status.usage`, and the month that they are of.
+/// The counts of `status.usage`, and their month.
 const USAGE: [&str; 5] = [
     "month",
     "activeSeconds",
@@ -12,9 +12,8 @@ const USAGE: [&str; 5] = [
     "lateSeconds",
 ];
 
-/// Puts `<time>` in the place of every instant in `value`, also of those within sentences,
-/// `<usage>` in that of the months and counts of `status.usage`, and in the place of every text
-/// of `names` what it is to be called.
+/// Replaces every time in `value` by `<time>`, also within sentences; the months and counts of
+/// `status.usage` by `<usage>`; and every text in `names` by its replacement.
 pub fn mask(value: &mut Value, names: &[(String, String)]) {
     match value {
         Value::String(text) => {
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_and_names_look_alike_wherever_they_stand() {
+    fn times_and_names_are_masked_in_any_place() {
         let mut value = json!({
             "at": "2026-03-06T22:50:04Z",
             "seen": ["reclaimed (2026-03-06T22:50:04Z steam); on node-7"],

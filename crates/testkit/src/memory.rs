@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// What of this process is resident, in KiB; 0 where the system has no `/proc`.
+/// The resident memory of this process, in KiB; 0 if the system has no `/proc`.
 pub fn resident_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));

@@ -1,16 +1,16 @@
-//! What the cluster of a test calls what the test names.
+//! The actual names of the objects that a test names.
 
 use serde_json::Value;
 
 use crate::{Cluster, Providers};
 
 impl Cluster {
-    /// What the cluster calls the Node that the test calls `name`.
+    /// The actual name of the Node that the test calls `name`.
     pub fn node_name(&self, name: &str) -> String {
         self.home().node(name)
     }
 
-    /// The provider's name for the host at an address.
+    /// The providerID of the host at an address.
     pub fn provider_id(&self, address: &str) -> String {
         match self.home().providers() {
             Providers::StandIn => {
@@ -23,25 +23,25 @@ impl Cluster {
         }
     }
 
-    /// The object with the kinds that the cluster has for those that the test names, as it is
-    /// applied. For a test that changes how a kind is written.
+    /// The object with the cluster's kinds instead of those that the test names, as it is
+    /// applied. For a test that changes the spelling of a kind.
     pub fn with_kinds(&self, mut object: Value) -> Value {
         self.home().providers().translate(&mut object);
         object
     }
 
-    /// What the cluster has for the kind that the test calls `named`.
+    /// The cluster's kind for the kind that the test calls `named`.
     pub fn kind<'k>(&self, named: &'k str) -> &'k str {
         self.home().providers().kind(named)
     }
 
-    /// What is merged into the spec of an infrastructure object to make it another host, and the
-    /// pointer to what that changes.
+    /// A merge patch for the spec of an infrastructure object that selects another host, and
+    /// the pointer to the field that it changes.
     pub fn other_host(&self) -> (Value, &'static str) {
         self.home().providers().other_host()
     }
 
-    /// Each name of this cluster that the test has another name for, with that: of the Node
+    /// Each actual name that differs from the test's name, with the test's name: of the Node
     /// `worker`, of the namespace `default`, and of kinds.
     pub fn own_names(&self) -> Vec<(String, String)> {
         let kinds = self.home().providers().own_kinds();
@@ -55,7 +55,7 @@ impl Cluster {
         .collect()
     }
 
-    /// What the cluster calls the namespace that the test calls `name`.
+    /// The actual name of the namespace that the test calls `name`.
     pub fn namespace(&self, name: &str) -> String {
         self.home().namespace(name)
     }

@@ -1,4 +1,4 @@
-//! The operator that a test starts.
+//! Operators that a test starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::proxy::{Life, Proxied, Proxy};
 use crate::rights::{GROUPS, OPERATOR};
 use crate::wire::{Traffic, Wire};
 
-/// A running operator. Dropping it stops it dead, wherever it is.
+/// A running operator. Dropping it stops it immediately, without a shutdown.
 #[derive(Debug)]
 pub struct Operator {
     instruments: Instruments,
@@ -31,13 +31,13 @@ impl Drop for Operator {
 }
 
 impl Operator {
-    /// What it says on its ports.
+    /// Its metrics and health.
     pub fn instruments(&self) -> &Instruments {
         &self.instruments
     }
 
-    /// How many passes over a ScheduledMachine have ended so far.
-    pub fn passes(&self) -> u64 {
+    /// How many reconciles of a ScheduledMachine have ended so far.
+    pub fn reconciles(&self) -> u64 {
         let metrics = self.instruments.metrics();
         let of_passes = metrics
             .lines()
@@ -48,8 +48,8 @@ impl Operator {
     }
 }
 
-/// A running operator behind a [`Proxy`], which may end its [`Life`]. It is dead then, but holds
-/// the clock until it is dropped.
+/// A running operator behind a [`Proxy`], which may end its [`Life`]. It counts as crashed
+/// then, but holds the clock until it is dropped.
 #[derive(Debug)]
 pub struct Mortal {
     life: Life,
@@ -57,23 +57,23 @@ pub struct Mortal {
 }
 
 impl Mortal {
-    /// Whether it still runs, and what ended it.
+    /// Whether it still runs; a proxy may end it.
     pub fn life(&self) -> &Life {
         &self.life
     }
 
-    /// What it says on its ports.
+    /// Its metrics and health.
     pub fn instruments(&self) -> &Instruments {
         &self.operator.instruments
     }
 
-    /// Whether it has ended by itself, which it must not.
+    /// Whether it has terminated on its own, which is an error.
     pub fn has_ended(&self) -> bool {
         self.operator.running.is_finished()
     }
 }
 
-/// Lets everything pass.
+/// A proxy that passes everything.
 struct Open;
 
 impl Proxy for Open {}
@@ -84,20 +84,20 @@ impl Cluster {
         self.operator_through(Tally::default())
     }
 
-    /// Starts an operator with other options than usual.
+    /// Starts an operator with changed options.
     pub fn operator_with(&self, change: impl FnOnce(&mut Options)) -> Operator {
         let between = (Arc::new(Open) as Arc<dyn Proxy>, Life::default());
         self.start_operator(Tally::default(), between, change)
     }
 
-    /// Starts an operator whose writes are counted; it dies with the tally, if that has a
-    /// limit.
+    /// Starts an operator whose writes are counted. If the tally has a limit, the operator
+    /// crashes when it is reached.
     pub fn operator_through(&self, tally: Tally) -> Operator {
         let between = (Arc::new(Open) as Arc<dyn Proxy>, Life::default());
         self.start_operator(tally, between, |_| {})
     }
 
-    /// Starts an operator behind a proxy, with other options than usual.
+    /// Starts an operator behind a proxy, with changed options.
     pub fn operator_behind(
         &self,
         proxy: Arc<dyn Proxy>,
@@ -148,7 +148,7 @@ impl Cluster {
                 options
             }
         };
-        // Both kinds of test clusters are on this host.
+        // The test clusters of both backends are on this host.
         options.workload_servers.local = true;
         change(&mut options);
         Operator {
@@ -158,10 +158,12 @@ impl Cluster {
     }
 }
 
-/// Who the operator is to a real workload cluster; on the embedded server that is the same.
+/// The user name of the operator in a real workload cluster. The embedded server uses one user
+/// name for both.
 pub(crate) const WORKLOAD: &str = "workload-admin";
 
-/// Makes an operator's clients for a real cluster, which are watched and may die together.
+/// Creates an operator's clients for a real cluster. Their traffic is recorded, and they may
+/// crash together.
 struct Watched {
     traffic: Traffic,
     tally: Tally,

@@ -1,9 +1,9 @@
-//! Pages for people, whose commands are run.
+//! Documentation pages whose commands are run.
 
 use std::path::{Path, PathBuf};
 
-/// A page with blocks of `console`: a line that begins with `$ ` is a command, what follows it
-/// in the block is what it prints.
+/// A page with blocks of `console`: a line that starts with `$ ` is a command, the lines after
+/// it in the block are its output.
 #[derive(Debug)]
 pub struct Page {
     path: PathBuf,
@@ -17,21 +17,21 @@ fn docs() -> PathBuf {
 #[expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
-    reason = "a page that is not there ends the test"
+    reason = "a missing page fails the test"
 )]
 impl Page {
-    /// Compares the page of that name below `docs/` with `text`. With `UPDATE_PAGES=1`, writes the
-    /// page instead.
+    /// Compares the page of that name below `docs/` with `text`. With `UPDATE_PAGES=1`, writes
+    /// the page instead.
     ///
     /// # Panics
-    /// The page says something else.
+    /// If the page differs.
     pub fn is_printed(name: &str, text: &str) {
         let path = docs().join(name);
         if std::env::var_os("UPDATE_PAGES").is_some() {
             std::fs::write(path, text).expect("the page can be written");
         } else {
             let page = std::fs::read_to_string(path).expect("the page");
-            assert_eq!(text, page, "{name} is not up to date: UPDATE_PAGES=1");
+            assert_eq!(text, page, "{name} is not up to date; set UPDATE_PAGES=1");
         }
     }
 
@@ -48,15 +48,16 @@ impl Page {
         lines.filter_map(|line| line.strip_prefix("$ ")).collect()
     }
 
-    /// Runs the commands of `program` in their order, given the words after it, and compares
-    /// what they print with what the page says. With `UPDATE_PAGES=1`, writes it down instead.
+    /// Runs the commands of `program` in order, given the arguments after it, and compares
+    /// their output with the page. With `UPDATE_PAGES=1`, writes the output to the page
+    /// instead.
     ///
     /// # Panics
-    /// The page says something else, or none of its commands is the program's.
+    /// If the page differs, or has no command of the program.
     pub async fn run(&self, program: &str, run: impl AsyncFn(&str) -> String) {
         let start = format!("$ {program} ");
         let mut printed_page = String::new();
-        // Whether the lines of a block are what a command has printed just now.
+        // Whether the lines of a block are the output of a command that was run.
         let mut is_replaced = false;
         let mut commands = 0;
         for line in self.text.lines() {
@@ -85,7 +86,7 @@ impl Page {
             assert_eq!(
                 printed_page,
                 self.text,
-                "{} is not what happens",
+                "{} differs from the output",
                 self.path.display()
             );
         }

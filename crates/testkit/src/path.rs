@@ -1,4 +1,4 @@
-//! Where objects are found.
+//! The paths of objects.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ pub fn machine_path(name: &str) -> String {
     format!("/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines/{name}")
 }
 
-/// Where an object of one of the kinds that tests use is found.
+/// The path of an object of one of the kinds that tests use.
 pub fn path_of(object: &Value) -> String {
     let text = |pointer: &str| {
         object

@@ -1,26 +1,26 @@
-//! The providers of a real cluster, and the kinds that they have for those that a test names.
+//! The providers of a real cluster, and their kinds for those that a test names.
 
 use fivespot_apiserver::AuditEvent;
 use fivespot_install::provider::{self, Provider};
 use serde_json::{Value, json};
 
-/// Who makes machines out of objects.
+/// The providers that create machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Providers {
-    /// What behaves like k0smotron: the simulator, or the stand-ins of a real cluster.
+    /// Providers that behave like k0smotron: the simulator, or the stand-ins of a real cluster.
     #[default]
     StandIn,
-    /// Cluster API's kubeadm bootstrap provider, and its provider of machines in memory.
+    /// Cluster API's kubeadm bootstrap provider, and its in-memory infrastructure provider.
     Real,
 }
 
-/// A kind that tests name, and what real providers have in its place.
+/// A kind that tests name, and its replacement with real providers.
 struct Kind {
     named: &'static str,
     plural: &'static str,
     real: &'static str,
     real_plural: &'static str,
-    /// What the real one is made from, as JSON.
+    /// The spec of the real one, as JSON.
     spec: &'static str,
 }
 
@@ -42,11 +42,11 @@ static KINDS: [Kind; 2] = [
     },
 ];
 
-/// The version of Kubernetes that a Machine is made for: kubeadm's provider requires one.
+/// The Kubernetes version of a Machine: kubeadm's provider requires one.
 const MACHINE_VERSION: &str = "v1.34.0";
 
 impl Providers {
-    /// Those of a running cluster, as it calls them.
+    /// The providers of a running cluster, by the name in its configuration.
     pub(crate) fn called(name: &str) -> Self {
         match name {
             "real" => Self::Real,
@@ -54,7 +54,7 @@ impl Providers {
         }
     }
 
-    /// Those that the operator's roles name.
+    /// The providers in the operator's roles.
     pub(crate) fn of_roles(self) -> Vec<&'static Provider> {
         let names: &[&str] = match self {
             Self::StandIn => &["k0smotron"],
@@ -66,26 +66,26 @@ impl Providers {
             .collect()
     }
 
-    /// What the cluster has for the resource that the test calls `plural`.
+    /// The cluster's resource for the resource that the test calls `plural`.
     pub(crate) fn plural(self, plural: &str) -> &str {
         self.kind_of(|kind| kind.plural == plural)
             .map_or(plural, |kind| kind.real_plural)
     }
 
-    /// What the cluster has for the kind that the test calls `named`.
+    /// The cluster's kind for the kind that the test calls `named`.
     pub(crate) fn kind(self, named: &str) -> &str {
         self.kind_of(|kind| kind.named == named)
             .map_or(named, |kind| kind.real)
     }
 
-    /// What the test calls each kind of the cluster that it has another name for.
+    /// Each actual kind that differs from the test's kind, with the test's kind.
     pub(crate) fn own_kinds(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let kinds = KINDS.iter().filter(move |_| self == Self::Real);
         kinds.map(|kind| (kind.real, kind.named))
     }
 
-    /// What is merged into the spec of an infrastructure object to make it another host, and the
-    /// pointer to what that changes.
+    /// A merge patch for the spec of an infrastructure object that selects another host, and
+    /// the pointer to the field that it changes.
     pub(crate) fn other_host(self) -> (Value, &'static str) {
         match self {
             Self::StandIn => (json!({"address": "other.example"}), "/address"),
@@ -98,13 +98,13 @@ impl Providers {
         }
     }
 
-    /// What the test calls the resource that the cluster has as `plural`.
+    /// The test's resource for the cluster's resource `plural`.
     fn own_plural(self, plural: &str) -> &str {
         self.kind_of(|kind| kind.real_plural == plural)
             .map_or(plural, |kind| kind.plural)
     }
 
-    /// Requests as the test would make them.
+    /// The requests with the test's names.
     pub(crate) fn own_requests(self, mut requests: Vec<AuditEvent>) -> Vec<AuditEvent> {
         for request in &mut requests {
             request.resource = self.own_plural(&request.resource).to_owned();
@@ -117,8 +117,7 @@ impl Providers {
         kinds.find(|kind| is_meant(kind))
     }
 
-    /// Puts the kinds of the cluster into an object in the place of those that the test names,
-    /// wherever they are.
+    /// Replaces the kinds that the test names by those of the cluster, anywhere in an object.
     pub(crate) fn translate(self, value: &mut Value) {
         if self == Self::StandIn {
             return;
@@ -169,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn real_providers_have_kinds_of_their_own() {
+    fn real_providers_have_their_own_kinds() {
         let mut machine = crate::scheduled_machine("worker");
         Providers::Real.translate(&mut machine);
         let spec = &machine["spec"];
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn another_host_differs_where_it_is_said_to() {
+    fn another_host_differs_at_the_returned_pointer() {
         for providers in [Providers::StandIn, Providers::Real] {
             let mut machine = crate::scheduled_machine("worker");
             providers.translate(&mut machine);

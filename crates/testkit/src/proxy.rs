@@ -1,4 +1,4 @@
-//! A proxy between an operator and its servers, which lets pass, refuses, loses, delays, or kills.
+//! A proxy between an operator and its servers that passes, rejects, loses, delays, or crashes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,63 +23,63 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::wire::asked;
 
-/// A request of an operator, before any server has seen it.
+/// A request of an operator, before it reaches a server.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What it asks for; not answered yet, so that its code is 0.
+    /// The request; its code is 0 because there is no response yet.
     pub event: AuditEvent,
-    /// What it is asked with.
+    /// Its body.
     pub body: Bytes,
     /// The query of its URI.
     pub query: String,
 }
 
-/// What happens to a request that has one answer.
+/// The fate of a request with one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is served.
     Pass,
-    /// It is not served, and answered with this code; with seconds to wait, if given.
+    /// It is not served. The response has this code and, if given, `Retry-After` in seconds.
     Refuse(u16, Option<u32>),
     /// It is not served, and the connection breaks.
     Reset,
-    /// It is served, and the connection breaks before the answer comes.
+    /// It is served, and the connection breaks before the response arrives.
     Lose,
-    /// The operator dies before it is served.
+    /// The operator crashes before it is served.
     CrashBefore,
-    /// The operator dies when it has been served, and does not get the answer.
+    /// The operator crashes after it was served, and does not get the response.
     CrashAfter,
 }
 
-/// How a watch begins.
+/// How a watch starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// As it was asked for.
+    /// As requested.
     Pass,
-    /// It is refused with this code.
+    /// It is rejected with this code.
     Refuse(u16),
-    /// From another version than the one that was asked for.
+    /// From another resourceVersion than the requested one.
     From(String),
 }
 
-/// What happens to an event of a watch, and of those behind it.
+/// The fate of an event of a watch, and of those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// It comes.
+    /// It is delivered.
     Pass,
     /// The watch ends instead.
     End,
     /// The connection breaks instead.
     Break,
-    /// It comes so much later on the operator's clock. What is behind it waits.
+    /// It is delivered later by this time on the operator's clock. Later events wait.
     Late(SignedDuration),
-    /// It comes twice.
+    /// It is delivered twice.
     Twice,
 }
 
-/// Decides what happens to everything between an operator and its servers.
+/// Decides the fate of all traffic between an operator and its servers.
 pub trait Proxy: Send + Sync {
-    /// What happens to a request, watches aside. It passes, unless overridden.
+    /// The fate of a request other than a watch. The default is to pass it.
     fn request<'a>(
         &'a self,
         asked: &'a Asked,
@@ -88,8 +88,8 @@ pub trait Proxy: Send + Sync {
         Box::pin(std::future::ready(Fate::Pass))
     }
 
-    /// A request was served, whether or not the operator gets the answer. Does nothing unless
-    /// overridden.
+    /// Called when a request was served, even if the operator does not get the response. The
+    /// default does nothing.
     fn served<'a>(
         &'a self,
         asked: &'a Asked,
@@ -99,32 +99,32 @@ pub trait Proxy: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// How long the answer to a request that was served is on its way. No time, unless overridden.
+    /// The delay of the response to a request that was served. The default is zero.
     fn delay(&self, asked: &Asked) -> SignedDuration {
         let _ = asked;
         SignedDuration::ZERO
     }
 
-    /// Whether an answer arrives that was on its way for a while. It does, unless overridden.
+    /// Whether a delayed response arrives. The default is `true`.
     fn arrives(&self, asked: &Asked) -> bool {
         let _ = asked;
         true
     }
 
-    /// How a watch begins. As asked for, unless overridden.
+    /// How a watch starts. The default is as requested.
     fn opening(&self, asked: &Asked) -> Opening {
         let _ = asked;
         Opening::Pass
     }
 
-    /// What happens to the next event of a watch, which reads so. It comes, unless overridden.
+    /// The fate of the next event of a watch, given its line. The default is to deliver it.
     fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
         let _ = (asked, line);
         Delivery::Pass
     }
 }
 
-/// Whether the operator behind a proxy lives. Clones are of the same one.
+/// Whether the operator behind a proxy is running. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Life(Arc<Pulse>);
 
@@ -135,7 +135,7 @@ struct Pulse {
 }
 
 impl Life {
-    /// Nothing of it reaches a server from now on, and nothing reaches it.
+    /// Ends it: from now on it neither sends requests nor receives responses.
     pub fn end(&self) {
         self.0.is_over.store(true, Ordering::Relaxed);
         self.0.ended.notify_waiters();
@@ -146,7 +146,7 @@ impl Life {
         self.0.is_over.load(Ordering::Relaxed)
     }
 
-    /// Ready once it is over.
+    /// Completes when it is over.
     pub async fn ended(&self) {
         while !self.is_over() {
             let ended = self.0.ended.notified();
@@ -173,7 +173,7 @@ impl<S> fmt::Debug for Proxied<S> {
     }
 }
 
-/// The answer to a client that was served and does not get the answer.
+/// The error for a client whose request was served and whose response is lost.
 const LOST: &str = "the connection was reset before the answer came";
 
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
@@ -201,7 +201,7 @@ where
             if life.is_over() {
                 return std::future::pending().await;
             }
-            // Unheard: an answer that is kept would hold a virtual clock.
+            // A response is not kept after the end, because it would hold a virtual clock.
             let answer = Box::pin(this.carry(request)).await;
             if life.is_over() {
                 drop(answer);
@@ -274,7 +274,7 @@ where
         if delay.is_zero() {
             return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
         }
-        // The body of the embedded server's answer holds a virtual clock for as long as it is there.
+        // The body of the embedded server's response holds a virtual clock while it exists.
         let (parts, body) = answer.into_parts();
         let body = body.collect().await.map_err(Into::into)?.to_bytes();
         self.clock.sleep(delay).await;
@@ -306,7 +306,7 @@ where
     }
 }
 
-/// The same request for a watch, from another version on.
+/// The URI of a watch with another resourceVersion.
 fn at_version(uri: &Uri, version: &str) -> Result<Uri, BoxError> {
     let kept = uri.query().unwrap_or_default().split('&');
     let mut query: Vec<&str> = kept
@@ -344,24 +344,24 @@ fn refusal(code: u16, seconds: Option<u32>) -> Result<Answer, BoxError> {
     Ok(response.body(body.boxed_unsync())?)
 }
 
-/// The body of a watch, whose events the proxy may hold up.
+/// The body of a watch, whose events the proxy may delay.
 struct Events {
     inner: Option<UnsyncBoxBody<Bytes, BoxError>>,
     asked: Asked,
     clock: Clock,
     proxy: Arc<dyn Proxy>,
     life: Life,
-    /// What has come and is to be passed on later, the first one when `due` is over.
+    /// Delayed events; the first one is delivered when `due` completes.
     waiting: VecDeque<(SignedDuration, Bytes)>,
     due: Option<Sleep>,
-    /// What was passed on last is being looked at.
+    /// The last delivered event is being processed.
     busy: Option<Busy>,
 }
 
 type Polled = Poll<Option<Result<Frame<Bytes>, BoxError>>>;
 
 impl Events {
-    /// What the server sends next; pending while that is nothing, or is held up.
+    /// The server's next event; pending if there is none, or if it is delayed.
     fn poll_inner(&mut self, cx: &mut Context<'_>) -> Polled {
         while let Some(inner) = &mut self.inner {
             let line = match Pin::new(inner).poll_frame(cx) {
@@ -396,7 +396,7 @@ impl Events {
         Poll::Ready(None)
     }
 
-    /// What has been held up and falls due.
+    /// The first delayed event, when it is due.
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         let Some((span, _)) = self.waiting.front() else {
             return Poll::Pending;
@@ -434,7 +434,7 @@ impl http_body::Body for Events {
         if let Poll::Ready(line) = this.poll_waiting(cx) {
             return Poll::Ready(Some(Ok(Frame::data(line))));
         }
-        // What comes meanwhile waits behind it.
+        // Events that arrive meanwhile are queued after it.
         match this.poll_inner(cx) {
             Poll::Ready(Some(answer)) => Poll::Ready(Some(answer)),
             _ => Poll::Pending,

@@ -1,4 +1,4 @@
-//! One of several operators.
+//! One of several operator replicas.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tower::Service;
 use crate::Cluster;
 use crate::embedded::InProcess;
 
-/// A running operator that agrees with others. Dropping it stops it dead, wherever it is.
+/// A running operator replica. Dropping it stops it immediately, without a shutdown.
 #[derive(Debug)]
 pub struct Replica {
     name: String,
@@ -33,48 +33,48 @@ impl Drop for Replica {
 }
 
 impl Replica {
-    /// Its name in Leases, and who it is in the audit log.
+    /// Its identity in Leases, and its user in the audit log.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it says on its ports.
+    /// Its metrics and health.
     pub fn instruments(&self) -> &Instruments {
         &self.instruments
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Requests it to stop, and waits until it has.
     pub async fn leave(mut self) {
         drop(self.stop.take());
-        // It ends without an answer, and is never aborted before.
+        // The result is not needed; the task is never aborted before.
         let _ = (&mut self.running).await;
     }
 
-    /// From now on nothing that it writes to a Lease reaches the server, and none of that is
-    /// answered. Whatever else it writes arrives.
+    /// From now on its writes to Leases do not reach the server and get no response. Its other
+    /// writes reach the server.
     pub fn cut_off(&self) {
         self.is_cut_off.store(true, Ordering::Relaxed);
     }
 
-    /// It can write to Leases again; what did not arrive is lost.
+    /// Its writes to Leases reach the server again; earlier ones are lost.
     pub fn reconnect(&self) {
         self.is_cut_off.store(false, Ordering::Relaxed);
     }
 }
 
 impl Cluster {
-    /// Starts one of several operators of which one leads.
+    /// Starts a replica that takes part in leader election.
     pub fn candidate(&self, name: &str) -> Replica {
         self.replica(name, Coordination::Leader(lease()))
     }
 
-    /// Starts one of several operators that divide so many shards among them.
+    /// Starts a replica that shares `count` shards with others.
     pub fn shard(&self, name: &str, count: NonZeroU32) -> Replica {
         let lease = lease();
         self.replica(name, Coordination::Shards { lease, count })
     }
 
-    /// Starts an operator that starts at most so many machines within a minute.
+    /// Starts an operator that starts at most this many machines per minute.
     pub fn limited(&self, name: &str, max_starts_per_minute: NonZeroU32) -> Replica {
         self.replica_with(name, |options| {
             options.max_starts_per_minute = Some(max_starts_per_minute);
@@ -90,7 +90,7 @@ impl Cluster {
         let user = User::new(name, &["system:masters"]);
         let (mut server, is_lost) =
             (self.server().in_process_as(user), is_cut_off.clone());
-        // What is written to Leases while it is cut off is lost.
+        // Writes to Leases while it is cut off are lost.
         let service = tower::service_fn(move |request: Request<Body>| {
             let is_write = request.method() != Method::GET;
             let is_renewal = is_write && request.uri().path().contains("/leases");
@@ -123,7 +123,7 @@ impl Cluster {
         }
     }
 
-    /// Every write so far but those of Leases and events, of any of `replicas`, in order.
+    /// Every write so far by any of `replicas`, except those to Leases and Events, in order.
     pub fn writes_of(&self, replicas: &[&str]) -> Vec<AuditEvent> {
         let is_own = |event: &AuditEvent| {
             event.is_write()

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::path_of;
 
-/// What a body is.
+/// The type of a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// An object, or the options of a deletion.
     Json,
     /// A merge patch.
     Merge,
-    /// What is to be applied by the server.
+    /// An object for server-side apply.
     Apply,
 }
 
@@ -27,8 +27,8 @@ impl Form {
     }
 }
 
-/// Sends a request; a body of `null` is none.
-#[expect(clippy::expect_used, reason = "a mistake in a test must end it")]
+/// Sends a request; `null` means no body.
+#[expect(clippy::expect_used, reason = "a panic fails the test")]
 pub(crate) async fn send(
     client: &Client,
     method: Method,
@@ -49,7 +49,7 @@ pub(crate) async fn send(
     client.request(request).await
 }
 
-/// Creates or changes an object as `kubectl apply --server-side` does.
+/// Creates or updates an object as `kubectl apply --server-side` does.
 pub(crate) async fn apply(client: &Client, object: &Value) -> Result<Value, kube::Error> {
     let path = format!("{}?fieldManager=test&force=true", path_of(object));
     send(client, Method::PATCH, &path, (Form::Apply, object)).await

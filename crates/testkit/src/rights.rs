@@ -1,4 +1,4 @@
-//! What the operator may do: the roles as they are shipped, and nothing else.
+//! The operator's permissions: the shipped roles, and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use crate::Providers;
 
-/// Who the operator is.
+/// The operator's user name.
 pub(crate) const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
-/// The groups that its token puts it into.
+/// The groups of its token.
 pub(crate) const GROUPS: [&str; 3] = [
     "system:serviceaccounts",
     "system:serviceaccounts:5spot-system",
     "system:authenticated",
 ];
 
-/// Its namespace and its account, which its roles are bound to.
+/// Its namespace and its ServiceAccount, to which its roles are bound.
 pub(crate) fn account() -> [Value; 2] {
     let home = Rights::default().home;
     [
@@ -32,8 +32,8 @@ pub(crate) fn account() -> [Value; 2] {
     ]
 }
 
-/// For an operator that looks after every namespace of a cluster that is its workload cluster
-/// too.
+/// For an operator that handles every namespace of a cluster, which is also its workload
+/// cluster.
 pub(crate) fn everywhere() -> Vec<Value> {
     all(&Rights {
         kubeconfigs: Reach::Everywhere,
@@ -43,7 +43,7 @@ pub(crate) fn everywhere() -> Vec<Value> {
     })
 }
 
-/// For an operator that looks after these namespaces, and reaches Nodes through kubeconfigs.
+/// For an operator that handles these namespaces, and accesses Nodes by kubeconfigs.
 pub(crate) fn within(namespaces: &[String], providers: Providers) -> Vec<Value> {
     let reach = Reach::Only(namespaces.iter().cloned().collect::<BTreeSet<_>>());
     all(&Rights {

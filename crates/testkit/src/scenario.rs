@@ -1,4 +1,4 @@
-//! A cluster in which one ScheduledMachine is at work.
+//! A cluster with one ScheduledMachine in operation.
 
 use fivespot_capi::key::EXCLUDE_NODE_DRAINING;
 use http::Method;
@@ -11,22 +11,21 @@ use crate::{
     rights,
 };
 
-/// A Friday on which the window of [`scheduled_machine`](crate::scheduled_machine) closes:
-/// ten minutes before it does.
+/// Ten minutes before [`CLOSING`], on the same Friday.
 pub const BEFORE_CLOSING: &str = "2026-03-06T22:50:00Z";
 
-/// The instant at which it closes.
+/// When the window of [`scheduled_machine`](crate::scheduled_machine) closes on that Friday.
 pub const CLOSING: &str = "2026-03-06T23:00:00Z";
 
-/// Where [`Cluster::hold_last_pod`] puts its budget.
+/// The path of the budget of [`Cluster::hold_last_pod`].
 const SHOP_BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/shop";
 
 /// The finalizer of [`Cluster::hold`].
 const HOLD: &str = "example.com/hold";
 
 impl Cluster {
-    /// Applies [`cluster_object`]. A real one has come up when this returns, because that takes
-    /// none of the operator's time.
+    /// Applies [`cluster_object`]. Waits until a real Cluster is ready, which does not need the
+    /// operator's clock.
     pub async fn add_cluster(&self) {
         self.apply(&cluster_object(self.contract())).await;
         if Backend::chosen() == Backend::Kubernetes {
@@ -42,7 +41,7 @@ impl Cluster {
         }
     }
 
-    /// The uid of a new DaemonSet, to own pods.
+    /// Creates a DaemonSet with the name, and returns its uid, for pods that it owns.
     pub async fn daemon_set(&self, name: &str) -> Value {
         let labels = json!({"daemon-set": name});
         let made = self
@@ -62,13 +61,13 @@ impl Cluster {
         made.map_or(Value::Null, |made| made["metadata"]["uid"].clone())
     }
 
-    /// Applies `machine` and the Cluster that it names, and waits until it is Active. An
-    /// operator runs, and the window is open.
+    /// Applies `machine` and its Cluster, and waits until it is Active. An operator must run,
+    /// and the window must be open.
     pub async fn bring_up(&self, machine: &Value) -> Value {
         self.add_cluster().await;
         self.apply(machine).await;
         let name = machine["metadata"]["name"].as_str().unwrap_or_default();
-        // A real Cluster API is not on the operator's clock, and needs none of its time.
+        // A real Cluster API does not use the operator's clock.
         let limit = match Backend::chosen() {
             Backend::Embedded => SignedDuration::from_mins(1),
             Backend::Kubernetes => SignedDuration::from_secs(5),
@@ -77,13 +76,14 @@ impl Cluster {
             .await
     }
 
-    /// Waits until `holds` of the object at `path`, a minute at most.
+    /// Waits at most one minute until `holds` is true for the object at `path`.
     pub async fn soon(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let limit = self.within(SignedDuration::from_mins(1));
         self.wait_for(path, limit, holds).await
     }
 
-    /// Keeps the object at `path` from going once it is deleted, so that it can be looked at.
+    /// Keeps the object at `path` from being removed after its deletion, so that it can be
+    /// inspected.
     pub async fn hold(&self, path: &str) {
         let object = self.get(path).await.unwrap_or_default();
         let mut finalizers = object["metadata"]["finalizers"].clone();
@@ -95,7 +95,7 @@ impl Cluster {
         self.patch(path, &patch).await;
     }
 
-    /// Ends [`hold`](Self::hold): what else was to happen first has, or the object stays.
+    /// Ends [`hold`](Self::hold). It waits until the other finalizers are removed.
     pub async fn release(&self, path: &str) {
         let only_ours =
             |object: &Value| object["metadata"]["finalizers"] == json!([HOLD]);
@@ -104,8 +104,8 @@ impl Cluster {
             .await;
     }
 
-    /// Keeps the operator's rights in the namespace that the test calls `name` beyond its
-    /// deletion. Where they hold in every namespace, nothing has to be done.
+    /// Keeps the operator's rights in the namespace that the test calls `name` during its
+    /// deletion. No effect if the rights apply in every namespace.
     pub async fn hold_rights(&self, name: &str) {
         for path in self.rights_within(name) {
             self.hold(&path).await;
@@ -136,16 +136,16 @@ impl Cluster {
             .collect()
     }
 
-    /// Where the Cluster of [`cluster_object`] is.
+    /// The path of the Cluster of [`cluster_object`].
     pub fn cluster_path(&self) -> String {
         path_of(&cluster_object(self.contract()))
     }
 
-    /// The drain timeout that a Machine has, in whatever form its contract gives it.
+    /// The drain timeout of a Machine, in the form of its contract.
     ///
     /// # Panics
-    /// When it has none.
-    #[expect(clippy::expect_used, reason = "a Machine without one ends the test")]
+    /// If it has none.
+    #[expect(clippy::expect_used, reason = "a panic fails the test")]
     pub fn drain_timeout(&self, machine: &Value) -> SignedDuration {
         let spec = &machine["spec"];
         let timeout = match self.contract() {
@@ -159,9 +159,9 @@ impl Cluster {
         timeout.expect("a drain timeout")
     }
 
-    /// Takes away what a real Cluster API would go on looking after for as long as it runs: the
-    /// Cluster, the Machine of the ScheduledMachine `name`, and its Node. To be called when no
-    /// operator runs any more; waits for nothing of it. An embedded cluster ends by itself.
+    /// Deletes the objects that a real Cluster API would otherwise continue to reconcile: the
+    /// Cluster, the Machine of the ScheduledMachine `name`, and its Node. Call it after the
+    /// last operator has stopped; it does not wait. An embedded cluster ends on its own.
     pub async fn clear_away(&self, name: &str) {
         if Backend::chosen() == Backend::Embedded {
             return;
@@ -170,7 +170,7 @@ impl Cluster {
         let undrained = json!({"metadata": {"annotations": {EXCLUDE_NODE_DRAINING: ""}}});
         let released = json!({"metadata": {"finalizers": []}});
         let object = machine_path(name);
-        // What is gone by now is refused.
+        // Requests for objects that are gone are rejected.
         let _ = self.try_patch(&machine, &undrained).await;
         let _ = self.try_patch(&object, &released).await;
         for path in [object, self.cluster_path(), node_path(name)] {
@@ -179,7 +179,7 @@ impl Cluster {
         }
     }
 
-    /// The instant that lies `span` ahead, as a limit to waiting.
+    /// The current time plus `span`, as a limit for waiting.
     pub fn within(&self, span: SignedDuration) -> Timestamp {
         self.clock()
             .now()
@@ -196,7 +196,7 @@ impl Cluster {
             .await;
     }
 
-    /// Forbids to evict a pod of the app `shop` while fewer than two run.
+    /// Creates a disruption budget that prevents evictions of pods of the app `shop` below two.
     pub async fn hold_last_pod(&self) {
         self.apply(&json!({
             "apiVersion": "policy/v1",
@@ -225,7 +225,7 @@ impl Cluster {
         object["status"].take()
     }
 
-    /// Lets time pass until `to`, an RFC 3339 instant.
+    /// Advances the clock until `to`, an RFC 3339 time.
     pub async fn pass_to(&self, to: &str) {
         self.pass_until(instant(to)).await;
     }

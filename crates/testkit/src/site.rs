@@ -14,9 +14,9 @@ use crate::Providers;
 use crate::request::{self, Form};
 use crate::rights::{self, OPERATOR};
 
-/// Real time between two looks at something that is on its way.
+/// The real time between two polls.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
-/// How many looks something may take to come true.
+/// The maximum number of polls.
 pub(crate) const PATIENCE: u32 = 9_000;
 
 static SITE: OnceCell<Site> = OnceCell::const_new();
@@ -29,10 +29,7 @@ pub(crate) struct Server {
     kubeconfig: String,
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "what goes wrong in a test's own cluster ends the test"
-)]
+#[expect(clippy::expect_used, reason = "a panic fails the test")]
 impl Server {
     /// The server of an administrator's kubeconfig.
     async fn of(path: &Path) -> Self {
@@ -50,17 +47,17 @@ impl Server {
         }
     }
 
-    /// The text of a kubeconfig with every right.
+    /// The text of a kubeconfig with all permissions.
     pub(crate) fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
 
-    /// A client with every right.
+    /// A client with all permissions.
     pub(crate) fn admin(&self) -> Client {
         Client::try_from(self.admin.clone()).expect("a client")
     }
 
-    /// A client with the rights of a token, and no others.
+    /// A client with the permissions of a token, and no others.
     pub(crate) fn with_token(&self, token: &str) -> Client {
         let mut config = self.admin.clone();
         config.auth_info = AuthInfo {
@@ -71,12 +68,12 @@ impl Server {
     }
 }
 
-/// What was found out once about the real cluster.
+/// The properties of the real cluster, determined once.
 #[derive(Debug)]
 pub struct Site {
-    /// Where ScheduledMachines and Machines are.
+    /// The server of ScheduledMachines and Machines.
     management: Server,
-    /// Where Nodes join.
+    /// The server of Nodes.
     workload: Server,
     /// The operator's token.
     operator: String,
@@ -88,17 +85,14 @@ pub struct Site {
     providers: Providers,
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "what goes wrong in a test's own cluster ends the test"
-)]
+#[expect(clippy::expect_used, reason = "a panic fails the test")]
 impl Site {
-    /// The running cluster that `cargo xtask cluster up` has started, with the definition, its
-    /// policy and binding applied. Never one that a person's environment names, because
-    /// tests delete things.
+    /// The running cluster that `cargo xtask cluster up` has started, with the CRD, its policy
+    /// and binding applied. It never uses the kubeconfig of the environment, because tests
+    /// delete objects.
     ///
     /// # Panics
-    /// When none runs, or it refuses what it is given.
+    /// If none runs, or if it rejects the manifests.
     pub async fn get() -> &'static Self {
         SITE.get_or_init(Self::prepare).await
     }
@@ -107,13 +101,13 @@ impl Site {
         let run = run_directory();
         let management = Server::of(&run.join("admin.kubeconfig")).await;
         let client = management.admin();
-        let version = ask(&client, "/version").await;
+        let version = get(&client, "/version").await;
         let minor = version["minor"]
             .as_str()
             .and_then(|minor| minor.parse().ok());
         let minor = minor.expect("the server's minor version");
         install(&client, minor).await;
-        let group = ask(&client, "/apis/cluster.x-k8s.io").await;
+        let group = get(&client, "/apis/cluster.x-k8s.io").await;
         let serves_newer = group["versions"].as_array().is_some_and(|versions| {
             versions
                 .iter()
@@ -142,7 +136,7 @@ impl Site {
         }
     }
 
-    /// Gives the operator its account and the roles that hold everywhere, and logs it in.
+    /// Creates the operator's ServiceAccount and its cluster-wide roles, and requests a token.
     async fn register_operator(client: &Client, providers: Providers) -> String {
         for object in rights::account()
             .into_iter()
@@ -165,7 +159,7 @@ impl Site {
         token.to_owned()
     }
 
-    /// What is on record of a user in some namespaces.
+    /// The audit events of a user in some namespaces.
     pub(crate) fn audit(&self, user: &str, namespaces: &[String]) -> Vec<Value> {
         let log = std::fs::read_to_string(&self.audit).expect("an audit log");
         log.lines()
@@ -179,27 +173,27 @@ impl Site {
             .collect()
     }
 
-    /// Where ScheduledMachines and Machines are.
+    /// The server of ScheduledMachines and Machines.
     pub(crate) fn management(&self) -> &Server {
         &self.management
     }
 
-    /// Where Nodes join.
+    /// The server of Nodes.
     pub(crate) fn workload(&self) -> &Server {
         &self.workload
     }
 
-    /// A client with the operator's rights.
+    /// A client with the operator's permissions.
     pub(crate) fn operator(&self) -> Client {
         self.management.with_token(&self.operator)
     }
 
-    /// The contract in which Cluster API is spoken to: the newest that is served.
+    /// The contract version that is used: the newest that Cluster API serves.
     pub fn contract(&self) -> Contract {
         self.contract
     }
 
-    /// Applies again what a test has changed of the definition, its policy and binding.
+    /// Applies the CRD, its policy and binding again after a test has changed them.
     pub async fn restore(&self) {
         install(&self.management.admin(), self.kube_minor).await;
     }
@@ -214,7 +208,7 @@ impl Site {
         &self.kubernetes
     }
 
-    /// Who makes machines out of objects.
+    /// The providers that create machines.
     pub fn providers(&self) -> Providers {
         self.providers
     }
@@ -224,7 +218,7 @@ impl Site {
         &self.cluster_api
     }
 
-    /// Waits until the server knows of the operator's rights in a namespace.
+    /// Waits until the operator's permissions in a namespace are in effect.
     async fn await_rights(&self, client: &Client, namespace: &str) {
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         for (group, resource) in [
@@ -256,8 +250,8 @@ impl Site {
         }
     }
 
-    /// Makes a namespace of a new name, with the operator's rights in it, and one of the same name
-    /// among the Nodes; waits until pods can run in it.
+    /// Creates a namespace with a new name and the operator's permissions in it, and one of the
+    /// same name on the server of Nodes. Waits until pods can run in it.
     pub(crate) async fn add_namespace(&self, client: &Client, prefix: &str) -> String {
         let object = json!({
             "apiVersion": "v1",
@@ -268,7 +262,7 @@ impl Site {
             let body = (Form::Json, &object);
             let path = "/api/v1/namespaces";
             match request::send(client, Method::POST, path, body).await {
-                // Five letters are not many, and an older server does not draw again.
+                // Five generated letters may collide, and an older server does not retry.
                 Err(kube::Error::Api(status)) if status.is_already_exists() => {}
                 made => break made.expect("a namespace"),
             }
@@ -291,11 +285,11 @@ impl Site {
     }
 }
 
-/// How long the operator stays logged in: longer than any run.
+/// The lifetime of the operator's token: longer than any run.
 const TOKEN_SECONDS: u32 = 6 * 60 * 60;
 
-/// Where the running cluster keeps its state: the one that `E2E_CLUSTER` names, else the one
-/// without a name.
+/// The state directory of the running cluster: that of the cluster in `E2E_CLUSTER`, else that
+/// of the one without a name.
 fn run_directory() -> PathBuf {
     let folder = match std::env::var("E2E_CLUSTER") {
         Ok(name) if !name.is_empty() => format!("cluster/run-{name}"),
@@ -307,14 +301,14 @@ fn run_directory() -> PathBuf {
         .join(folder)
 }
 
-/// Applies the definition, its policy and binding, and waits until all are in force.
-#[expect(clippy::panic, reason = "what is refused ends the test")]
+/// Applies the CRD, its policy and binding, and waits until all are in force.
+#[expect(clippy::panic, reason = "a panic fails the test")]
 async fn install(client: &Client, minor: u32) {
     for object in fivespot_api::manifest::installed(minor) {
         let applied = request::apply(client, &object).await;
         applied.unwrap_or_else(|error| panic!("{object}: {error}"));
     }
-    // The definition refuses the one, only the policy the other.
+    // The CRD rejects the first object, only the policy the second.
     let collection =
         "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines?dryRun=All";
     let mut wrong = crate::scheduled_machine("wrong");
@@ -335,18 +329,18 @@ async fn install(client: &Client, minor: u32) {
     }
 }
 
-async fn ask(client: &Client, path: &str) -> Value {
+async fn get(client: &Client, path: &str) -> Value {
     let answer =
         request::send(client, Method::GET, path, (Form::Json, &Value::Null)).await;
     answer.unwrap_or(Value::Null)
 }
 
-/// Looks at `path` until `holds` of what is there.
-#[expect(clippy::panic, reason = "what does not come ends the test")]
+/// Polls `path` until `holds` is true for the object.
+#[expect(clippy::panic, reason = "a panic fails the test")]
 async fn await_that(client: &Client, path: &str, holds: impl Fn(&Value) -> bool) {
     let mut found = Value::Null;
     for _ in 0..PATIENCE {
-        found = ask(client, path).await;
+        found = get(client, path).await;
         if holds(&found) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Asking as a ServiceAccount, with a token that the cluster itself has issued.
+//! Requests as a ServiceAccount, with a token that the cluster has issued.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Method, Request};
@@ -16,11 +16,11 @@ use crate::site::Site;
 #[expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
-    reason = "what goes wrong in a test's own cluster ends the test"
+    reason = "a panic fails the test"
 )]
 impl Cluster {
-    /// A client with a token of the ServiceAccount `account` in `namespace` of the workload cluster,
-    /// as a pod there has one: bound to the object `bound`, where one is given.
+    /// A client with a token of the ServiceAccount `account` in `namespace` of the workload
+    /// cluster, like that of a pod: bound to the object `bound`, if given.
     pub async fn client_of(
         &self,
         (namespace, account): (&str, &str),
@@ -52,7 +52,7 @@ impl Cluster {
     }
 }
 
-/// A client whose requests have `token`.
+/// A client that sends `token` with its requests.
 fn with_token<S, B>(service: S, token: &str) -> Client
 where
     S: Service<Request<Body>, Response = http::Response<B>> + Clone + Send + 'static,

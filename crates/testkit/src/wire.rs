@@ -1,5 +1,5 @@
-//! Standing between an operator and a server that is far away: who asked what, and whether
-//! anything is on its way.
+//! A client that records the traffic between an operator and a remote server: the requests, and
+//! whether any are in flight.
 
 use std::fmt;
 use std::future::Future;
@@ -20,32 +20,34 @@ use crate::Cluster;
 use crate::cluster::Ground;
 use crate::site::TICK;
 
-/// How long nothing passes before it is taken that nothing will, where answers come at once.
+/// How long there must be no traffic before the cluster counts as idle, if responses are
+/// immediate.
 const SILENCE: Duration = Duration::from_millis(400);
-/// How many times as long as the slowest of the last answers it takes besides: where the machine
-/// is busy, Cluster API is late too.
+/// The multiple of the slowest recent response that is added to it: on a busy machine, Cluster
+/// API is slow too.
 const LATENESS: u32 = 4;
-/// The longest silence that is waited for.
+/// The maximum silence to wait for.
 const LONGEST_SILENCE: Duration = Duration::from_secs(6);
 
-/// What has passed between an operator and the servers that it knows.
+/// The recorded traffic between an operator and its servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic(Arc<Mutex<Passed>>);
 
 #[derive(Debug)]
 struct Passed {
     clock: Clock,
-    /// What the names of the test's own Nodes end in.
+    /// The suffix of the names of the test's own Nodes.
     suffix: String,
     events: Vec<AuditEvent>,
     last: Instant,
-    /// How long an answer takes at most, as of late.
+    /// The duration of the slowest recent response, which decays.
     slowest: Duration,
 }
 
 impl Traffic {
-    /// None yet. Requests are dated by `clock`. The names of the test's own Nodes end in
-    /// `suffix`: events of others, which every watch of Nodes has, are left out.
+    /// No traffic yet. `clock` provides the times of requests. The names of the test's own
+    /// Nodes end with `suffix`: events of other tests' Nodes, which every watch of Nodes has,
+    /// are ignored.
     pub(crate) fn new(clock: Clock, suffix: String) -> Self {
         Self(Arc::new(Mutex::new(Passed {
             clock,
@@ -60,24 +62,24 @@ impl Traffic {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every request that was answered so far, in the order of the answers.
+    /// Every request with a response so far, in the order of the responses.
     pub(crate) fn events(&self) -> Vec<AuditEvent> {
         self.passed().events.clone()
     }
 
-    /// The same since the last time; they are forgotten.
+    /// The same since the last call; they are removed.
     pub(crate) fn take_events(&self) -> Vec<AuditEvent> {
         std::mem::take(&mut self.passed().events)
     }
 
-    /// Whether nothing has passed for so long that time may.
+    /// Whether there has been no traffic for so long that the clock may be advanced.
     pub(crate) fn is_settled(&self) -> bool {
         let passed = self.passed();
         let silence = SILENCE + passed.slowest * LATENESS;
         passed.last.elapsed() >= silence.min(LONGEST_SILENCE)
     }
 
-    /// Waits until that is so, and the operator is done with what it knows.
+    /// Waits until that is the case, and the operator is idle.
     pub(crate) async fn settle(&self) {
         let clock = self.passed().clock.clone();
         loop {
@@ -93,7 +95,7 @@ impl Traffic {
         self.passed().last = Instant::now();
     }
 
-    /// An event of a watch of all Nodes has come.
+    /// Records an event of a watch of all Nodes.
     fn record_node(&self, event: &[u8]) {
         let mut passed = self.passed();
         let own = passed.suffix.as_bytes();
@@ -102,7 +104,7 @@ impl Traffic {
         }
     }
 
-    /// A request that was sent at `sent` has been answered.
+    /// Records the response to a request that was sent at `sent`.
     fn record(&self, mut event: AuditEvent, code: u16, sent: Instant) {
         let mut passed = self.passed();
         passed.slowest = sent.elapsed().max(passed.slowest * 7 / 8);
@@ -113,7 +115,7 @@ impl Traffic {
     }
 }
 
-/// A client whose requests and answers are noted.
+/// A client whose requests and responses are recorded.
 #[derive(Clone)]
 pub(crate) struct Wire {
     client: Client,
@@ -122,7 +124,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Stands before `client`, whose requests are noted as those of `user`.
+    /// Wraps `client` and records its requests as those of `user`.
     pub(crate) fn new(client: Client, user: &'static str, traffic: Traffic) -> Self {
         Self {
             client,
@@ -170,12 +172,12 @@ impl Service<Request<Body>> for Wire {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub(crate) struct Noted {
     body: Body,
     traffic: Traffic,
-    /// Whether it records what is not the test's own, too.
+    /// Whether the watch also returns objects of other tests.
     is_shared: bool,
 }
 
@@ -208,8 +210,8 @@ impl http_body::Body for Noted {
     }
 }
 
-/// The parts of a path behind the version: the group and the namespace, each empty for none, and
-/// resource, name and subresource.
+/// The parts of a path after the version: the group and the namespace, each empty if absent,
+/// and resource, name and subresource.
 fn parts(path: &str) -> (&str, &str, Vec<&str>) {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, rest) = match parts.as_slice() {
@@ -225,13 +227,13 @@ fn parts(path: &str) -> (&str, &str, Vec<&str>) {
     }
 }
 
-/// The resource that a path is about; empty for none.
+/// The resource of a path; empty if there is none.
 pub(crate) fn resource(path: &str) -> &str {
     let (_, _, rest) = parts(path);
     rest.first().copied().unwrap_or_default()
 }
 
-/// What a request asks for, read from its line.
+/// The audit event of a request, from its method and URI.
 pub(crate) fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
     let (group, namespace, rest) = parts(uri.path());
     let part = |at: usize| rest.get(at).copied().unwrap_or_default().to_owned();
@@ -264,7 +266,7 @@ pub(crate) fn asked(user: &str, method: &Method, uri: &Uri) -> AuditEvent {
     }
 }
 
-/// The label selector of a query, with what kube encodes of it decoded.
+/// The label selector of a query, decoded from kube's encoding.
 fn label_selector(uri: &Uri) -> String {
     let mut words = uri.query().unwrap_or_default().split('&');
     let said = words.find_map(|word| word.strip_prefix("labelSelector="));
@@ -279,9 +281,9 @@ fn label_selector(uri: &Uri) -> String {
 }
 
 impl Cluster {
-    /// Every request since the last time, in the order of the answers, which are forgotten: for a
-    /// test that is so long that they would fill the memory. On a real cluster those of the
-    /// operator alone.
+    /// Every request since the last call, in the order of the responses; they are removed. For
+    /// a test that is so long that they would exhaust the memory. On a real cluster only those
+    /// of the operator.
     pub fn take_requests(&self) -> Vec<AuditEvent> {
         match self.ground() {
             Ground::Embedded(embedded) => embedded.take_requests(),
@@ -295,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_of_others_are_nothing_that_passes() {
+    fn events_of_other_tests_nodes_are_ignored() {
         let traffic = Traffic::new(Clock::system(), ".e2e-1".to_owned());
         let long_ago = Instant::now().checked_sub(SILENCE * 2).unwrap();
         traffic.passed().last = long_ago;
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_as_the_server_reads_it() {
+    fn a_request_is_parsed_as_by_the_server() {
         let said = |method: &str, path: &str| {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let event = asked("me", &method, &path.parse().unwrap());

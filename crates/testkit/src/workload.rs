@@ -1,4 +1,4 @@
-//! What is in the workload cluster, where that is a server of its own.
+//! Objects in the workload cluster, if it is a separate server.
 
 use http::Method;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::Cluster;
 use crate::request::{self, Form};
 use crate::wire;
 
-/// The resources that tests have in the workload cluster alone.
+/// The resources that tests use only in the workload cluster.
 const RESOURCES: [&str; 5] = [
     "configmaps",
     "daemonsets",
@@ -16,7 +16,7 @@ const RESOURCES: [&str; 5] = [
     "pods",
 ];
 
-/// Whether what is at `path` is in the workload cluster.
+/// Whether the object at `path` is in the workload cluster.
 pub(crate) fn has(path: &str) -> bool {
     let (path, _) = path.split_once('?').unwrap_or((path, ""));
     RESOURCES.contains(&wire::resource(path))
@@ -26,10 +26,11 @@ pub(crate) fn has(path: &str) -> bool {
     clippy::expect_used,
     clippy::missing_panics_doc,
     clippy::panic,
-    reason = "what goes wrong in a test's own cluster ends the test"
+    reason = "a panic fails the test"
 )]
 impl Cluster {
-    /// Applies an object to the workload cluster whose kind is in both, such as a role.
+    /// Applies an object, whose kind is in both clusters, such as a role, to the workload
+    /// cluster.
     pub async fn apply_to_workload(&self, object: &Value) {
         let object = self.home().object(object);
         if let Err(error) = request::apply(self.workload(), &object).await {

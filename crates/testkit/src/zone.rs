@@ -1,4 +1,4 @@
-//! Time zones that are nobody's.
+//! Artificial time zones.
 
 /// A zone with one offset, whole hours east of Greenwich, as a TZif file of version 2.
 pub fn fixed_zone(hours: i32) -> Vec<u8> {

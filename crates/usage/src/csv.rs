@@ -1,4 +1,4 @@
-//! The report as comma-separated values (RFC 4180): a line for each machine.
+//! The report as comma-separated values (RFC 4180): one line per machine.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ const COLUMNS: [&str; 22] = [
     "co2KilogramsSaved",
 ];
 
-/// The whole file, with a line of headers. Cannot fail.
+/// The whole file, with a header line. Cannot fail.
 pub fn document(report: &Report) -> String {
     let mut out = COLUMNS.join(",");
     out.push_str("\r\n");

@@ -1,31 +1,31 @@
-//! Figures of a month: of one machine, or of several together.
+//! The figures of a month, for one machine or for several.
 
 use serde::Serialize;
 
 use crate::Rates;
 use crate::rates::Rate;
 
-/// What was counted in a month, in seconds but for the reclaims.
+/// The counts of a month, in seconds except for the reclaims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// In which the schedule wanted the machine.
+    /// Time in which the schedule wanted the machine.
     pub wanted_seconds: i64,
-    /// With a Ready Node.
+    /// Time with a Ready Node.
     pub active_seconds: i64,
-    /// With a machine on its way.
+    /// Time in which a machine was being provisioned.
     pub provisioning_seconds: i64,
-    /// In which the machine was wanted without a Ready Node.
+    /// Time in which the machine was wanted without a Ready Node.
     pub late_seconds: i64,
-    /// In which there was a machine: active and provisioning.
+    /// Time in which a machine existed: active and provisioning.
     pub used_seconds: i64,
-    /// Of a machine that is never switched off, over the same time.
+    /// The time of a machine that is always on, over the same period.
     pub always_on_seconds: i64,
     /// How often the owner of the host reclaimed it.
     pub reclaims: i64,
 }
 
-/// An amount of each kind.
+/// Amounts of money, energy and carbon dioxide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Amounts {
@@ -37,13 +37,13 @@ pub struct Amounts {
     pub co2_kilograms: f64,
 }
 
-/// What the use costs, against machines that are never switched off.
+/// The cost of the use, compared with machines that are always on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Costs {
-    /// Of the time in which there was a machine.
+    /// The cost of the time in which a machine existed.
     pub used: Amounts,
-    /// Of a machine that is never switched off.
+    /// The cost of a machine that is always on.
     pub always_on: Amounts,
     /// The difference.
     pub saved: Amounts,
@@ -60,7 +60,7 @@ impl Figures {
         self.reclaims += other.reclaims;
     }
 
-    /// What it costs at a rate. Not rounded.
+    /// The costs at a rate. Not rounded.
     pub(crate) fn costs(&self, rates: &Rates, rate: &Rate) -> Costs {
         let used = amounts(self.used_seconds, rates, rate);
         let always_on = amounts(self.always_on_seconds, rates, rate);
@@ -76,7 +76,7 @@ impl Figures {
     }
 }
 
-/// Seconds in hours.
+/// Converts seconds to hours.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a month of a million machines is below 2^53 seconds"
@@ -96,7 +96,7 @@ fn amounts(seconds: i64, rates: &Rates, rate: &Rate) -> Amounts {
     }
 }
 
-/// An amount of one kind.
+/// The costs in one unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitCosts<'c> {
     pub(crate) unit: &'c str,
@@ -106,7 +106,7 @@ pub(crate) struct UnitCosts<'c> {
 }
 
 impl Costs {
-    /// Each kind of amounts, with its unit.
+    /// The costs in each unit.
     pub(crate) fn by_unit<'c>(&self, currency: &'c str) -> [UnitCosts<'c>; 3] {
         let of = |unit, kind: fn(&Amounts) -> f64| UnitCosts {
             unit,

@@ -8,10 +8,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::figures::hours;
 use crate::{Costs, Figures, Report, Total};
 
-/// How many bars are drawn; the table has all.
+/// The maximum number of bars; the table has all rows.
 const MOST_BARS: usize = 40;
 
-/// How many machines the table has.
+/// The maximum number of machines in the table.
 const MOST_ROWS: usize = 500;
 
 /// The whole report as one file. Cannot fail.
@@ -32,22 +32,22 @@ pub fn document(report: &Report) -> String {
     page.into_string() + "\n"
 }
 
-/// What the page is called: `Savings in October 2026`.
+/// The title of the page: `Savings in October 2026`.
 pub fn title(report: &Report) -> String {
     format!("Savings in {}", report.month.in_words())
 }
 
-/// The report without its title, for a page that has the style sheets of the drawings.
+/// The report without its title, for a page that has the style sheets of the charts.
 pub fn part(report: &Report) -> Markup {
     html! {
         p {
             (count(report.total.machines)) ", counted to "
             time datetime=(report.end_time) { (report.end_time.strftime("%-d %b %Y %H:%M")) }
-            " UTC. Used is the time in which there was a machine, starting included; always on is a \
-             machine that is never switched off."
+            " UTC. Used is the time in which a machine existed, including its start; always on is \
+             a machine that is never shut down."
         }
         @if report.items.is_empty() {
-            p { "No machine has an account of this month." }
+            p { "No machine has usage data for this month." }
         } @else {
             (figure(&together(report)))
             (figure(&apart(report)))
@@ -58,7 +58,7 @@ pub fn part(report: &Report) -> Markup {
     }
 }
 
-/// The totals of reports about several months as one table, a row for each.
+/// The totals of the reports of several months as one table, one row per month.
 pub fn by_month(reports: &[Report]) -> Markup {
     let rows = reports.iter().map(|of| (of.month.in_words(), of.total));
     let with_costs = reports.iter().find(|of| of.total.costs.is_some());
@@ -74,7 +74,7 @@ fn count(machines: usize) -> String {
     }
 }
 
-/// A picture that is moved where it is wider than the page.
+/// A chart that scrolls if it is wider than the page.
 fn figure(drawn: &Shares) -> Markup {
     html! {
         h2 { (drawn.title) }
@@ -86,7 +86,7 @@ fn figure(drawn: &Shares) -> Markup {
     }
 }
 
-/// All machines: hours, money, energy, CO2.
+/// The chart of all machines: hours, money, energy, CO2.
 fn together(report: &Report) -> Shares {
     let total = &report.total;
     let mut rows = vec![Share {
@@ -112,7 +112,7 @@ fn together(report: &Report) -> Shares {
     )
 }
 
-/// By label, or by machine.
+/// The chart by label, or by machine.
 fn apart(report: &Report) -> Shares {
     let by_label = report.by_label.iter().map(|of| Share {
         name: of.value.clone().unwrap_or_else(|| "(none)".to_owned()),
@@ -272,9 +272,9 @@ fn remarks(report: &Report) -> Markup {
     let (unrated, missing) = (report.total.without_rate, report.without_account.len());
     html! {
         @if begun_late > 0 {
-            p { "Counted only from a later time than the beginning of the month: " (count(begun_late)) "." }
+            p { "Not counted from the beginning of the month: " (count(begun_late)) "." }
         }
         @if unrated > 0 { p { (count(unrated)) " without a rate: not in the costs." } }
-        @if missing > 0 { p { (count(missing)) " more without an account of this month." } }
+        @if missing > 0 { p { (count(missing)) " more without usage data for this month." } }
     }
 }

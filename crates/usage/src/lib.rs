@@ -1,12 +1,12 @@
-//! What machines were used for in a month, and what that saved: pure functions, for
+//! Reports what machines were used for in a month, and what that saved: pure functions, for
 //! `5spot report` and for the dashboard.
 //!
-//! [`Report::of`] adds up the accounts that the operator keeps in `status.usage` ([`Machine`]), with
-//! the time since they were written, and compares them with machines that are always on. With
-//! [`Rates`] it also says what that costs. [`text`], [`csv`] and [`html`] write it down;
-//! [`schema::json`] describes it as JSON.
+//! [`Report::of`] adds up the accounts that the operator keeps in `status.usage` ([`Machine`]),
+//! plus the time since they were written, and compares them with machines that are always on. With
+//! [`Rates`] it includes costs. [`text`], [`csv`] and [`html`] format the report; [`schema::json`]
+//! describes its JSON.
 //!
-//! There is no clock, no input and no output here. Months are those of UTC.
+//! The crate has no clock and no I/O. Months are in UTC.
 
 pub mod csv;
 mod figures;

@@ -1,4 +1,4 @@
-//! What is known of one machine.
+//! The input of the report for one machine.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ pub struct Machine {
     pub infrastructure_kind: String,
     /// When it was created.
     pub created: Option<Timestamp>,
-    /// Its account, as far as it is looked at.
+    /// Its account, as far as the report uses it.
     pub usage: Usage,
 }
 
 impl Machine {
-    /// Brings the account of a status up to `now`; `schedule` is what is in force, with calendars
-    /// and overrides, and none where it is disabled or invalid.
+    /// The account of a status, updated to `now`. `schedule` is the one in force, with calendars
+    /// and overrides; `None` if it is disabled or invalid.
     pub fn account(
         status: &ScheduledMachineStatus,
         schedule: Option<&Schedule>,
@@ -40,12 +40,12 @@ impl Machine {
         }
     }
 
-    /// From when on there is an account.
+    /// The beginning of the account.
     pub(crate) fn since(&self) -> Option<Timestamp> {
         self.usage.start_time.or(self.created)
     }
 
-    /// The figures of a month, as far as it has passed at `now`; none without an account of it.
+    /// The figures of a month until `now`. `None` without an account of the month.
     pub(crate) fn figures(&self, month: Month, now: Timestamp) -> Option<Figures> {
         let name = month.to_string();
         let counted = self.usage.months.iter().find(|of| of.month == name)?;

@@ -1,4 +1,4 @@
-//! A month of UTC.
+//! A month in UTC.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,16 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::{Serialize, Serializer};
 
-/// A month of UTC, written `2026-10`.
+/// A month in UTC, written `2026-10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Month(Date);
 
-/// A text is not a month such as `2026-10`.
+/// The error of a text that is not a month such as `2026-10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAMonth;
 
 impl Month {
-    /// The month that an instant is in.
+    /// The month of an instant.
     pub fn at(instant: Timestamp) -> Self {
         Self(instant.to_zoned(TimeZone::UTC).date().first_of_month())
     }
@@ -32,17 +32,17 @@ impl Month {
         self.next().map_or(Timestamp::MAX, Self::start)
     }
 
-    /// The month after it; none at the end of the calendar.
+    /// The month after it. `None` at the end of the calendar.
     pub fn next(self) -> Option<Self> {
         self.0.checked_add(1.month()).ok().map(Self)
     }
 
-    /// The month before it; none at the beginning of the calendar.
+    /// The month before it. `None` at the beginning of the calendar.
     pub fn previous(self) -> Option<Self> {
         self.0.checked_sub(1.month()).ok().map(Self)
     }
 
-    /// `October 2026`.
+    /// The month for display: `October 2026`.
     pub fn in_words(self) -> String {
         self.0.strftime("%B %Y").to_string()
     }

@@ -1,65 +1,66 @@
-//! What an hour of a machine costs: a file that people write.
+//! The rates of machines: a file that users write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Deserialize;
 
-/// The most rates in a file.
+/// The maximum number of rates in a file.
 const MOST_RATES: usize = 256;
 
-/// The most characters of a name or a currency.
+/// The maximum number of characters of a name or a currency.
 const LONGEST_NAME: usize = 63;
 
-/// The highest number that is taken for a price, a power or a factor.
+/// The maximum of a price, a power or a factor.
 const HIGHEST: f64 = 1e9;
 
-/// What machines cost. The first of the [`rates`](Self::rates) that a machine matches is its rate.
+/// The costs of machines. The first of the [`rates`](Self::rates) that a machine matches is its
+/// rate.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rates {
-    /// In what the prices are, for people: `CHF`.
+    /// The currency of the prices, for display: `CHF`.
     pub currency: String,
     /// The price of a kilowatt-hour, added to the price of the hours.
     #[serde(default)]
     pub price_per_kilowatt_hour: f64,
-    /// How much CO2 a kilowatt-hour stands for, in grams.
+    /// The CO2 emission of a kilowatt-hour, in grams.
     #[serde(default)]
     pub co2_grams_per_kilowatt_hour: f64,
-    /// The rates, in the order in which they are looked at.
+    /// The rates, in the order in which they are matched.
     pub rates: Vec<Rate>,
 }
 
-/// What an hour of some machines costs, and how much power they take.
+/// The hourly price and the power of some machines.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rate {
-    /// Its name, for people.
+    /// Its name, for display.
     pub name: String,
-    /// Only machines with an infrastructure object of this kind.
+    /// Matches only machines with an infrastructure object of this kind.
     #[serde(default)]
     pub infrastructure_kind: Option<String>,
-    /// Only machines with this label: `key` or `key=value`.
+    /// Matches only machines with this label: `key` or `key=value`.
     #[serde(default)]
     pub label: Option<String>,
-    /// The price of an hour.
+    /// The price per hour.
     #[serde(default)]
     pub price_per_hour: f64,
-    /// The power that a machine takes, in watts.
+    /// The power of a machine, in watts.
     #[serde(default)]
     pub watts: f64,
 }
 
-/// Why a text is not a file of rates.
+/// Why a text is not a valid rates file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidRates(String);
 
 impl Rates {
-    /// Reads a file: YAML or JSON.
+    /// Parses a rates file: YAML or JSON.
     ///
     /// # Errors
-    /// It is neither, has an unknown field, lacks one, or has a value that makes no sense; the
-    /// message names the place.
+    /// The text is neither, has an unknown or missing field, or an invalid value. The message
+    /// names the field.
     pub fn parse(text: &str) -> Result<Self, InvalidRates> {
         let rates: Self = serde_saphyr::from_str(text)
             .map_err(|error| InvalidRates(error.to_string()))?;
@@ -74,7 +75,7 @@ impl Rates {
         if self.rates.is_empty() || self.rates.len() > MOST_RATES {
             let count = self.rates.len();
             return Err(format!(
-                "rates: {count} rates; from 1 to {MOST_RATES} are possible"
+                "rates: expected 1 to {MOST_RATES} rates, found {count}"
             ));
         }
         let mut names = BTreeSet::new();
@@ -124,7 +125,7 @@ impl Rates {
     }
 }
 
-/// Whether there is a label `key` or `key=value`.
+/// Whether a machine has the label `key` or `key=value`.
 fn has(labels: &BTreeMap<String, String>, label: &str) -> bool {
     match label.split_once('=') {
         Some((key, value)) => labels.get(key).is_some_and(|it| it == value),
@@ -139,7 +140,7 @@ fn named(field: &str, text: &str) -> Result<(), String> {
             "{field}: expected a name of 1 to {LONGEST_NAME} characters"
         ));
     }
-    // A spreadsheet takes such a cell for a formula.
+    // A spreadsheet interprets such a cell as a formula.
     if text.starts_with(['=', '+', '-', '@']) {
         return Err(format!("{field}: must not begin with =, +, - or @"));
     }

@@ -1,4 +1,4 @@
-//! The report: machines, labels, and all together.
+//! The report: per machine, per label, and in total.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use crate::{Costs, Figures, Machine, Month, Rates};
 
-/// What is asked for.
+/// The parameters of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'q> {
-    /// Which month.
+    /// The month.
     pub month: Month,
-    /// The present: what lies after it has not been counted.
+    /// The current time; later times are not counted.
     pub now: Timestamp,
-    /// The key of the label by whose values the figures are added up too.
+    /// The key of the label by whose values the figures are also added up.
     pub label: Option<&'q str>,
-    /// What machines cost.
+    /// The costs of machines.
     pub rates: Option<&'q Rates>,
 }
 
@@ -24,26 +24,26 @@ pub struct Query<'q> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The month, of UTC.
+    /// The month, in UTC.
     pub month: Month,
     /// Its first instant.
     pub start_time: Timestamp,
-    /// Until when it is counted: its end, or the present.
+    /// Until when it is counted: the end of the month, or the current time.
     pub end_time: Timestamp,
-    /// In what money is; absent without rates.
+    /// The currency; absent without rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// The key of the label of [`by_label`](Self::by_label).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The figures by values of the label, in their order; machines without it come last.
+    /// The figures by value of the label, sorted; machines without the label are last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_label: Vec<LabelTotal>,
     /// The machines, by namespace and name.
     pub items: Vec<Item>,
-    /// All of them together.
+    /// The total of all machines.
     pub total: Total,
-    /// Machines that have no account of the month, as `namespace/name`.
+    /// Machines without an account of the month, as `namespace/name`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without_account: Vec<String>,
 }
@@ -59,15 +59,15 @@ pub struct Item {
     /// The value of its label; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_value: Option<String>,
-    /// From when on it is counted: the beginning of the month, or of its account.
+    /// The beginning of the count: of the month, or of the machine's account.
     pub start_time: Timestamp,
-    /// What was counted.
+    /// The counts.
     #[serde(flatten)]
     pub figures: Figures,
-    /// The name of its rate; absent where no rate matches.
+    /// The name of its rate; absent if no rate matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// What that costs; absent without a rate.
+    /// The costs; absent without a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
 }
@@ -79,29 +79,29 @@ pub struct LabelTotal {
     /// The value; absent for machines without the label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Their figures.
+    /// Their total.
     #[serde(flatten)]
     pub total: Total,
 }
 
-/// Several machines together.
+/// The total of several machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Total {
-    /// How many.
+    /// The number of machines.
     pub machines: usize,
-    /// How many of them have no rate, so that [`costs`](Self::costs) are without them.
+    /// How many of them have no rate; [`costs`](Self::costs) do not include them.
     pub without_rate: usize,
-    /// What was counted.
+    /// The sum of the counts.
     #[serde(flatten)]
     pub figures: Figures,
-    /// What that costs; absent where no machine has a rate.
+    /// The sum of the costs; absent if no machine has a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
 }
 
 impl Report {
-    /// The figures of `machines`. Costs are rounded, sums after they were added up.
+    /// The report on `machines`. Costs are rounded, sums after they were added up.
     pub fn of(machines: impl IntoIterator<Item = Machine>, query: &Query<'_>) -> Self {
         let mut machines: Vec<Machine> = machines.into_iter().collect();
         machines.sort_by(|one, other| {
@@ -141,7 +141,7 @@ impl Report {
     }
 }
 
-/// The figures of one machine, with costs that are not rounded; none without an account.
+/// The figures of one machine, with costs that are not rounded. `None` without an account.
 fn item(machine: &Machine, query: &Query<'_>) -> Option<Item> {
     let figures = machine.figures(query.month, query.now)?;
     let rated = query.rates.and_then(|rates| {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Where the schema is, below `docs/reference`.
+/// The path of the schema, below `docs/reference`.
 pub const FILE: &str = "report.schema.json";
 
 /// The JSON Schema (2020-12) of `5spot report -o json`. Cannot fail.
@@ -11,26 +11,26 @@ pub fn json() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "5spot report",
-        "description": "The figures of a month, from the accounts in status.usage.",
+        "description": "The usage of a month, from status.usage.",
         "type": "object",
         "additionalProperties": false,
         "required": ["month", "startTime", "endTime", "items", "total"],
         "properties": {
-            "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$", "description": "The month, of UTC."},
-            "startTime": instant("The first instant of the month."),
-            "endTime": instant("Until when it is counted: the end of the month, or the present."),
-            "currency": text("In what money is; absent without rates."),
-            "label": text("The key of the label of byLabel."),
+            "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$", "description": "The month, in UTC."},
+            "startTime": instant("The start of the month."),
+            "endTime": instant("The end of the month, or the current time if it is earlier."),
+            "currency": text("The currency of the costs; absent without rates."),
+            "label": text("The label key of byLabel."),
             "byLabel": {
                 "type": "array",
-                "description": "The figures by values of the label.",
+                "description": "The figures for each value of the label.",
                 "items": extended(&total, &[("value", text("The value; absent for machines without the label."))], &[]),
             },
             "items": {"type": "array", "description": "The machines, by namespace and name.", "items": item()},
             "total": total,
             "withoutAccount": {
                 "type": "array",
-                "description": "Machines that have no account of the month, as namespace/name.",
+                "description": "Machines without usage data for the month, as namespace/name.",
                 "items": {"type": "string"},
             },
         },
@@ -52,13 +52,13 @@ fn count(description: &str) -> Value {
 /// The properties of [`Figures`](crate::Figures).
 fn figures() -> Value {
     let properties = json!({
-        "wantedSeconds": count("In which the schedule wanted the machine."),
-        "activeSeconds": count("With a Ready Node."),
-        "provisioningSeconds": count("With a machine on its way."),
-        "lateSeconds": count("In which the machine was wanted without a Ready Node."),
-        "usedSeconds": count("In which there was a machine: active and provisioning."),
-        "alwaysOnSeconds": count("Of a machine that is never switched off, over the same time."),
-        "reclaims": count("How often the owner of the host reclaimed it."),
+        "wantedSeconds": count("Seconds in which the schedule wanted the machine."),
+        "activeSeconds": count("Seconds with a Ready Node."),
+        "provisioningSeconds": count("Seconds in which the machine was being provisioned."),
+        "lateSeconds": count("Seconds in which the machine was wanted without a Ready Node."),
+        "usedSeconds": count("Seconds in which a machine existed: active and provisioning."),
+        "alwaysOnSeconds": count("Seconds of a machine that is always on, over the same time."),
+        "reclaims": count("Number of emergency reclaims."),
     });
     let required: Vec<_> = properties
         .as_object()
@@ -77,16 +77,16 @@ fn item() -> Value {
     extended(
         &figures(),
         &[
-            ("namespace", text("Its namespace.")),
-            ("name", text("Its name.")),
+            ("namespace", text("Namespace of the ScheduledMachine.")),
+            ("name", text("Name of the ScheduledMachine.")),
             (
                 "labelValue",
-                text("The value of its label; absent without one."),
+                text("The value of the label; absent without the label."),
             ),
-            ("startTime", instant("From when on it is counted.")),
+            ("startTime", instant("The start of the counted time.")),
             (
                 "rate",
-                text("The name of its rate; absent where no rate matches."),
+                text("The name of the matching rate; absent if no rate matches."),
             ),
             ("costs", costs()),
         ],
@@ -98,10 +98,12 @@ fn total() -> Value {
     extended(
         &figures(),
         &[
-            ("machines", count("How many machines.")),
+            ("machines", count("Number of machines.")),
             (
                 "withoutRate",
-                count("How many of them have no rate, so that costs are without them."),
+                count(
+                    "Number of machines without a rate, which the costs do not include.",
+                ),
             ),
             ("costs", costs()),
         ],
@@ -119,26 +121,26 @@ fn costs() -> Value {
             "additionalProperties": false,
             "required": ["money", "kilowattHours", "co2Kilograms"],
             "properties": {
-                "money": number("In the currency of the rates, to cents."),
-                "kilowattHours": number("Energy, to watt-hours."),
-                "co2Kilograms": number("Carbon dioxide, to grams."),
+                "money": number("In the currency of the rates, rounded to cents."),
+                "kilowattHours": number("Energy, rounded to watt-hours."),
+                "co2Kilograms": number("Carbon dioxide, rounded to grams."),
             },
         })
     };
     json!({
         "type": "object",
-        "description": "What it costs; absent without a rate.",
+        "description": "The costs; absent without a rate.",
         "additionalProperties": false,
         "required": ["used", "alwaysOn", "saved"],
         "properties": {
-            "used": amounts("Of the time in which there was a machine."),
-            "alwaysOn": amounts("Of a machine that is never switched off."),
-            "saved": amounts("The difference."),
+            "used": amounts("Of the time in which a machine existed."),
+            "alwaysOn": amounts("Of a machine that is never shut down."),
+            "saved": amounts("The difference between alwaysOn and used."),
         },
     })
 }
 
-/// An object schema with more properties, some of them required.
+/// An object schema with additional properties, some of them required.
 fn extended(schema: &Value, more: &[(&str, Value)], required: &[&str]) -> Value {
     let mut schema = schema.clone();
     for (name, property) in more {

@@ -23,7 +23,8 @@ fn october() -> Month {
     "2026-10".parse().unwrap()
 }
 
-/// A machine that was wanted for `hours`, was late for half an hour of them, and began in September.
+/// A machine that was wanted for `hours`, was late for half an hour of them, and started in
+/// September.
 fn machine(name: &str, hours: i64, labels: &[(&str, &str)]) -> Machine {
     let labels = labels.iter();
     Machine {
@@ -74,7 +75,7 @@ fn report(rates: Option<&Rates>) -> Report {
 }
 
 #[test]
-fn a_month_is_read_as_it_is_written() {
+fn a_month_is_parsed_from_its_text() {
     assert_eq!(october().to_string(), "2026-10");
     assert_eq!(october().in_words(), "October 2026");
     assert_eq!(october().end(), at("2026-11-01T00:00:00Z"));
@@ -93,7 +94,7 @@ fn a_month_is_read_as_it_is_written() {
 }
 
 #[test]
-fn a_machine_is_compared_with_one_that_is_always_on_since_its_account_began() {
+fn a_machine_is_compared_with_one_always_on_since_its_account_began() {
     let report = report(None);
     let always_on = |place: usize| report.items[place].figures.always_on_seconds;
     assert_eq!(report.items[0].name, "desk");
@@ -105,7 +106,7 @@ fn a_machine_is_compared_with_one_that_is_always_on_since_its_account_began() {
 }
 
 #[test]
-fn a_month_that_has_not_passed_is_compared_up_to_now() {
+fn the_current_month_is_compared_up_to_now() {
     let query = Query {
         month: october(),
         now: at("2026-10-11T00:00:00Z"),
@@ -144,7 +145,7 @@ fn the_first_rate_that_matches_is_the_rate_of_a_machine() {
 }
 
 #[test]
-fn a_file_of_rates_that_makes_no_sense_is_refused_with_the_place() {
+fn an_invalid_rates_file_is_rejected_with_the_name_of_the_field() {
     for (text, wanted) in [
         (
             RATES.replace("0.1,", "-0.1,"),
@@ -178,7 +179,7 @@ fn a_file_of_rates_that_makes_no_sense_is_refused_with_the_place() {
         ),
         (
             "currency: CHF\nrates: []\n".to_owned(),
-            "rates: 0 rates; from 1 to 256",
+            "rates: expected 1 to 256 rates, found 0",
         ),
         ("[".to_owned(), "line 1"),
     ] {
@@ -203,7 +204,7 @@ fn the_csv_file_has_a_line_for_each_machine_and_a_cell_for_each_column() {
 }
 
 #[test]
-fn the_page_needs_nothing_else_and_text_of_strangers_stays_text() {
+fn the_page_is_self_contained_and_escapes_text() {
     let mut machines = fleet();
     machines[1].labels = BTreeMap::from([("team".to_owned(), "<script>".to_owned())]);
     let query = Query {
@@ -221,7 +222,7 @@ fn the_page_needs_nothing_else_and_text_of_strangers_stays_text() {
 }
 
 #[test]
-fn the_page_counts_the_machines_that_it_has_no_row_for() {
+fn the_page_counts_the_machines_beyond_its_maximum_of_rows() {
     let query = Query {
         month: october(),
         now: at("2026-11-20T00:00:00Z"),
@@ -241,7 +242,7 @@ fn the_page_counts_the_machines_that_it_has_no_row_for() {
     );
 }
 
-/// Whether a value is as a schema says, as far as our schema says it.
+/// Checks a value against a schema, as far as our schema uses the keywords.
 fn check(value: &Value, schema: &Value, place: &str) {
     let kind = schema["type"].as_str().unwrap();
     let is_right = match kind {
@@ -268,7 +269,7 @@ fn check(value: &Value, schema: &Value, place: &str) {
 }
 
 #[test]
-fn the_json_output_is_as_its_schema_says_and_shows_each_of_its_properties() {
+fn the_json_output_conforms_to_its_schema_and_has_every_property() {
     let rates = Rates::parse(RATES).unwrap();
     let report = serde_json::to_value(report(Some(&rates))).unwrap();
     check(&report, &schema::json(), "report");

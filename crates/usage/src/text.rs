@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::figures::hours;
 use crate::{Costs, Figures, Report, Total};
 
-/// How many machines a sentence names.
+/// The maximum number of machines that a sentence names.
 const NAMED: usize = 5;
 
 /// The whole report. Cannot fail.
@@ -41,7 +41,7 @@ pub fn document(report: &Report) -> String {
     out
 }
 
-/// Hours with two digits.
+/// Hours with two decimals.
 fn cell(seconds: i64) -> String {
     format!("{:.2}", hours(seconds))
 }
@@ -71,7 +71,7 @@ fn table(out: &mut String, head: &str, rows: Vec<(String, Total)>, sum: Option<T
     }
 }
 
-/// Which part of the time there was a machine.
+/// The percentage of the time in which a machine existed.
 fn percent(figures: &Figures) -> String {
     if figures.always_on_seconds == 0 {
         return "-".to_owned();
@@ -96,7 +96,7 @@ fn amounts(out: &mut String, costs: &Costs, currency: &str) {
     }
 }
 
-/// What a reader has to know of the figures.
+/// Notes that explain the figures.
 fn remarks(out: &mut String, report: &Report) {
     let late: Vec<String> = report
         .items
@@ -124,11 +124,11 @@ fn remarks(out: &mut String, report: &Report) {
     }
     if !report.without_account.is_empty() {
         let names = some(&report.without_account);
-        let _ = writeln!(out, "\nWithout an account of this month: {names}");
+        let _ = writeln!(out, "\nWithout usage data for this month: {names}");
     }
 }
 
-/// The first of some names, and how many others there are.
+/// The first of the names, and the number of the others.
 fn some(names: &[String]) -> String {
     let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
     let first = first.join(", ");

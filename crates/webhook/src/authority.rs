@@ -1,4 +1,4 @@
-//! Making authorities and the certificates that they sign.
+//! Creates CAs and the certificates that they sign.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -9,15 +9,16 @@ use rcgen::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How long an authority holds.
+/// How long a CA is valid.
 pub(crate) const AUTHORITY_LIFE: SignedDuration = SignedDuration::from_hours(24 * 365);
-/// How long a serving certificate holds.
+/// How long a serving certificate is valid.
 pub(crate) const SERVING_LIFE: SignedDuration = SignedDuration::from_hours(24 * 30);
-/// Certificates hold from the day before they were made, for clients whose clocks are behind.
+/// Certificates are valid from the day before they were created, for clients with clocks that are
+/// behind.
 const LEEWAY: SignedDuration = SignedDuration::from_hours(24);
 
-/// A certificate with its key, both PEM, and when it was made and ends. Certificates end at
-/// midnight UTC.
+/// A certificate with its key, both PEM, and when it was created and expires. Certificates expire
+/// at midnight UTC.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Pair {
@@ -34,11 +35,11 @@ impl std::fmt::Debug for Pair {
     }
 }
 
-/// A new authority.
+/// Creates a CA.
 pub(crate) fn authority(now: Timestamp) -> Result<Pair, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = authority_params(now)?;
-    let ends = hold(&mut params, now, AUTHORITY_LIFE);
+    let ends = set_validity(&mut params, now, AUTHORITY_LIFE);
     Ok(Pair {
         certificate: params.self_signed(&key)?.pem(),
         key: key.serialize_pem(),
@@ -47,7 +48,7 @@ pub(crate) fn authority(now: Timestamp) -> Result<Pair, rcgen::Error> {
     })
 }
 
-/// A new certificate for `names`, signed by `authority`, which it does not outlive.
+/// Creates a certificate for `names`, signed by `authority`, which it does not outlive.
 pub(crate) fn serving(
     authority: &Pair,
     names: &[String],
@@ -63,7 +64,7 @@ pub(crate) fn serving(
     let name = "5spot-webhook";
     params.distinguished_name.push(DnType::CommonName, name);
     let left = authority.ends.duration_since(now);
-    let ends = hold(&mut params, now, SERVING_LIFE.min(left));
+    let ends = set_validity(&mut params, now, SERVING_LIFE.min(left));
     Ok(Pair {
         certificate: params.signed_by(&key, &issuer)?.pem(),
         key: key.serialize_pem(),
@@ -72,7 +73,7 @@ pub(crate) fn serving(
     })
 }
 
-/// An authority is found by its subject, so that no two may have the same.
+/// A CA is found by its subject, so that each must have its own.
 fn authority_params(made: Timestamp) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -82,15 +83,15 @@ fn authority_params(made: Timestamp) -> Result<CertificateParams, rcgen::Error> 
     Ok(params)
 }
 
-/// Bounds the validity to whole days and says when it ends.
-fn hold(
+/// Limits the validity to whole days and returns when it ends.
+fn set_validity(
     params: &mut CertificateParams,
     now: Timestamp,
     life: SignedDuration,
 ) -> Timestamp {
     let day = |at: Timestamp| TimeZone::UTC.to_datetime(at).date();
     let at = |date: Date| {
-        // A month and a day of a calendar fit.
+        // The month and the day of a date always fit.
         let part = |number: i8| u8::try_from(number).unwrap_or(1);
         date_time_ymd(i32::from(date.year()), part(date.month()), part(date.day()))
     };

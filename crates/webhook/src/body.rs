@@ -8,7 +8,7 @@ use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::sync::Notify;
 
-/// How many bytes of bodies are kept at a time; beyond that, the body that began first is evicted.
+/// How many bytes of bodies are held at a time; beyond that, the oldest body is evicted.
 const MOST_BYTES: usize = 32 << 20;
 /// How many bodies are read at a time; likewise.
 const MOST_BODIES: usize = 512;
@@ -16,11 +16,11 @@ const MOST_BODIES: usize = 512;
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It is larger than one may be.
+    /// It is larger than allowed.
     TooLarge,
     /// It was evicted for a later one.
     Evicted,
-    /// It ended before it was whole.
+    /// It ended early.
     Broken,
 }
 
@@ -51,8 +51,8 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl BodyReader {
-    /// Reads a body of at most `limit` bytes. What is returned beside it counts its bytes until
-    /// it is dropped.
+    /// Reads a body of at most `limit` bytes. The bytes count until the returned reservation is
+    /// dropped.
     ///
     /// # Errors
     /// See [`Refusal`].

@@ -1,5 +1,5 @@
-//! The certificate in use. It can be exchanged at any time: connections that stand keep the one
-//! that they began with, the next handshake is done with the new one.
+//! The certificate in use. It can be exchanged at any time: open connections keep the one that
+//! they began with, the next handshake uses the new one.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,28 +11,28 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem};
 
-/// Most certificates of one chain.
+/// The most certificates of one chain.
 const LONGEST_CHAIN: usize = 10;
 
-/// Why a certificate cannot be used. Shows nothing of the key.
+/// Why a certificate cannot be used. Contains nothing of the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text of the chain is not PEM.
     #[error("the certificate is not PEM: {0}")]
     Chain(pem::Error),
-    /// There is no certificate in it, or too many of them.
+    /// It contains no certificate, or too many.
     #[error("expected 1 to {LONGEST_CHAIN} certificates, found {0}")]
     Length(usize),
-    /// The text of the key is not PEM, or holds no private key.
+    /// The text of the key is not PEM, or contains no private key.
     #[error("the private key is not PEM: {0}")]
     Key(pem::Error),
-    /// The key is of an unknown kind, or is not the certificate's.
+    /// The key is of an unknown type, or does not match the certificate.
     #[error("the certificate and its key do not match or are not supported: {0}")]
     Pair(#[from] rustls::Error),
 }
 
-/// The certificate in use, none at first. Clones share it.
+/// The certificate in use, empty at first. Clones share it.
 #[derive(Clone)]
 pub struct Certificate {
     provider: Arc<CryptoProvider>,
@@ -58,7 +58,7 @@ impl Certificate {
     /// Uses a chain and its key, both PEM, from the next handshake on.
     ///
     /// # Errors
-    /// They cannot be used; the one that is in use stays.
+    /// They cannot be used; the current ones stay in use.
     pub fn exchange(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain)
             .take(LONGEST_CHAIN + 1)
@@ -73,7 +73,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// Whether there is one.
+    /// Whether there is a certificate.
     pub fn is_there(&self) -> bool {
         self.current().is_some()
     }
@@ -83,7 +83,8 @@ impl Certificate {
         used.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How connections are protected: TLS 1.2 and 1.3, with whatever certificate is in use.
+    /// The TLS configuration: TLS 1.2 and 1.3, with the certificate that is in use at the
+    /// handshake.
     pub(crate) fn tls(&self) -> Result<ServerConfig, rustls::Error> {
         let mut tls = ServerConfig::builder_with_provider(self.provider.clone())
             .with_safe_default_protocol_versions()?

@@ -1,19 +1,19 @@
-//! The admission policy of ScheduledMachines as a validating webhook, for clusters whose API
-//! server does not know `ValidatingAdmissionPolicy`.
+//! The admission policy of ScheduledMachines as a validating webhook, for clusters with an API
+//! server that does not support `ValidatingAdmissionPolicy`.
 //!
-//! The decision is pure and made in [`validator`]: the bytes of an `AdmissionReview` in, the bytes of
-//! the response out. It evaluates the same policy with the same engine as the other layers, so the
-//! messages are the same. Around it:
+//! The decision is pure and made in [`validator`]: the bytes of an `AdmissionReview` in, the
+//! bytes of the response out. It evaluates the same policy with the same engine as the other
+//! layers, so the messages are the same. Around it:
 //!
 //! - [`serve`](mod@serve): TLS, limits, graceful shutdown;
 //! - [`certificate`]: the certificate in use, which can be exchanged while clients come and go;
 //! - [`rotation`]: the desired CAs and certificate at an instant; pure;
 //! - [`upkeep`]: reconciles a Secret and the webhook configuration with the rotation;
 //! - [`metrics`]: how many reviews there were, and when the certificate expires;
-//! - [`mounted`]: a certificate from files that are renewed by others.
+//! - [`mounted`]: a certificate from files that another process renews.
 //!
-//! Everything fails closed: a request that cannot be read or decided is not admitted, and the webhook
-//! configuration has `failurePolicy: Fail`.
+//! Everything fails closed: a request that cannot be read or decided is not admitted, and the
+//! webhook configuration has `failurePolicy: Fail`.
 
 mod authority;
 mod body;

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The metrics of the webhook.
 
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicI64;
@@ -15,7 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::serve::Observe;
 use crate::validator::Verdict;
 
-/// Name, kind, labels and meaning of every metric.
+/// Name, type, labels and help of every metric.
 const METRICS: [[&str; 4]; 3] = [
     [
         "fivespot_webhook_reviews_total",
@@ -37,7 +37,7 @@ const METRICS: [[&str; 4]; 3] = [
     ],
 ];
 
-/// The page of reference, without its header. Cannot fail.
+/// The page of the reference, without its header. Cannot fail.
 pub fn reference() -> String {
     let mut page = "## Webhook\n\n| name | type | labels | meaning |\n\
                     |---|---|---|---|\n"
@@ -90,7 +90,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// The metrics in the OpenMetrics text format, where the certificate ends at `ends`.
+    /// The metrics in the OpenMetrics text format. The certificate expires at `ends`.
     pub fn text(&self, ends: Option<Timestamp>) -> String {
         self.ends.set(ends.map_or(0, Timestamp::as_second));
         let mut text = String::new();

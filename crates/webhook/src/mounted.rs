@@ -1,9 +1,9 @@
-//! A certificate from files that somebody else keeps, such as a mounted Secret.
+//! A certificate from files that another process maintains, such as a mounted Secret.
 //!
-//! The directory is watched by the kernel (inotify), not polled. The kubelet exchanges a
-//! mounted Secret by renaming a link, other tools write or rename the files: whatever happens
-//! in the directory, both files are read again, and a pair that does not fit together, as
-//! between the writing of one file and of the other, leaves the old pair in use.
+//! The directory is watched by the kernel (inotify), not polled. The kubelet exchanges a mounted
+//! Secret by renaming a link; other tools write or rename the files. After any change in the
+//! directory, both files are read again. A pair that does not match, as between the writes of the
+//! two files, leaves the old pair in use.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ use crate::certificate::{self, Certificate};
 pub const CHAIN: &str = "tls.crt";
 /// The file with the key.
 pub const KEY: &str = "tls.key";
-/// Most bytes of either.
+/// The most bytes of either file.
 const MOST_BYTES: u64 = 256 << 10;
 
 /// Why the files cannot be used.
@@ -31,15 +31,15 @@ pub enum Error {
     /// A file or the directory cannot be read or watched.
     #[error("reading {path}: {source}")]
     File {
-        /// Which.
+        /// The file or the directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file is longer than any certificate or key.
     #[error("{0} is longer than 256 KiB")]
     Long(PathBuf),
-    /// They hold something else.
+    /// The files are not a usable pair.
     #[error("{path}: {source}")]
     Pair {
         /// The directory.
@@ -58,11 +58,11 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Uses what is in `directory` for `certificate`, and begins to watch, on a thread that ends
-    /// with the process or with the first change after this is dropped.
+    /// Uses the files in `directory` for `certificate`, and watches the directory on a thread
+    /// that ends with the process or with the first change after this is dropped.
     ///
     /// # Errors
-    /// The files are not there or cannot be used, or the directory cannot be watched.
+    /// The files are missing or cannot be used, or the directory cannot be watched.
     pub fn open(directory: &Path, certificate: &Certificate) -> Result<Self, Error> {
         let failed = |source: io::Error| Error::File {
             path: directory.to_owned(),
@@ -78,7 +78,7 @@ impl Mounted {
             Ok(events)
         };
         let events = watch().map_err(|errno| failed(errno.into()))?;
-        // Several changes that nobody has looked at yet are one.
+        // Several changes that have not been processed are one.
         let (change, changes) = mpsc::channel(1);
         std::thread::Builder::new()
             .name("certificate".to_owned())
@@ -94,8 +94,8 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Reads again whatever changes. What cannot be used is logged, and certificate not reloaded,
-    /// keeping the current one. Ends when the directory itself is removed.
+    /// Reads the files again after each change. If they cannot be used, logs that and keeps the
+    /// current certificate. Ends when the directory itself is removed.
     pub async fn follow(mut self) {
         while self.changes.recv().await.is_some() {
             match self.read() {
@@ -135,7 +135,7 @@ impl Mounted {
     }
 }
 
-/// Passes changes on until the directory is gone or nobody listens.
+/// Sends changes until the directory is gone or the receiver is dropped.
 fn report(events: OwnedFd, change: &mpsc::Sender<()>) {
     let mut space = [MaybeUninit::uninit(); 4096];
     let mut reader = Reader::new(events, &mut space);

@@ -1,5 +1,5 @@
-//! Objects as the policy needs them: what goes to a provider is read past, for no rule looks into
-//! it, and what is left is bounded. What is dense in JSON takes fifty times its bytes in memory.
+//! Objects as the policy needs them: the provider specs are skipped, because no rule reads them,
+//! and the rest is bounded. Dense JSON takes fifty times its bytes in memory.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,19 +11,19 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-/// How many values an object may have beside those that are read past. The definition's bounds
-/// allow far fewer.
+/// How many values an object may have, not counting those that are skipped. The bounds of the
+/// schema allow far fewer.
 const MOST_VALUES: usize = 100_000;
 
-/// An object in which each provider's `spec` is a number that stands for its content: equal for
+/// An object in which each provider's `spec` is replaced by a hash of its content: equal for
 /// equal texts. `metadata.managedFields` are left out. Text that nests deeper than serde_json's
-/// 128 levels is refused.
+/// 128 levels is rejected.
 ///
-/// Two contents with one number could only make a change look like none that no rule looks at.
+/// Two contents with the same hash could only hide a change that no rule reads.
 #[derive(Debug, Default)]
 pub(crate) struct ReviewedObject(pub(crate) Value);
 
-/// Where in the object a value stands.
+/// The position of a value in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Object,
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 }
 
-/// Reads past a value and adds it to a hash.
+/// Skips a value and adds it to a hash.
 struct Digest<'a>(&'a mut DefaultHasher);
 
 impl<'de> DeserializeSeed<'de> for Digest<'_> {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_provider_s_is_read_as_it_stands() {
+    fn everything_but_the_provider_specs_is_read_unchanged() {
         let object = json!({
             "metadata": {"name": "a", "labels": {"managedFields": "b"}},
             "spec": {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_s_part_is_equal_when_its_content_is() {
+    fn provider_specs_are_equal_if_their_contents_are() {
         let object = |spec: &str| {
             read(&format!(
                 r#"{{"spec": {{"infrastructureSpec": {{"spec": {spec}}}}}}}"#
@@ -257,13 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_that_managers_own_are_left_out() {
+    fn the_managed_fields_are_left_out() {
         let text = r#"{"metadata": {"name": "a", "managedFields": [{"manager": "b"}]}}"#;
         assert_eq!(read(text), json!({"metadata": {"name": "a"}}));
     }
 
     #[test]
-    fn an_object_of_too_many_values_is_refused() {
+    fn an_object_with_too_many_values_is_rejected() {
         let text = format!(r#"{{"spec": [{}0]}}"#, "0,".repeat(MOST_VALUES));
         let refused = serde_json::from_str::<ReviewedObject>(&text)
             .unwrap_err()

@@ -1,4 +1,4 @@
-//! `AdmissionReview` of `admission.k8s.io/v1`, as it goes over the wire.
+//! `AdmissionReview` of `admission.k8s.io/v1`, as it is sent.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::object::ReviewedObject;
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
-/// The longest uid that is taken; a UUID has 36 characters.
+/// The longest uid that is accepted; a UUID has 36 characters.
 const LONGEST_UID: usize = 256;
 
-/// Why a body is no question that can be answered.
+/// Why a body is not a review that can be answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
@@ -26,22 +26,22 @@ pub enum Malformed {
         "apiVersion is '{api_version}' and kind is '{kind}'; send {KIND} of {API_VERSION}"
     )]
     Kind {
-        /// What stands there.
+        /// The apiVersion of the body.
         api_version: String,
-        /// What stands there.
+        /// The kind of the body.
         kind: String,
     },
     /// A field is missing, empty or beyond its bounds.
     #[error("{field} {problem}")]
     Field {
-        /// The path.
+        /// The path of the field.
         field: &'static str,
         /// What is wrong with it.
         problem: &'static str,
     },
 }
 
-/// A question of an API server.
+/// A review of an API server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Review {
@@ -50,7 +50,7 @@ pub(crate) struct Review {
     request: Option<RequestFields>,
 }
 
-/// What it asks about.
+/// The request of a review.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RequestFields {
@@ -93,7 +93,7 @@ struct UserInfo {
     extra: Option<BTreeMap<String, Vec<String>>>,
 }
 
-/// A question that can be answered.
+/// A review that can be answered.
 #[derive(Debug)]
 pub(crate) struct Question {
     fields: RequestFields,
@@ -103,7 +103,7 @@ pub(crate) struct Question {
 
 impl Question {
     /// Reads the body of a request. Text that nests deeper than serde_json's 128 levels is
-    /// refused like any other that is malformed.
+    /// rejected like other malformed text.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Malformed> {
         let review: Review = serde_json::from_slice(body)?;
         if (review.api_version.as_str(), review.kind.as_str()) != (API_VERSION, KIND) {
@@ -130,7 +130,7 @@ impl Question {
             }
         };
         // The policy would take an update without its old object for a creation, and a creation
-        // without an object for an empty one.
+        // without an object for that of an empty one.
         let is_object = |lean: &Option<ReviewedObject>| {
             lean.as_ref().is_some_and(|it| it.0.is_object())
         };
@@ -155,7 +155,7 @@ impl Question {
         })
     }
 
-    /// The question as the engine takes it.
+    /// The request for the admission engine.
     pub(crate) fn request(&self) -> Request<'_> {
         let fields = &self.fields;
         let kind = GroupVersionKind {
@@ -177,7 +177,7 @@ impl Question {
         request
     }
 
-    /// The answer for the API server: the first refusal, as the policy would have given it.
+    /// The response for the API server: the first denial, as the policy would have returned it.
     pub(crate) fn answer(&self, decision: &Decision) -> Value {
         let mut response = Map::new();
         response.insert("uid".to_owned(), self.fields.uid.as_str().into());
@@ -207,7 +207,7 @@ impl Question {
             response.insert("warnings".to_owned(), json!(decision.warnings));
         }
         if !decision.audit_annotations.is_empty() {
-            // The API server puts the webhook's name and a slash before each key.
+            // The API server prefixes each key with the webhook's name and a slash.
             let own = |key: &str| key.rsplit('/').next().unwrap_or(key).to_owned();
             let annotations: BTreeMap<String, &String> = decision
                 .audit_annotations
@@ -220,12 +220,12 @@ impl Question {
     }
 }
 
-/// What is there and not null.
+/// The value, if it is present and not null.
 fn given(lean: Option<&ReviewedObject>) -> Option<&Value> {
     lean.map(|it| &it.0).filter(|it| !it.is_null())
 }
 
-/// So much of a text as is worth repeating to whoever sent it.
+/// The part of an untrusted text that is returned to its sender.
 fn cut(text: String) -> String {
     text.chars().take(64).collect()
 }

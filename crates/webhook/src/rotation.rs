@@ -1,18 +1,18 @@
-//! Which authorities and which certificate there should be at an instant. Pure but for the
-//! randomness of new keys.
+//! Which CAs and which certificate there should be at an instant. Pure, except for the randomness
+//! of new keys.
 //!
-//! An authority is replaced long before it ends, and the next one is trusted before it signs:
+//! A CA is replaced long before it expires, and the next one is trusted before it signs:
 //!
 //! ```text
-//! first authority  ├── signs ─────────────────────────────────┤ trusted ┤ gone
-//! second authority                     ├ trusted ┤ signs ──────────────────────
-//!                                      made      seen in the webhook configuration,
+//! first CA         ├── signs ─────────────────────────────────┤ trusted ┤ removed
+//! second CA                            ├ trusted ┤ signs ──────────────────────
+//!                                      created   seen in the webhook configuration,
 //!                                                and OVERLAP later
 //! ```
 //!
-//! so that an API server that still knows only the first and one that knows both accept what is
-//! served at any time. Every step leads forward: two instances that both take it, or whose
-//! clocks differ, never undo each other's.
+//! An API server that still trusts only the first CA and one that trusts both accept what is
+//! served at any time. Every step only leads forward: two replicas that both take it, or have
+//! different clocks, never undo each other's steps.
 
 use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
@@ -20,27 +20,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::authority::{self, Pair};
 
-/// How long an authority is in the webhook configuration before it signs, and how long one stays
-/// there after it has signed what is served.
+/// How long a CA is in the webhook configuration before it signs, and how long an old one stays
+/// there after its successor has signed the certificate that is served.
 pub const OVERLAP: SignedDuration = SignedDuration::from_hours(1);
-/// How long before its end an authority gets a successor.
+/// How long before its expiry a CA gets a successor.
 pub const AUTHORITY_MARGIN: SignedDuration = SignedDuration::from_hours(24 * 90);
-/// Most names of a certificate.
+/// The most names of a certificate.
 const MOST_NAMES: usize = 32;
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A key or a certificate could not be made.
+    /// A key or a certificate could not be created.
     #[error("creating a certificate: {0}")]
     Made(#[from] rcgen::Error),
-    /// There are more names than a certificate takes.
+    /// There are more names than a certificate may have.
     #[error("a certificate has at most {MOST_NAMES} names, not {0}")]
     Names(usize),
 }
 
-/// What is kept: the authorities, oldest first, and what is served.
+/// What is stored: the CAs, oldest first, and what is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificates {
     authorities: Vec<Pair>,
@@ -52,18 +52,18 @@ struct Serving {
     #[serde(flatten)]
     pair: Pair,
     names: Vec<String>,
-    /// When the authority was made that has signed it.
+    /// When the CA that has signed it was created.
     issuer: Timestamp,
 }
 
 impl Certificates {
-    /// Reads what [`text`](Self::text) has written; nothing where the text is damaged, so that
-    /// all is made anew.
+    /// Reads the output of [`text`](Self::text). The result is empty if the text is damaged, so
+    /// that everything is created again.
     pub fn read(text: &[u8]) -> Self {
         serde_json::from_slice(text).unwrap_or_default()
     }
 
-    /// As it is kept. Holds private keys.
+    /// The stored form. It contains private keys.
     ///
     /// # Errors
     /// None is known.
@@ -71,29 +71,29 @@ impl Certificates {
         serde_json::to_vec(self)
     }
 
-    /// The authorities that clients are to trust; PEM.
+    /// The CAs that clients should trust; PEM.
     pub fn bundle(&self) -> String {
         let certificates = self.authorities.iter().map(|it| it.certificate.as_str());
         certificates.collect()
     }
 
-    /// The certificate and the key that are to be served; PEM.
+    /// The certificate and the key to serve; PEM.
     pub fn serving(&self) -> Option<(&str, &str)> {
         let pair = &self.serving.as_ref()?.pair;
         Some((&pair.certificate, &pair.key))
     }
 
-    /// When what is served ends.
+    /// When the certificate that is served expires.
     pub fn ends(&self) -> Option<Timestamp> {
         self.serving.as_ref().map(|it| it.pair.ends)
     }
 
-    /// What should be kept at `now` for `names` instead of this, where `trusted` is the bundle
-    /// in the webhook configuration; and when to ask again. The same as this where nothing is
-    /// due.
+    /// What should be stored at `now` for `names` instead of this, and when to call this again.
+    /// `trusted` is the bundle in the webhook configuration. Returns the same as this if nothing
+    /// is due.
     ///
     /// # Errors
-    /// Keys cannot be made, or there are too many names.
+    /// Keys cannot be created, or there are too many names.
     pub fn next(
         &self,
         names: &[String],
@@ -113,7 +113,7 @@ impl Certificates {
         Ok((next, due))
     }
 
-    /// The newest authority that everybody has had time to trust; the oldest if none has.
+    /// The newest CA that all clients have had time to trust; the oldest if there is none.
     fn signer(&self, trusted: &str, now: Timestamp) -> Option<&Pair> {
         let is_known = |it: &&Pair| {
             trusted.contains(it.certificate.trim()) && after(it.made, OVERLAP) <= now
@@ -140,8 +140,8 @@ impl Certificates {
             if has_all && is_newest && is_fresh {
                 return Ok(());
             }
-            // An instance that wants another name adds it: none takes another's away, or they
-            // would go on for ever.
+            // A replica that needs another name adds it. None removes another's names, or they
+            // would undo each other's changes forever.
             if is_fresh {
                 wanted.extend_from_slice(&serving.names);
             }
@@ -159,8 +159,8 @@ impl Certificates {
         Ok(())
     }
 
-    /// Lets go of authorities that are older than the one whose certificate everybody has been
-    /// served for a while.
+    /// Removes CAs that are older than the one that signed the certificate that is served, once
+    /// that has been served for [`OVERLAP`].
     fn retire(&mut self, now: Timestamp) {
         let Some(serving) = &self.serving else {
             return;
@@ -170,12 +170,12 @@ impl Certificates {
         }
     }
 
-    /// When something is to be done next.
+    /// When the next step is due.
     fn due(&self, trusted: &str, now: Timestamp) -> Timestamp {
         let mut all: Vec<Timestamp> = Vec::new();
         if let Some(newest) = self.authorities.last() {
             all.push(before(newest.ends, AUTHORITY_MARGIN));
-            // A successor that is not yet trusted is waited for by a watch, not here.
+            // A watch, not this instant, shows that a successor is trusted.
             let signs_not = self
                 .serving
                 .as_ref()
@@ -194,7 +194,7 @@ impl Certificates {
     }
 }
 
-/// When a serving certificate is replaced: in the last third of its life.
+/// When a serving certificate is replaced: at the start of the last third of its life.
 fn renewal(serving: &Pair) -> Timestamp {
     before(serving.ends, serving.ends.duration_since(serving.made) / 3)
 }

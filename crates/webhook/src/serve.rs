@@ -16,12 +16,12 @@ use crate::body::{BodyReader, Refusal, Reservation};
 use crate::certificate::Certificate;
 use crate::validator::{Reply, Validator, Verdict};
 
-/// Maximum size of a request body, in bytes: two objects of the 3 MiB that an API server takes, and what is
-/// around them.
+/// The maximum size of a request body, in bytes: two objects of the 3 MiB that an API server
+/// accepts, and the review around them.
 pub const MOST_BYTES: usize = 7 << 20;
 /// Time limit for receiving a request body; more than API servers wait for a response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much API servers may take. They ask again on a new connection where one has ended.
+/// The limits for API servers. They retry on a new connection if one has ended.
 const LIMITS: Limits = Limits {
     connections: 256,
     streams: 64,
@@ -29,12 +29,12 @@ const LIMITS: Limits = Limits {
         idle: Duration::from_mins(1),
         request: Some(Duration::from_secs(20)),
     },
-    farewell: Duration::from_secs(10),
+    shutdown_timeout: Duration::from_secs(10),
 };
 
-/// Called for every request that was answered.
+/// Called for every request that got a response.
 pub trait Observe: Send + Sync {
-    /// `verdict` is what was decided, `took` how long that was, reading excepted.
+    /// `verdict` is the decision, `took` its duration without the reading of the request.
     fn answered(&self, verdict: Verdict, took: Duration);
 }
 
@@ -49,7 +49,7 @@ impl Observe for () {
 /// While `certificate` is empty, no handshake succeeds.
 ///
 /// # Errors
-/// The TLS library refuses its own defaults, which is not known to happen.
+/// The TLS library rejects its own defaults, which is not known to happen.
 pub async fn serve(
     listener: TcpListener,
     certificate: &Certificate,

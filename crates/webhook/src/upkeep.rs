@@ -1,9 +1,9 @@
 //! Reconciles the Secret with the CAs and the certificate, and the caBundle of the webhook
 //! configuration, with the [rotation](crate::rotation).
 //!
-//! Any number of instances do so at once. The Secret is replaced under its resourceVersion: of
-//! two that replace it one fails, reads what the other has written, and finds nothing to do.
-//! What is served is always what is stored, so that all instances serve the same.
+//! Any number of replicas do so at once. The Secret is replaced with its resourceVersion: of two
+//! concurrent writes one fails, that replica reads what the other has written, and has nothing to
+//! do. A replica always serves what is stored, so that all serve the same.
 
 mod observed;
 mod write;
@@ -27,17 +27,17 @@ use observed::Observed;
 /// How long to wait before a failed write is retried.
 const RETRY_AFTER: SignedDuration = SignedDuration::from_secs(5);
 
-/// What is kept, and for whom.
+/// What is maintained, and with which names.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The namespace of the Secret.
     pub namespace: String,
-    /// The Secret. It has to be there, with or without data; it is not created, because the
-    /// right to create Secrets is the right to get a token of any service account.
+    /// The Secret. It must exist, with or without data; it is not created, because the permission
+    /// to create Secrets is the permission to get a token of any service account.
     pub secret: String,
     /// The ValidatingWebhookConfiguration.
     pub configuration: String,
-    /// The webhooks in it whose `caBundle` is kept.
+    /// The webhooks in it with a `caBundle` that is maintained.
     pub webhooks: Vec<String>,
     /// The names by which API servers reach this webhook.
     pub names: Vec<String>,
@@ -59,7 +59,7 @@ impl Condition {
         self.with_state(|state| state.problems.clone())
     }
 
-    /// When the certificate that is served ends.
+    /// When the certificate that is served expires.
     pub fn ends(&self) -> Option<Timestamp> {
         self.with_state(|state| state.ends)
     }
@@ -68,7 +68,7 @@ impl Condition {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Logs what is new.
+    /// Records the problems, and logs the new ones.
     fn set_problems(&self, problems: Vec<String>) {
         self.with_state(|state| {
             for problem in &problems {
@@ -81,7 +81,7 @@ impl Condition {
     }
 }
 
-/// The upkeep of one instance.
+/// The upkeep of one replica.
 pub struct Upkeep {
     settings: Settings,
     secrets: Api<Secret>,
@@ -92,7 +92,7 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    /// Starts nothing yet.
+    /// Creates the upkeep; [`run`](Self::run) starts it.
     pub fn new(
         client: kube::Client,
         settings: Settings,
@@ -109,12 +109,12 @@ impl Upkeep {
         }
     }
 
-    /// How it goes, for whoever asks while it runs.
+    /// The problems and the expiry, which are updated while the upkeep runs.
     pub fn condition(&self) -> Condition {
         self.condition.clone()
     }
 
-    /// Keeps both until dropped. Watches, and sleeps until the next step of the rotation.
+    /// Maintains both until dropped. Watches, and sleeps until the next step of the rotation.
     pub async fn run(self) -> Infallible {
         let mut secrets = pin!(watch_object(self.secrets.clone(), &self.settings.secret));
         let name = &self.settings.configuration;
@@ -178,7 +178,7 @@ impl Upkeep {
             .map_err(|error| error.to_string())?;
         if next != kept {
             match write::replace(&self.secrets, stored, &next).await? {
-                // Somebody else was first; the watch brings what is stored now.
+                // Another replica was first; the watch delivers what is stored.
                 None => return Ok(self.later()),
                 Some(written) => {
                     tracing::info!("certificates renewed");
@@ -197,7 +197,7 @@ impl Upkeep {
                     Some(written) => {
                         tracing::info!("caBundle of the webhook configuration updated");
                         configuration.set(written);
-                        // What is trusted now may be what a step has waited for.
+                        // A step may have waited until this bundle is trusted.
                         let now = self.clock.now();
                         let again = next.next(&self.settings.names, &bundle, now);
                         return Ok(again.map_or(due, |(_, due)| due));
@@ -219,7 +219,7 @@ impl Upkeep {
     }
 }
 
-/// Every change of one object, its absence included.
+/// Watches one object: every change, and its absence.
 fn watch_object<K>(
     api: Api<K>,
     name: &str,

@@ -15,7 +15,7 @@ pub use crate::review::Malformed;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The policy or its binding was refused, in the words of an API server.
+    /// The policy or its binding was rejected, with the messages of an API server.
     #[error("the policy cannot be used: {}", shown(.0))]
     Refused(Vec<FieldError>),
 }
@@ -28,7 +28,7 @@ fn shown(errors: &[FieldError]) -> String {
 /// The HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The HTTP status: 200 with an `AdmissionReview`, 400 with a sentence.
+    /// The HTTP status: 200 with an `AdmissionReview`, 400 with an error message.
     pub code: u16,
     /// The body.
     pub body: String,
@@ -48,7 +48,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As metrics and logs call it.
+    /// The name in metrics and logs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admitted => "admitted",
@@ -65,12 +65,12 @@ pub struct Validator {
 }
 
 impl Validator {
-    /// Compiles the policy as it is shipped, in force by `actions`: `Deny`, `Warn` or `Audit`,
-    /// or those that a binding may combine.
+    /// Compiles the policy as it is shipped, with a binding that has these `actions`: `Deny`,
+    /// `Warn` or `Audit`, or those that a binding may combine.
     ///
     /// # Errors
-    /// `actions` are none, unknown or may not be combined: what an API server says to a binding
-    /// with them.
+    /// `actions` are missing, unknown or may not be combined. The messages are those of an API
+    /// server for a binding with them.
     ///
     /// # Example
     /// ```
@@ -98,10 +98,11 @@ impl Validator {
         })
     }
 
-    /// Answers one body. Cannot fail: what cannot be read is answered so.
+    /// Returns the response to one body. Cannot fail: a body that cannot be read gets an error
+    /// response.
     ///
-    /// A question about anything but an object of our kinds that is created or updated is
-    /// admitted, as it is by the policies.
+    /// A review of anything but the creation or the update of an object of our kinds is admitted,
+    /// as by the policies.
     pub fn answer(&self, body: &[u8]) -> Reply {
         let question = match Question::read(body) {
             Ok(question) => question,

@@ -1,4 +1,4 @@
-//! The webhook as an API server meets it: over TLS.
+//! The webhook over TLS, as an API server calls it.
 
 #![allow(
     clippy::unwrap_used,
@@ -69,14 +69,14 @@ async fn without_a_certificate_there_is_no_handshake() {
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_another_authority_does_not_ask() {
+async fn a_client_that_trusts_another_ca_does_not_connect() {
     let webhook = Webhook::start().await;
     let stranger = webhook.client().trusting(&authority("other").bundle);
     assert!(stranger.try_connect().await.is_err());
 }
 
 #[tokio::test]
-async fn a_new_certificate_serves_the_next_connection_and_the_old_one_those_that_stand() {
+async fn a_new_certificate_is_used_for_new_connections_and_open_ones_continue() {
     let (first, second) = (authority("first"), authority("second"));
     let certificate = Certificate::default();
     first.install(&certificate);
@@ -91,13 +91,13 @@ async fn a_new_certificate_serves_the_next_connection_and_the_old_one_those_that
 }
 
 #[tokio::test]
-async fn a_question_that_is_under_way_is_answered_before_it_stops() {
+async fn a_review_that_is_under_way_is_answered_before_the_server_stops() {
     let webhook = Webhook::start().await;
     let mut asking = webhook.client().connect().await;
     let text = question("bad-duration").to_string();
     let (first, rest) = text.split_at(text.len() / 2);
     asking.begin(text.len(), first).await;
-    // The first half has been taken by now: another connection was served after it.
+    // The first half has been received: another connection was served after it.
     assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
     let stopping = webhook.stop();
     let (code, answer) = asking.end(rest).await;
@@ -107,7 +107,7 @@ async fn a_question_that_is_under_way_is_answered_before_it_stops() {
 }
 
 #[tokio::test]
-async fn what_is_mounted_is_served_and_read_again_when_it_changes() {
+async fn a_mounted_certificate_is_served_and_reloaded_when_it_changes() {
     let directory = support::Directory::new("mounted");
     let (first, second) = (authority("first"), authority("second"));
     directory.link(&first, "1");
@@ -117,7 +117,7 @@ async fn what_is_mounted_is_served_and_read_again_when_it_changes() {
     tokio::spawn(mounted.follow());
     let webhook = Webhook::with(certificate, &first).await;
     assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
-    // A chain whose key is another's is never served.
+    // A chain with a key that does not match is never served.
     std::fs::write(directory.path().join("..data/tls.key"), "no key").unwrap();
     assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
     // As the kubelet does it.
@@ -147,7 +147,7 @@ fn what_cannot_be_mounted_is_reported_with_its_path() {
 }
 
 #[tokio::test]
-async fn many_ask_at_once() {
+async fn concurrent_reviews_are_answered() {
     let webhook = Webhook::start().await;
     let asking = (0..40).map(|_| async {
         let client: Client = webhook.client();
@@ -157,10 +157,10 @@ async fn many_ask_at_once() {
     assert!(codes.iter().all(|code| *code == 200), "{codes:?}");
 }
 
-/// As long as an API server waits for an answer.
+/// How long an API server waits for a response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether a question is answered in time.
+/// Whether a review is answered in time.
 async fn is_answered(webhook: &Webhook) -> bool {
     let client = webhook.client();
     let answered = async {

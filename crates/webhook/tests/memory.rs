@@ -1,4 +1,4 @@
-//! How much memory a question can cost. A process of its own, so that what is measured is that.
+//! How much memory a review can cost. A process of its own, so that nothing else is measured.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,10 +9,10 @@
 use fivespot_webhook::Validator;
 use fivespot_webhook::serve::MOST_BYTES;
 
-/// The limit of the shipped Deployment is 256 MiB, for all questions together.
+/// In KiB. The limit of the shipped Deployment is 256 MiB, for all reviews together.
 const MOST_KIB: u64 = 96 * 1024;
 
-/// The most memory that this process has had, in KiB.
+/// The peak memory of this process, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -20,7 +20,7 @@ fn peak() -> u64 {
     number.unwrap().parse().unwrap()
 }
 
-/// A creation of a ScheduledMachine in which `place` is filled up with numbers.
+/// The creation of a ScheduledMachine in which `place` is filled with numbers.
 fn dense(place: &str) -> String {
     let kind = r#"{"group": "5spot.finos.org", "version": "v1alpha1", "kind": "ScheduledMachine"}"#;
     let resource = r#"{"group": "5spot.finos.org", "version": "v1alpha1", "resource": "scheduledmachines"}"#;

@@ -1,4 +1,4 @@
-//! A webhook on a free port, clients that trust an authority, and authorities.
+//! A webhook on a free port, clients that trust a CA, and CAs.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::future::Future;
@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 /// The name by which API servers reach the webhook.
 pub(crate) const NAME: &str = "webhook.5spot-system.svc";
 
-/// An authority with a certificate that it has signed; PEM.
+/// A CA with a certificate that it has signed; PEM.
 pub(crate) struct Authority {
     pub(crate) bundle: String,
     pub(crate) chain: String,
@@ -51,7 +51,7 @@ pub(crate) fn authority(name: &str) -> Authority {
     }
 }
 
-/// What an API server asks about an example under `examples/admission`.
+/// The review that an API server sends for an example under `examples/admission`.
 pub(crate) fn question(file: &str) -> Value {
     let path = format!(
         "{}/../../examples/admission/{file}.yaml",
@@ -126,7 +126,7 @@ impl Webhook {
     }
 }
 
-/// Somebody who trusts one bundle.
+/// A client that trusts one bundle.
 #[derive(Clone)]
 pub(crate) struct Client {
     address: SocketAddr,
@@ -162,18 +162,18 @@ impl Client {
         Ok(Connection(connector.connect(name, stream).await?))
     }
 
-    /// A connection on which nothing is said.
+    /// A connection on which nothing is sent.
     pub(crate) async fn dial(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// A connection of HTTP/2 on which nothing is asked.
+    /// An HTTP/2 connection on which nothing is requested.
     pub(crate) async fn connect_http_2(&self) -> Connection {
         let mut connection = self.connect_by(&[b"h2"]).await.unwrap();
         let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
         let preface = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat();
         connection.0.write_all(&preface).await.unwrap();
-        // It has begun when the server has sent its own settings.
+        // The connection is established when the server has sent its own settings.
         let mut head = [0; 9];
         connection.0.read_exact(&mut head).await.unwrap();
         assert_eq!(head[3], 4, "a frame of settings");
@@ -204,7 +204,7 @@ impl Client {
         connection
             .head(method, path, media, &format!("content-length: {length}"))
             .await;
-        // The answer may come before the whole body is taken.
+        // The response may arrive before the whole body has been sent.
         let _ = connection.0.write_all(body.as_bytes()).await;
         connection.answer().await
     }
@@ -262,7 +262,7 @@ impl Connection {
 
     async fn answer(&mut self) -> (u16, String) {
         let mut answer = Vec::new();
-        // A server that refuses a body closes without reading all of it.
+        // A server that rejects a body closes without reading all of it.
         let _ = self.0.read_to_end(&mut answer).await;
         let answer = String::from_utf8(answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -271,7 +271,7 @@ impl Connection {
     }
 }
 
-/// A directory of its own, removed in the end.
+/// A temporary directory, removed on drop.
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {
@@ -286,8 +286,7 @@ impl Directory {
         &self.0
     }
 
-    /// Exchanges the files as the kubelet does: a link to a directory is renamed over the old
-    /// one.
+    /// Replaces the files as the kubelet does: a link to a directory is renamed over the old one.
     pub(crate) fn link(&self, authority: &Authority, version: &str) {
         use std::os::unix::fs::symlink;
         let versioned = self.0.join(format!("..{version}"));
@@ -311,7 +310,7 @@ impl Drop for Directory {
     }
 }
 
-/// Asks until it is so; a test that waits for what never comes is ended by its runner.
+/// Retries until `holds` returns true. A test that waits forever is ended by its runner.
 pub(crate) async fn eventually(mut holds: impl AsyncFnMut() -> bool) {
     while !holds().await {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! The upkeep against an API server.
+//! The upkeep with an API server.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ impl World {
         world
     }
 
-    /// With what the manifests bring.
+    /// With the objects of the manifests.
     async fn installed() -> Self {
         let world = Self::new().await;
         world.create(SECRETS, secret()).await;
@@ -52,7 +52,7 @@ impl World {
         self.start_as(self.server.in_process())
     }
 
-    /// As whoever is given by `service`.
+    /// Starts the upkeep as the user of `service`.
     fn start_as(&self, service: InProcess) -> (Certificate, Condition) {
         let certificate = Certificate::default();
         let client = kube::Client::new(service, "default");
@@ -62,7 +62,7 @@ impl World {
         (certificate, condition)
     }
 
-    async fn pass(&self, span: SignedDuration) {
+    async fn advance(&self, span: SignedDuration) {
         self.clock.advance_to(self.clock.now() + span).await;
     }
 
@@ -80,7 +80,7 @@ impl World {
             .await
     }
 
-    /// The bundle that the configuration holds.
+    /// The bundle in the webhook configuration.
     async fn bundle(&self) -> String {
         decoded(&self.configuration().await["webhooks"][1]["clientConfig"]["caBundle"])
     }
@@ -106,7 +106,7 @@ fn secret() -> Value {
         "metadata": {"name": "5spot-webhook", "namespace": "5spot-system"}})
 }
 
-/// A configuration with somebody else's webhook before ours.
+/// A configuration with another webhook before ours.
 fn configuration() -> Value {
     let webhook = |name: &str| {
         json!({
@@ -133,10 +133,10 @@ fn version(object: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn the_first_instance_makes_a_certificate_and_has_it_trusted() {
+async fn the_first_replica_creates_a_certificate_and_a_bundle_that_trusts_it() {
     let world = World::installed().await;
     let (certificate, condition) = world.start();
-    world.pass(SignedDuration::ZERO).await;
+    world.advance(SignedDuration::ZERO).await;
     assert!(certificate.is_there());
     assert_eq!(condition.problems(), Vec::<String>::new());
     assert_eq!(
@@ -150,16 +150,16 @@ async fn the_first_instance_makes_a_certificate_and_has_it_trusted() {
     assert_eq!(others["name"], "another.example.com");
     assert_eq!(others["clientConfig"].get("caBundle"), None);
     // Nothing is written while nothing is due.
-    world.pass(DAY * 15).await;
+    world.advance(DAY * 15).await;
     assert_eq!(version(&world.secret().await), version(&secret));
     assert_eq!(version(&world.configuration().await), version(&found));
 }
 
 #[tokio::test]
-async fn instances_that_start_together_agree_on_one_authority() {
+async fn replicas_that_start_together_agree_on_one_ca() {
     let world = World::installed().await;
     let all = [world.start(), world.start(), world.start()];
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     for (certificate, condition) in &all {
         assert!(certificate.is_there());
         assert_eq!(condition.problems(), Vec::<String>::new());
@@ -167,17 +167,17 @@ async fn instances_that_start_together_agree_on_one_authority() {
     assert_eq!(world.bundle().await.matches("BEGIN CERTIFICATE").count(), 1);
     let secret = world.secret().await;
     assert_eq!(decoded(&secret["data"]["ca.crt"]), world.bundle().await);
-    world.pass(DAY).await;
+    world.advance(DAY).await;
     assert_eq!(version(&world.secret().await), version(&secret));
 }
 
 #[tokio::test]
-async fn a_new_authority_is_trusted_while_the_old_one_still_is() {
+async fn a_new_ca_is_trusted_while_the_old_one_still_is() {
     let world = World::installed().await;
     let _running = [world.start(), world.start()];
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     let first = world.bundle().await;
-    // Ninety days before the first authority ends.
+    // Ninety days before the first CA expires.
     let due: Timestamp = "2026-12-06T00:00:00Z".parse().unwrap();
     world
         .clock
@@ -199,20 +199,20 @@ async fn a_new_authority_is_trusted_while_the_old_one_still_is() {
     let signed = world.secret().await["data"]["rotation.json"].clone();
     assert_eq!(issuer(&signed), issuer(&served));
     // Now the second one signs, and both are trusted.
-    world.pass(SignedDuration::from_mins(62)).await;
+    world.advance(SignedDuration::from_mins(62)).await;
     assert_eq!(world.bundle().await, both);
     let signed = world.secret().await["data"]["rotation.json"].clone();
     assert_ne!(issuer(&signed), issuer(&served));
-    world.pass(SignedDuration::from_mins(62)).await;
+    world.advance(SignedDuration::from_mins(62)).await;
     let second = world.bundle().await;
     assert!(both.contains(&second) && !second.contains(&first));
 }
 
 #[tokio::test]
-async fn a_bundle_that_somebody_overwrites_is_put_back() {
+async fn an_overwritten_bundle_is_restored() {
     let world = World::installed().await;
     let _running = world.start();
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     let bundle = world.bundle().await;
     let client = world.server.client();
     let path = format!("{CONFIGURATIONS}/scheduledmachine-validation");
@@ -221,7 +221,7 @@ async fn a_bundle_that_somebody_overwrites_is_put_back() {
         .await
         .unwrap();
     world.create(CONFIGURATIONS, configuration()).await;
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     assert_eq!(world.bundle().await, bundle);
 }
 
@@ -229,33 +229,33 @@ async fn a_bundle_that_somebody_overwrites_is_put_back() {
 async fn what_is_missing_is_named_and_used_once_it_is_there() {
     let world = World::new().await;
     let (certificate, condition) = world.start();
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     assert!(!certificate.is_there());
     insta::assert_snapshot!(condition.problems().join("\n"));
     world.create(SECRETS, secret()).await;
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     assert!(certificate.is_there());
     world.create(CONFIGURATIONS, configuration()).await;
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     assert_eq!(condition.problems(), Vec::<String>::new());
     assert!(!world.bundle().await.is_empty());
 }
 
 #[tokio::test]
-async fn a_damaged_secret_is_made_anew() {
+async fn a_damaged_secret_is_replaced() {
     let world = World::new().await;
     let mut damaged = secret();
     damaged["data"] = json!({"rotation.json": STANDARD.encode("five minutes")});
     world.create(SECRETS, damaged).await;
     world.create(CONFIGURATIONS, configuration()).await;
     let (certificate, _) = world.start();
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     assert!(certificate.is_there());
     assert!(!world.bundle().await.is_empty());
 }
 
 #[tokio::test]
-async fn it_needs_no_more_than_what_its_manifests_bring() {
+async fn it_needs_no_permission_beyond_its_manifests() {
     let world = World::new().await;
     let namespaced = |kind: &str| {
         let rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -277,7 +277,7 @@ async fn it_needs_no_more_than_what_its_manifests_bring() {
     }
     let account = User::service_account("5spot-system", "5spot-webhook");
     let (certificate, condition) = world.start_as(world.server.in_process_as(account));
-    world.pass(DAY * 300).await;
+    world.advance(DAY * 300).await;
     assert_eq!(condition.problems(), Vec::<String>::new());
     assert!(certificate.is_there());
     let webhook = world.configuration().await["webhooks"][0].clone();
@@ -287,7 +287,7 @@ async fn it_needs_no_more_than_what_its_manifests_bring() {
     assert_eq!(webhook["clientConfig"]["service"]["path"], "/validate");
 }
 
-/// The right to patch the configuration is a right to all of it; what is left is the policy's.
+/// The permission to patch the configuration covers all of it; the policy restricts it.
 #[tokio::test]
 async fn where_policies_are_known_the_webhook_may_change_the_bundle_and_nothing_else() {
     let world = World::installed().await;
@@ -302,7 +302,7 @@ async fn where_policies_are_known_the_webhook_may_change_the_bundle_and_nothing_
     let account = "system:serviceaccount:5spot-system:5spot-webhook";
     let user = User::new(account, &["system:masters"]);
     let (_, condition) = world.start_as(world.server.in_process_as(user.clone()));
-    world.pass(SignedDuration::from_mins(1)).await;
+    world.advance(SignedDuration::from_mins(1)).await;
     assert_eq!(condition.problems(), Vec::<String>::new());
     assert!(world.bundle().await.contains("BEGIN CERTIFICATE"));
 

@@ -1,8 +1,7 @@
-// Command gostd says what Go's standard library makes of texts, for crates/gostd to be
-// compared with.
+// Command gostd returns the results of Go's standard library, with which crates/gostd is compared.
 //
-// It reads one question a line, {"function": .., "text": ..}, and writes one answer a line, both
-// JSON. An answer is what the function returns, or its error.
+// It reads one question per line, {"function": .., "text": ..}, and writes one answer per line,
+// both as JSON. An answer is the result of the function, or its error.
 package main
 
 import (
@@ -22,13 +21,13 @@ import (
 	"unicode"
 )
 
-// question names a function and the text that it is given.
+// question has the name and the argument of a function.
 type question struct {
 	Function string `json:"function"`
 	Text     string `json:"text"`
 }
 
-// functions are named as in Go, and make JSON of what Go returns.
+// functions are named as in Go, and convert Go's results to JSON.
 var functions = map[string]func(text string) (any, error){
 	"url.Parse":            parseURL,
 	"url.ParseRequestURI":  parseRequestURI,
@@ -46,7 +45,7 @@ var functions = map[string]func(text string) (any, error){
 	"regexp.Compile":       compile,
 }
 
-// subjects are what patterns are matched with.
+// subjects are the texts that patterns are matched with.
 var subjects = []string{"", "a", "abc", "ABC-1.2", "10.0.0.1", "é日\n_ \t", "x{2}", "2024-01-01"}
 
 func main() {
@@ -97,7 +96,7 @@ func parseURL(text string) (any, error) {
 	parts := []string{parsed.String(), parsed.Scheme, parsed.Host, parsed.Hostname(), parsed.Port(),
 		parsed.EscapedPath(), parsed.RawQuery}
 	for i, part := range parts {
-		// JSON has no other bytes.
+		// JSON cannot represent other bytes.
 		parts[i] = strings.ToValidUTF8(part, "\uFFFD")
 	}
 	return parts, nil
@@ -130,7 +129,7 @@ func parseAddr(text string) (any, error) {
 	return []any{address.WithZone("").String(), address.Zone() != ""}, err
 }
 
-// parseFloat says which float it is, and how that is printed.
+// parseFloat returns the shortest text that represents the float.
 func parseFloat(text string) (any, error) {
 	value, err := strconv.ParseFloat(text, 64)
 	return strconv.FormatFloat(value, 'g', -1, 64), unsaid(err)
@@ -146,7 +145,7 @@ func parseDuration(text string) (any, error) {
 	return strconv.FormatInt(int64(value), 10), unsaid(err)
 }
 
-// unsaid is an error whose words no API server shows.
+// unsaid replaces an error whose text no API server shows.
 func unsaid(err error) error {
 	if err != nil {
 		return fmt.Errorf("refused")
@@ -160,7 +159,7 @@ func parseTime(layout, text string) (any, error) {
 	return []int{value.Year(), int(value.Month()), value.Day(), second, value.Nanosecond()}, err
 }
 
-// classes says of the first character whether it is printable, a letter, a letter or symbol.
+// classes reports whether the first character is printable, a letter, a letter or symbol.
 func classes(text string) (any, error) {
 	for _, r := range text {
 		return []bool{strconv.IsPrint(r), unicode.IsLetter(r), unicode.IsLetter(r) || unicode.IsSymbol(r)}, nil

@@ -1,4 +1,4 @@
-//! Generated requests to a real API server and to the embedded one; see
+//! Sends generated requests to a real API server and to the embedded one. See
 //! `cargo xtask differential --server`.
 
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ async fn run(words: &[String]) -> Result<u64, Trouble> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let options = KubeConfigOptions::default();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-    // A refusal that asks for patience is an answer too.
+    // A response with `Retry-After` is compared like any other.
     config.default_retry = false;
     differential::run(Client::try_from(config)?, &plan).await
 }

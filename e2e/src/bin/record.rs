@@ -1,4 +1,4 @@
-//! Puts the corpus to a real API server and keeps its answers; see `cargo xtask record`.
+//! Sends the corpus to a real API server and records its responses. See `cargo xtask record`.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use kube::{Client, Config};
 
 const USAGE: &str = "usage: record MINOR KUBECONFIG [AREA/CASE...] | record --agreement";
 
-/// Between two tries of a request that waits for something.
+/// The pause between two attempts of a request that waits for a result.
 const PAUSE: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ async fn client(kubeconfig: &Path) -> Result<Client, Trouble> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let options = KubeConfigOptions::default();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-    // A refusal that asks for patience is an answer too.
+    // A response with `Retry-After` is recorded like any other.
     config.default_retry = false;
     Ok(Client::try_from(config)?)
 }
@@ -78,7 +78,7 @@ async fn record(client: &Client, minor: &str, wanted: &[String]) -> Result<(), T
     Err(troubles.join("\n").into())
 }
 
-/// Measures how far the embedded server agrees, and keeps the numbers.
+/// Measures the agreement of the embedded server, and writes the numbers to a file.
 async fn agree() -> Result<(), Trouble> {
     let folder = folder();
     let differences = difference::read(&folder.join("differences.yaml"))?;

@@ -1,4 +1,4 @@
-//! A case: what is sent about one object, one request after the other.
+//! A case: a sequence of requests about one object.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::mutation::Mutation;
 use super::random::Random;
 use super::seed::Seed;
 
-/// In which way something is sent.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Create,
@@ -21,7 +21,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Its name in what is printed.
+    /// Its name in the output.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -47,39 +47,39 @@ impl Form {
     }
 }
 
-/// One request, as it is made from the seed.
+/// One request, as it is derived from the seed.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) form: Form,
     /// Empty, `status` or `scale`.
     pub(super) subresource: String,
-    /// The changes of what is sent.
+    /// The changes of the object that is sent.
     pub(super) mutations: Vec<Mutation>,
-    /// Operations of a JSON patch beside those that the changes come to.
+    /// Operations of a JSON patch in addition to those for the changes.
     pub(super) operations: Vec<Value>,
-    /// Whether it is about an object that nobody made.
+    /// Whether it is about an object that does not exist.
     pub(super) of_missing: bool,
-    /// Query of the request.
+    /// The query of the request.
     pub(super) query: Vec<String>,
-    /// Who makes it; empty for the administrator.
+    /// The user of the request. Empty for the administrator.
     pub(super) user: String,
     /// The options in the body of a deletion.
     pub(super) options: Option<Value>,
 }
 
-/// A request as it goes to a server.
+/// A request as it is sent to a server.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) method: &'static str,
     pub(super) path: String,
     pub(super) media: &'static str,
     pub(super) body: Option<Value>,
-    /// Who makes it; empty for the administrator.
+    /// The user of the request. Empty for the administrator.
     pub(super) user: String,
 }
 
-/// Namespaces in which not everything is allowed; `e2e/differential/setup.yaml` makes them, but
-/// for the one that is missing.
+/// Namespaces with restrictions. `e2e/differential/setup.yaml` creates them, except the one that is
+/// missing.
 const PLACES: [&str; 8] = [
     "differential-limited",
     "differential-quota",
@@ -91,7 +91,7 @@ const PLACES: [&str; 8] = [
     "differential-ending",
 ];
 
-/// Users who may not do everything. `$name` is the name of the object.
+/// Users with limited permissions. `$name` is the name of the object.
 const USERS: [&str; 6] = [
     "nobody",
     "reader",
@@ -106,13 +106,13 @@ const USERS: [&str; 6] = [
 pub(super) struct Case<'a> {
     pub(super) number: u64,
     pub(super) seed: &'a Seed,
-    /// Where the object is; empty for kinds of the cluster.
+    /// The namespace of the object. Empty for cluster-scoped kinds.
     pub(super) namespace: String,
     pub(super) steps: Vec<Step>,
 }
 
 impl<'a> Case<'a> {
-    /// The case of a number.
+    /// The case with this number.
     pub(super) fn of(seeds: &'a [Seed], run: u64, number: u64) -> Option<Self> {
         let mut random = Random::of(run, number);
         let seed = random.pick(seeds)?;
@@ -136,7 +136,7 @@ impl<'a> Case<'a> {
         if !is_wrong {
             for _ in 0..=random.below(3) {
                 let step = case.later(&mut random);
-                // What controllers make of a deletion comes when it comes.
+                // Controllers act on a deletion at an unpredictable time.
                 let is_last = step.leaves_work();
                 case.steps.push(step);
                 if is_last {
@@ -222,7 +222,7 @@ impl<'a> Case<'a> {
         named.map_or(own.clone(), |it| it.replace("$name", &own))
     }
 
-    /// What is sent of an object where nothing is changed.
+    /// The body for an object without changes.
     fn whole(&self, subresource: &str, name: &str) -> Value {
         let mut object = self.seed.object.clone();
         fill(&mut object, &format!("c{}", self.number));
@@ -247,7 +247,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The request of a step. `version` is that of the object as the server last returned it.
+    /// The request of a step. `version` is the resourceVersion that the server returned last.
     pub(super) fn request(&self, step: &Step, version: &str) -> Request {
         let name = if step.of_missing {
             "missing".to_owned()
@@ -295,26 +295,26 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The path of the collection in the namespace of the case.
+    /// The path of the collection in the case's namespace.
     pub(super) fn collection(&self) -> String {
         self.seed.path.replace("$ns", &self.namespace)
     }
 }
 
 impl Step {
-    /// Whether it changes what is stored.
+    /// Whether it changes the stored object.
     pub(super) fn writes(&self) -> bool {
         let is_read = matches!(self.form, Form::Read | Form::List | Form::Delete);
         !is_read && !self.query.iter().any(|it| it.starts_with("dryRun"))
     }
 
-    /// Whether controllers go on with it after it was answered.
+    /// Whether controllers continue the work after the response.
     fn leaves_work(&self) -> bool {
         self.form == Form::Delete
     }
 }
 
-/// What is asked for beside the object itself.
+/// The query of a request.
 fn query(form: Form, name: &str, random: &mut Random) -> Vec<String> {
     let mut query = Vec::new();
     let several: &[&str] = match form {
@@ -341,8 +341,8 @@ fn query(form: Form, name: &str, random: &mut Random) -> Vec<String> {
     query
 }
 
-/// Queries of lists. They find the one object or nothing, because the servers hold different
-/// objects of others.
+/// Queries of lists. They select the object or nothing, because the servers have different other
+/// objects.
 const LISTS: [&str; 18] = [
     "fieldSelector=metadata.name%3D$name",
     "fieldSelector=metadata.name%3D$name&limit=1",
@@ -392,7 +392,7 @@ fn options(random: &mut Random) -> Value {
     options
 }
 
-/// Puts the name of the object into the texts that ask for it.
+/// Replaces `$name` in all texts by the name of the object.
 fn fill(value: &mut Value, name: &str) {
     match value {
         Value::String(text) if text.contains("$name") => {
@@ -404,7 +404,7 @@ fn fill(value: &mut Value, name: &str) {
     }
 }
 
-/// A merge patch of what the step changes: a list is sent whole.
+/// A merge patch with the changes of the step. Lists are sent whole.
 fn part(step: &Step, object: &Value) -> Value {
     let mut patch = Value::Object(Map::new());
     for mutation in &step.mutations {
@@ -438,7 +438,7 @@ fn operations(step: &Step) -> Value {
     changes.chain(step.operations.iter().cloned()).collect()
 }
 
-/// An operation with something unusual about it.
+/// An unusual operation of a JSON patch.
 fn operation(object: &Value, random: &mut Random) -> Value {
     const OPERATIONS: [&str; 7] =
         ["test", "copy", "move", "replace", "add", "remove", "odd"];
@@ -461,7 +461,7 @@ fn operation(object: &Value, random: &mut Random) -> Value {
         "op": random.pick(&OPERATIONS).copied().unwrap_or_default(),
         "path": path(random),
     });
-    // Kubernetes' library panics where the whole object is compared with nothing.
+    // Kubernetes' library panics if the whole object is compared with a missing value.
     if made["path"] == "" || random.chance(70) {
         let value = object.pointer(path(random));
         made["value"] = value.cloned().unwrap_or(Value::Null);
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_patch_says_only_what_is_changed() {
+    fn a_merge_patch_contains_only_the_changes() {
         let (seed, removed) = (seed(), "/data/of".to_owned());
         let case = Case {
             number: 7,
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_the_same_whenever_it_is_made() {
+    fn equal_numbers_give_equal_cases() {
         let seeds = [seed()];
         let made = |number| format!("{:?}", Case::of(&seeds, 1, number));
         assert_eq!(made(5), made(5));

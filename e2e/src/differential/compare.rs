@@ -1,4 +1,4 @@
-//! Two answers to one request, and what differs.
+//! Compares two responses to one request.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::case::{Case, Step};
 use crate::record::difference;
 
-/// What is compared of an answer.
+/// The compared parts of a response.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) code: u16,
@@ -16,7 +16,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// An answer, without who manages which fields of the object.
+    /// A response without the managed fields of the object.
     pub(super) fn new(code: u16, mut body: Value, warnings: Vec<String>) -> Self {
         if let Some(metadata) = body["metadata"].as_object_mut() {
             metadata.shift_remove("managedFields");
@@ -28,7 +28,7 @@ impl Answer {
         }
     }
 
-    /// Whether the server has closed the connection instead: it has panicked.
+    /// Whether there is no response: the server has panicked and closed the connection.
     fn is_none(&self) -> bool {
         self.code == 0
     }
@@ -37,7 +37,7 @@ impl Answer {
         self.code >= 400
     }
 
-    /// The causes and the object that a refusal names; null for anything else.
+    /// The details of a refusal: its causes and its object. Null for other responses.
     fn details(&self) -> &Value {
         if self.is_refusal() {
             &self.body["details"]
@@ -46,7 +46,7 @@ impl Answer {
         }
     }
 
-    /// Code, reason and message of a refusal, the code alone of anything else.
+    /// Code, reason and message of a refusal. Only the code of other responses.
     fn words(&self) -> String {
         if self.is_refusal() {
             let text = |key: &str| self.body[key].as_str().unwrap_or_default();
@@ -63,16 +63,16 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What differs, the worst first.
+/// The kind of a difference, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Aspect {
-    /// One accepts, the other refuses, or their codes or reasons differ.
+    /// One server accepts and the other refuses, or their codes or reasons differ.
     Verdict,
-    /// They refuse in other words.
+    /// Both refuse with different messages.
     Message,
-    /// They accept, and answer with other objects.
+    /// Both accept and return different objects.
     Object,
-    /// They warn of other things.
+    /// The warnings differ.
     Warning,
 }
 
@@ -90,23 +90,23 @@ impl Aspect {
     }
 }
 
-/// The first request of a case to which the answers differ.
+/// The first request of a case whose responses differ.
 #[derive(Clone, Debug)]
 pub(super) struct Difference {
     pub(super) aspect: Aspect,
     /// The number of the request in the case.
     pub(super) step: usize,
-    /// What kind of request about what kind of object.
+    /// The kind of the request and of the object.
     pub(super) place: String,
     pub(super) theirs: String,
     pub(super) ours: String,
 }
 
 impl Difference {
-    /// What it has in common with others of its cause: the place, and the words without the
+    /// A key that is common to differences of the same cause: the place, and the texts without the
     /// values in them.
     pub(super) fn skeleton(&self) -> String {
-        // Of which kind the object is says nothing of the cause.
+        // The kind of the object is independent of the cause.
         let (form, kind) = self.place.split_once(" of ").unwrap_or((&self.place, ""));
         let kind = kind.split('/').next().unwrap_or_default();
         let general = |text: &str| {
@@ -126,18 +126,18 @@ impl Difference {
     }
 }
 
-/// What came of comparing the answers to a case.
+/// The result of comparing the responses to a case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Comparison {
-    /// How many answers were compared.
+    /// The number of compared responses.
     pub(super) compared: usize,
     /// The first difference. Nothing is compared after it.
     pub(super) difference: Option<Difference>,
-    /// Whether the real server has panicked, so that there is nothing to compare with.
+    /// Whether the real server has panicked. There is then nothing to compare with.
     pub(super) is_unanswered: bool,
 }
 
-/// Compares the answers to a case until two differ or the real server gives none.
+/// Compares the responses to a case until two differ or the real server gives none.
 pub(super) fn first(
     case: &Case<'_>,
     (theirs, ours): (&[Answer], &[Answer]),
@@ -216,8 +216,7 @@ fn compare(theirs: &Answer, ours: &Answer) -> Option<(Aspect, String, String)> {
     })
 }
 
-/// A text with the values in it replaced: what is in quotes, and numbers that are words of
-/// their own or at the end of one.
+/// Replaces the values in a text: quoted parts, and numbers that are words or end one.
 fn skeleton(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut quoted = false;
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_differ_first_in_their_verdict_and_not_in_the_order_of_errors() {
+    fn the_verdict_is_compared_first_and_the_order_of_errors_is_ignored() {
         let aspect =
             |theirs: &Answer, ours: &Answer| compare(theirs, ours).map(|it| it.0);
         let accepted = Answer::new(201, json!({}), Vec::new());

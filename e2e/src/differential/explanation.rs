@@ -1,4 +1,4 @@
-//! Differences that are known: what differs, why, and whether it is meant to stay.
+//! Known differences: what differs, why, and whether it is deliberate.
 
 use std::fs;
 use std::path::Path;
@@ -12,25 +12,25 @@ use crate::record::Trouble;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Explanation {
-    /// What differs, as the documentation says it.
+    /// The difference, as worded in the documentation.
     pub(super) what: String,
-    /// Why.
+    /// The reason.
     pub(super) why: String,
-    /// The aspects that may differ for this cause, by their names.
+    /// The names of the aspects that may differ for this cause.
     aspects: Vec<String>,
-    /// Kinds of objects; every kind if none is named.
+    /// Kinds of objects. All kinds if it is empty.
     #[serde(default)]
     kinds: Vec<String>,
-    /// Texts that are all in what the real server says.
+    /// Texts that must all be in the real server's response.
     #[serde(default)]
     kubernetes: Vec<String>,
-    /// Texts that are all in what the embedded server says.
+    /// Texts that must all be in the embedded server's response.
     #[serde(default)]
     ours: Vec<String>,
 }
 
 impl Explanation {
-    /// Whether this is why two answers differ.
+    /// Whether this explains a difference.
     pub(super) fn covers(&self, kind: &str, difference: &Difference) -> bool {
         let aspect = difference.aspect.name();
         let in_all =
@@ -42,10 +42,10 @@ impl Explanation {
     }
 }
 
-/// Every explanation of the list.
+/// Reads all explanations.
 ///
 /// # Errors
-/// The file cannot be read as one.
+/// The file cannot be read or parsed.
 pub(super) fn read() -> Result<Vec<Explanation>, Trouble> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("differential/explained.yaml"))?;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_explanation_says_which_aspects_and_which_texts() {
+    fn every_explanation_names_aspects_and_texts() {
         for it in read().expect("the list") {
             let known = |name: &String| Aspect::ALL.iter().any(|it| it.name() == name);
             assert!(it.aspects.iter().all(known), "{}", it.what);

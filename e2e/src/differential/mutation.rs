@@ -1,5 +1,5 @@
-//! Mistakes in objects: one field is removed, of another type, empty, too long, out of bounds,
-//! unknown or said twice.
+//! Mistakes in objects: a field is removed, of another type, empty, too long, out of bounds,
+//! unknown or duplicated.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use super::random::Random;
 /// One change of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mutation {
-    /// Where, as a JSON pointer.
+    /// The place of the change, as a JSON pointer.
     pub(super) pointer: String,
-    /// What is there afterwards; none if it is removed.
+    /// The new value. `None` if it is removed.
     pub(super) value: Option<Value>,
 }
 
-/// Numbers at the edges of the types and of the rules that there are.
+/// Numbers at the limits of types and validation rules.
 const NUMBERS: [i64; 14] = [
     -1,
     0,
@@ -32,7 +32,7 @@ const NUMBERS: [i64; 14] = [
     i64::MAX,
 ];
 
-/// Texts that are right in some places and wrong in others.
+/// Texts that are valid for some fields and invalid for others.
 const TEXTS: [&str; 26] = [
     "",
     " ",
@@ -63,7 +63,7 @@ const TEXTS: [&str; 26] = [
 ];
 
 impl Mutation {
-    /// A change somewhere in an object, which has to have a field.
+    /// A random change of an object. `None` if the object has no field to change.
     pub(super) fn of(object: &Value, random: &mut Random) -> Option<Self> {
         if random.chance(6) {
             return random.pick(&metadata()).cloned();
@@ -87,7 +87,7 @@ impl Mutation {
         })
     }
 
-    /// The object with the change.
+    /// Applies the change to the object.
     pub(super) fn apply(&self, object: &mut Value) {
         let Some((parent, key)) = self.pointer.rsplit_once('/') else {
             return;
@@ -120,7 +120,7 @@ impl Mutation {
     }
 }
 
-/// Fields of the metadata that objects seldom say.
+/// Metadata fields that are rarely set.
 fn metadata() -> Vec<Mutation> {
     let owner = |fields: Value| {
         let mut owner =
@@ -183,7 +183,7 @@ fn metadata() -> Vec<Mutation> {
     each.collect()
 }
 
-/// A field that no kind has, beside what an object has.
+/// Adds a field to an object that its kind does not have.
 fn unknown(pointer: String, value: &Value) -> Mutation {
     match value {
         Value::Object(_) => Mutation {
@@ -218,7 +218,7 @@ fn collect(value: &Value, at: &str, places: &mut Vec<String>) {
     }
 }
 
-/// Something else in the place of a value; none for an object that gets an unknown field.
+/// A different value. `None` for an object that gets an unknown field.
 fn changed(value: &Value, random: &mut Random) -> Option<Value> {
     if random.chance(20) {
         return Some(of_another_type(random));

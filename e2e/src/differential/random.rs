@@ -1,9 +1,9 @@
-//! Numbers that look random and are the same for the same seed.
+//! Pseudo-random numbers that are the same for equal seeds.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// A stream of them.
+/// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Random(SplitMix64);
 
@@ -16,19 +16,19 @@ impl Random {
         Self(own)
     }
 
-    /// A number below `end`; 0 if that is 0.
+    /// A number below `end`. 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX);
         let drawn = self.0.next_u64().checked_rem(end).unwrap_or(0);
         usize::try_from(drawn).unwrap_or(0)
     }
 
-    /// Whether something happens that happens `percent` times in a hundred.
+    /// True with this probability in percent.
     pub(super) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of several; none of none.
+    /// One of several elements. `None` if there are none.
     pub(super) fn pick<'a, T>(&mut self, several: &'a [T]) -> Option<&'a T> {
         several.get(self.below(several.len()))
     }

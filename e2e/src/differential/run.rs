@@ -1,4 +1,4 @@
-//! Puts cases to a server.
+//! Sends cases to a server.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::seed::{Method, Seed, Setup};
 use crate::record::Trouble;
 use crate::record::mask::Mask;
 
-/// How often a server is asked for what its controllers make.
+/// The maximum number of attempts while waiting for the work of controllers.
 const TRIES: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often a controller is waited for that writes a status.
+/// The maximum number of attempts while waiting for a status.
 const SETTLES: usize = 50;
 const MOMENT: Duration = Duration::from_millis(10);
 
@@ -28,7 +28,7 @@ pub(super) struct Server {
     client: Client,
 }
 
-/// An answer as it came.
+/// A response as received.
 struct Raw {
     code: u16,
     body: Value,
@@ -36,7 +36,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// The name of the object that was made or changed.
+    /// The name of the object that was created or changed.
     fn name(&self) -> Option<String> {
         let done = (200..300).contains(&self.code);
         let name = self.body["metadata"]["name"].as_str().filter(|_| done)?;
@@ -49,11 +49,11 @@ impl Server {
         Self { client }
     }
 
-    /// Makes the namespaces and definitions that the seeds need, and waits until they can be
+    /// Creates the namespaces and definitions that the seeds need, and waits until they can be
     /// used.
     ///
     /// # Errors
-    /// The server cannot be asked, or does not get there.
+    /// A request cannot be sent, or an expected response does not come.
     pub(super) async fn prepare(
         &self,
         seeds: &[Seed],
@@ -85,7 +85,7 @@ impl Server {
         Ok(())
     }
 
-    /// Makes something, unless it is there or is being removed by an earlier run. Whether it did.
+    /// Creates an object. Returns `false` if it exists or is being deleted by an earlier run.
     async fn done(&self, request: &Request) -> Result<bool, Trouble> {
         let raw = self.send(request).await?;
         let is_ending = raw.body["message"]
@@ -110,10 +110,10 @@ impl Server {
         Err(format!("{} is not answered with {code}", request.path).into())
     }
 
-    /// The answers to the requests of a case. The object is gone afterwards.
+    /// Sends the requests of a case and returns the responses. Deletes the object afterwards.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// A request cannot be sent.
     pub(super) async fn run(&self, case: &Case<'_>) -> Result<Vec<Answer>, Trouble> {
         let mut mask = Mask::new(Clock::system().now());
         let mut version = String::new();
@@ -138,8 +138,8 @@ impl Server {
         Ok(answers)
     }
 
-    /// The answer to a step. Where a controller has written since, the step is sent again with the
-    /// version of now, as clients do.
+    /// Sends a step and returns the response. If a controller has written since, the step is sent
+    /// again with the current resourceVersion, as clients do.
     async fn answered(
         &self,
         case: &Case<'_>,
@@ -209,11 +209,11 @@ impl Server {
         Ok(())
     }
 
-    /// The answer to a request. None is an answer too, with the code 0: a server that panics
-    /// closes the connection.
+    /// Sends a request and returns the response. The code is 0 if there is none: a server that
+    /// panics closes the connection.
     async fn send(&self, request: &Request) -> Result<Raw, Trouble> {
         for _ in 0..2 {
-            // The first connection may have been closed because nobody used it.
+            // The first connection may have been closed because it was idle.
             if let Some(raw) = self.send_once(request).await? {
                 return Ok(raw);
             }
@@ -230,7 +230,7 @@ impl Server {
             .method(request.method)
             .uri(&request.path)
             .header("user-agent", "differential");
-        // The administrator has the same name on both servers.
+        // The administrator has the same user name on both servers.
         let (user, group) = match request.user.as_str() {
             "" => ("admin", Some("system:masters")),
             node if node.starts_with("system:node:") => (node, Some("system:nodes")),
@@ -264,7 +264,7 @@ impl Server {
     }
 }
 
-/// The random end of the name of the volume with a pod's token.
+/// Masks the random suffix of the volume with a pod's token.
 fn mask_token_volumes(value: &mut Value) {
     const PREFIX: &str = "kube-api-access-";
     match value {
@@ -277,7 +277,7 @@ fn mask_token_volumes(value: &mut Value) {
     }
 }
 
-/// A name as it is a step of a path.
+/// Escapes a name as a path segment.
 fn escaped(name: &str) -> String {
     let step = |byte: u8| match byte {
         b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),

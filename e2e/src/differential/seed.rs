@@ -12,12 +12,12 @@ use crate::record::Trouble;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seed {
-    /// The path of the collection; `$ns` stands for the namespace of the kind.
+    /// The path of the collection. `$ns` represents the namespace of the kind.
     pub path: String,
-    /// Which of `status` and `scale` there are.
+    /// The existing subresources of `status` and `scale`.
     #[serde(default)]
     pub subresources: Vec<String>,
-    /// Whether a PUT has to name the version that it replaces.
+    /// Whether a PUT must contain the resourceVersion that it replaces.
     #[serde(default)]
     pub versioned: bool,
     /// Whether its objects have no name, because they are not stored.
@@ -27,24 +27,23 @@ pub struct Seed {
     /// has observed.
     #[serde(default)]
     pub observed: bool,
-    /// Whether a controller writes the status soon after each write, with the limits that it counts
-    /// against.
+    /// Whether a controller writes the status soon after each write, with the limits of the quota.
     #[serde(default)]
     pub counted: bool,
     /// The object without name and namespace. `$name` in its texts is the name of the object.
     pub object: Value,
-    /// What is sent to `status`.
+    /// The body of requests to `status`.
     #[serde(default)]
     pub status: Value,
 }
 
 impl Seed {
-    /// The kind that its objects say they are of.
+    /// The kind of its objects.
     pub fn kind(&self) -> &str {
         self.object["kind"].as_str().unwrap_or_default()
     }
 
-    /// The namespace in which its objects are made; none for kinds of the cluster.
+    /// The namespace in which its objects are created. `None` for cluster-scoped kinds.
     pub fn namespace(&self) -> Option<String> {
         let plural = self.path.rsplit('/').next().unwrap_or_default();
         self.path
@@ -53,37 +52,37 @@ impl Seed {
     }
 }
 
-/// Something that both servers get before the cases.
+/// A request that both servers receive before the cases.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
-    /// What is asked for, a POST unless it is said.
+    /// The method. POST by default.
     #[serde(default)]
     pub method: Option<Method>,
-    /// Where.
+    /// The path.
     pub path: String,
-    /// What is sent.
+    /// The body.
     #[serde(default)]
     pub object: Option<Value>,
-    /// What has to be answered before the next is sent.
+    /// A condition that must be met before the next request is sent.
     #[serde(default)]
     pub until: Option<Until>,
 }
 
-/// How a server is asked.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
-    /// Makes an object.
+    /// Creates an object.
     Post,
-    /// Writes one.
+    /// Replaces an object.
     Put,
-    /// Removes one.
+    /// Deletes an object.
     Delete,
 }
 
 impl Method {
-    /// As it is said in a request.
+    /// The name of the method in HTTP.
     pub fn name(self) -> &'static str {
         match self {
             Self::Post => "POST",
@@ -93,33 +92,33 @@ impl Method {
     }
 }
 
-/// A request, and the code that is to be answered.
+/// A request, and the status code that its response must have.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// Where.
+    /// The path.
     pub path: String,
-    /// What is sent with POST; it is read if there is nothing.
+    /// The body of a POST. Without it, the request is a GET.
     #[serde(default)]
     pub object: Option<Value>,
-    /// The code.
+    /// The status code.
     pub code: u16,
 }
 
-/// What both servers get, in this order.
+/// The requests of the setup, in order.
 ///
 /// # Errors
-/// The file cannot be read as a list of such.
+/// The file cannot be read or parsed.
 pub fn setup() -> Result<Vec<Setup>, Trouble> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("differential/setup.yaml"))?;
     Ok(serde_saphyr::from_str(&text)?)
 }
 
-/// Every seed of the list.
+/// Reads all seeds.
 ///
 /// # Errors
-/// The file cannot be read as one.
+/// The file cannot be read or parsed.
 pub fn read() -> Result<Vec<Seed>, Trouble> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("differential/seeds.yaml"))?;

@@ -1,8 +1,8 @@
-//! Makes a case that differs smaller, as long as it differs in the same way.
+//! Shrinks a case as long as the difference remains the same.
 
 use super::case::{Case, Step};
 
-/// Every case with one part less: a request, a change, or an operation.
+/// Every case with one part less: a request, a change or an operation.
 pub(super) fn smaller<'a>(case: &Case<'a>) -> Vec<Case<'a>> {
     let mut all = Vec::new();
     for index in 0..case.steps.len() {

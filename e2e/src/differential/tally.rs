@@ -1,4 +1,4 @@
-//! What a run came to: by kind, and by what differed.
+//! The results of a run, by kind and by cause.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,11 +17,11 @@ struct Row {
     differing: BTreeMap<Aspect, u64>,
 }
 
-/// A cause of differences, as far as their words tell.
+/// A cause of differences, as far as their texts show it.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) count: u64,
-    /// The first case that shows it.
+    /// The first case with the difference.
     pub(super) case: u64,
     pub(super) aspect: Aspect,
     /// The number of the explanation that covers it.
@@ -39,7 +39,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// No counts yet, of differences that may have these causes.
+    /// Empty counts. The explanations are the known causes of differences.
     pub(super) fn new(explanations: Vec<Explanation>) -> Self {
         Self {
             explanations,
@@ -71,8 +71,7 @@ impl Tally {
         group.count += 1;
     }
 
-    /// The causes that nothing explains, verdicts before others, those that are found most often
-    /// first.
+    /// The unexplained causes: verdicts first, then by frequency.
     pub(super) fn groups(&self) -> Vec<(&String, &Group)> {
         let unexplained = |it: &(&String, &Group)| it.1.explained.is_none();
         let mut groups: Vec<_> = self.groups.iter().filter(unexplained).collect();
@@ -80,18 +79,18 @@ impl Tally {
         groups
     }
 
-    /// How many requests were compared.
+    /// The number of compared requests.
     pub(super) fn requests(&self) -> u64 {
         self.rows.values().map(|it| it.requests).sum()
     }
 
-    /// How many cases differ in their verdict.
+    /// The number of cases with different verdicts.
     pub(super) fn verdicts(&self) -> u64 {
         let of = |row: &Row| row.differing.get(&Aspect::Verdict).copied();
         self.rows.values().filter_map(of).sum()
     }
 
-    /// The counts as they are kept.
+    /// The counts as they are written to the file.
     pub(super) fn result(&self, seed: u64, first: u64) -> Value {
         let rows = self.rows.iter().map(|(kind, row)| {
             let mut counts = json!({"kind": kind, "cases": row.cases,

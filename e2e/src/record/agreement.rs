@@ -1,4 +1,4 @@
-//! How far the embedded server agrees with what was recorded.
+//! The agreement of the embedded server with the recordings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,17 +13,17 @@ use super::difference::{self, Difference, Gap};
 use super::run::{Pace, Runner};
 use super::{Trouble, fixture, folder};
 
-/// The releases that are recorded.
+/// The recorded releases.
 pub const MINORS: [&str; 2] = ["1.30", "1.36"];
 
-/// What came of putting the corpus to the embedded server.
+/// The result of sending the corpus to the embedded server.
 #[derive(Debug, Default)]
 pub struct Agreement {
-    /// Release, area, and its counts.
+    /// Counts by release and area.
     counts: BTreeMap<String, BTreeMap<String, Counts>>,
-    /// For each difference of the list and each of its patterns, the answers that show it.
+    /// For each listed difference and each of its patterns, the responses with the difference.
     shown: Vec<BTreeMap<usize, BTreeSet<String>>>,
-    /// Differences that are not on the list, as text; empty if all is well.
+    /// Unlisted differences, as text. Empty if there are none.
     pub unexpected: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ struct Counts {
     open: u32,
 }
 
-/// Puts every recorded case to the embedded server and compares.
+/// Sends every recorded case to the embedded server and compares the responses.
 ///
 /// # Errors
 /// A file cannot be read, or a case cannot be run.
@@ -58,10 +58,10 @@ pub async fn measure(differences: &[Difference]) -> Result<Agreement, Trouble> {
     Ok(agreement)
 }
 
-/// The embedded server's answers to a case.
+/// The embedded server's responses to a case.
 ///
-/// Its clock stands still: a case that went on into the next second would find the managers
-/// of its fields in another order, which Kubernetes sorts by time.
+/// Its clock is stopped. Otherwise, the managers of fields would be in a different order if a case
+/// continued into the next second, because Kubernetes sorts them by time.
 async fn answers(case: &Case, minor: &str) -> Result<Vec<Value>, Trouble> {
     let mut options = Options::new(Clock::stopped_at(Clock::system().now()));
     options.kube = minor.parse::<KubeVersion>().map_err(|it| it.to_string())?;
@@ -120,7 +120,7 @@ impl Agreement {
         }
     }
 
-    /// Answers of the list that do not show their difference: it is none any more.
+    /// Patterns of listed differences without a matching response: the difference no longer exists.
     pub fn idle(&self, differences: &[Difference]) -> Vec<String> {
         let mut idle = Vec::new();
         for (difference, shown) in differences.iter().zip(&self.shown) {
@@ -133,7 +133,7 @@ impl Agreement {
         idle
     }
 
-    /// The numbers as they are kept for the documentation.
+    /// The numbers as written to the file for the documentation.
     pub fn summary(&self, differences: &[Difference]) -> Value {
         let counts = |areas: &BTreeMap<String, Counts>| -> serde_json::Map<_, _> {
             let rows = areas.iter().map(|(area, it)| {
@@ -171,7 +171,7 @@ fn described(head: &str, gaps: &[&Gap]) -> String {
         Some(value) => value.to_string(),
         None => "(nothing)".to_owned(),
     };
-    // Another verdict says enough: what follows from it would hide it.
+    // If the verdict differs, only it is shown. Differences that follow from it would hide it.
     let verdict = |gap: &&&Gap| gap.place == ["code"] || gap.place == ["body", "message"];
     let other_verdict = gaps.iter().any(|gap| gap.place == ["code"]);
     let shown = gaps.iter().filter(|gap| !other_verdict || verdict(gap));
@@ -186,7 +186,7 @@ fn described(head: &str, gaps: &[&Gap]) -> String {
     format!("{head}{}", lines.collect::<String>())
 }
 
-/// Where the numbers are kept.
+/// The file with the numbers.
 pub fn path(folder: &Path) -> std::path::PathBuf {
     folder.join("agreement.json")
 }

@@ -9,80 +9,81 @@ use serde_json::Value;
 
 use super::Trouble;
 
-/// Requests that belong together, put to a server one after the other.
+/// Related requests, which are sent to a server one after the other.
 ///
-/// In every text of a case `$ns` stands for the name of the namespace that is made for it;
-/// `${id/pointer}` for what the answer to the request with that `id` has at the JSON pointer.
+/// In every text of a case, `$ns` represents the name of the namespace that is created for it.
+/// `${id/pointer}` represents the value at the JSON pointer in the response to the request with
+/// that `id`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// The folder it is in.
+    /// The folder of the case.
     #[serde(skip)]
     pub area: String,
     /// The name of its file.
     #[serde(skip)]
     pub name: String,
-    /// What it is about, in a sentence.
+    /// What the case is about, in a sentence.
     pub about: String,
-    /// Objects that requests are made from: themselves, or the path of a file below the
-    /// root of the source tree.
+    /// Objects that requests are made from: inline, or as the path of a file below the root of the
+    /// source tree.
     #[serde(default)]
     pub objects: BTreeMap<String, Value>,
-    /// Requests that must succeed, and whose answers are not kept.
+    /// Requests that must succeed, and whose responses are not recorded.
     #[serde(default)]
     pub setup: Vec<Request>,
-    /// The requests whose answers are kept.
+    /// The requests whose responses are recorded.
     pub steps: Vec<Request>,
 }
 
-/// One request, and what is kept of its answer.
+/// One request, and what is recorded of its response.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Method, a space, path and query.
+    /// The method, a space, the path and the query.
     pub send: String,
-    /// By this the answer is called in later requests and in the list of differences.
+    /// The name of the response in later requests and in the list of differences.
     #[serde(default)]
     pub id: String,
     /// The media type of the body: `json` (the default), `yaml`, `merge`, `json-patch`,
     /// `strategic`, `apply`, or one in full.
     #[serde(default, rename = "as")]
     pub media: String,
-    /// Headers beside those that follow from the rest.
+    /// Additional headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The object of the case that the body is made from.
+    /// The name of the object of the case that the body is made from.
     #[serde(default, rename = "use")]
     pub base: String,
-    /// The body, or what is changed of `use`, as a merge patch.
+    /// The body, or a merge patch of the object in `use`.
     #[serde(default)]
     pub body: Option<Value>,
-    /// The body as it is.
+    /// The body as literal text.
     #[serde(default)]
     pub text: Option<String>,
-    /// Patterns of what is kept of the answer's body; everything if there is none.
+    /// Patterns of the parts of the response's body that are recorded. All if it is empty.
     #[serde(default)]
     pub keep: Vec<String>,
-    /// Patterns of what is dropped from it.
+    /// Patterns of the parts that are dropped.
     #[serde(default)]
     pub drop: Vec<String>,
-    /// The request is repeated until its answer is so.
+    /// The request is repeated until its response meets this condition.
     #[serde(default)]
     pub until: Option<Until>,
-    /// The request is a watch, and this many events are kept.
+    /// The request is a watch, and this many events are recorded.
     #[serde(default)]
     pub events: usize,
 }
 
-/// What an answer must be like; everything said must hold.
+/// A condition on a response. All set fields must match.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     /// The status code.
     pub code: Option<u16>,
-    /// A JSON pointer at which there must be something.
+    /// A JSON pointer at which there must be a value.
     pub at: Option<String>,
-    /// What must be there.
+    /// The value that must be there.
     pub is: Option<Value>,
 }
 
@@ -92,15 +93,15 @@ impl Case {
         format!("{}/{}", self.area, self.name)
     }
 
-    /// What `$ns` stands for.
+    /// The value of `$ns`.
     pub fn namespace(&self) -> String {
         format!("{}-{}", self.area, self.name)
     }
 
-    /// The object of that name.
+    /// The object with this name.
     ///
     /// # Errors
-    /// There is none, or its file cannot be read.
+    /// There is no such object, or its file cannot be read.
     pub fn object(&self, name: &str) -> Result<Value, Trouble> {
         let found = self.objects.get(name);
         let found = found.ok_or_else(|| format!("{}: no object {name}", self.key()))?;
@@ -114,7 +115,7 @@ impl Case {
     }
 }
 
-/// Every case below a folder, in the order of areas and names.
+/// Reads every case below a folder, sorted by area and name.
 ///
 /// # Errors
 /// A file cannot be read as a case.

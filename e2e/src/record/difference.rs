@@ -1,4 +1,5 @@
-//! Where the embedded server may answer otherwise than a real one, and why.
+//! The allowed differences between the embedded server's responses and a real one's, and their
+//! reasons.
 
 use std::fs;
 use std::path::Path;
@@ -13,21 +14,21 @@ use super::pattern::Pattern;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// What differs, as the documentation says it.
+    /// The difference, as worded in the documentation.
     pub what: String,
-    /// Why that is meant to be so.
+    /// The reason for it.
     pub why: String,
-    /// Patterns of answers: `area/case/step`, the step being its id or its number from 1.
+    /// Patterns of responses: `area/case/step`, where the step is its id or its number from 1.
     pub answers: Vec<String>,
-    /// Patterns of places in those answers.
+    /// Patterns of places in these responses.
     pub at: Vec<String>,
-    /// Whether it is meant to go away: nobody wants it, it is not done yet.
+    /// Whether it is not deliberate: it is not done yet.
     #[serde(default)]
     pub open: bool,
-    /// Whether only the order differs: the same things are said in both answers.
+    /// Whether only the order differs, and both responses have the same contents.
     #[serde(default)]
     pub order: bool,
-    /// The release for which this holds; every release if not said.
+    /// The release to which it applies. All releases if it is absent.
     #[serde(default)]
     pub kubernetes: Option<String>,
 }
@@ -41,7 +42,7 @@ pub fn read(path: &Path) -> Result<Vec<Difference>, Trouble> {
 }
 
 impl Difference {
-    /// By which of its `answers` it is about that place of that answer, if it is.
+    /// The index of the `answers` pattern that covers this place of this response, if any.
     pub fn covers(&self, minor: &str, answer: &str, place: &[String]) -> Option<usize> {
         let parts: Vec<String> = answer.split('/').map(str::to_owned).collect();
         let about = |it: &String| Pattern::new(&format!("/{it}")).covers(&parts);
@@ -51,13 +52,13 @@ impl Difference {
     }
 }
 
-/// Whether two answers say the same things in another order: entries of lists, and parts
-/// of sentences that list them.
+/// Whether two responses differ only in the order of list entries and of the parts of sentences
+/// that list them.
 pub fn differ_in_order_alone(real: &Value, ours: &Value) -> bool {
     in_order(real) == in_order(ours)
 }
 
-/// A value with what it lists in a fixed order.
+/// A value with all lists sorted.
 fn in_order(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -79,18 +80,18 @@ fn in_order(value: &Value) -> Value {
     }
 }
 
-/// A place where two answers differ.
+/// A place where two responses differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Where.
+    /// The path of the place.
     pub place: Vec<String>,
-    /// What the real server says there; none for nothing.
+    /// The real server's value. `None` if it is absent.
     pub real: Option<Value>,
-    /// What the embedded server says there.
+    /// The embedded server's value. `None` if it is absent.
     pub ours: Option<Value>,
 }
 
-/// Every place where two answers differ, as deep as can be.
+/// Every place where two responses differ, as deep as possible.
 pub fn gaps(real: &Value, ours: &Value) -> Vec<Gap> {
     let mut found = Vec::new();
     let mut place = Vec::new();
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_compared_as_deep_as_they_have_the_same_shape() {
+    fn responses_are_compared_down_to_the_deepest_common_shape() {
         let real = json!({"a": [1, {"b": 2}], "c": 3});
         let ours = json!({"a": [1, {"b": 4}, 5], "d": 6});
         let places: Vec<String> = gaps(&real, &ours)

@@ -1,4 +1,4 @@
-//! Answers as they are kept: a file per case, a line per answer.
+//! Recorded responses: a file per case, a line per response.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Trouble;
 use super::corpus::Case;
 
-/// Where the answers of a case are kept.
+/// The file with the recorded responses of a case.
 pub fn path(folder: &Path, minor: &str, case: &Case) -> PathBuf {
     let file = format!("{}.jsonl", case.name);
     folder
@@ -19,7 +19,7 @@ pub fn path(folder: &Path, minor: &str, case: &Case) -> PathBuf {
         .join(file)
 }
 
-/// Keeps the answers of a case.
+/// Writes the responses of a case.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -31,10 +31,10 @@ pub fn write(path: &Path, answers: &[Value]) -> Result<(), Trouble> {
     Ok(fs::write(path, lines.concat())?)
 }
 
-/// The answers that are kept at a path; none if nothing was recorded.
+/// Reads the recorded responses. `None` if there is no recording.
 ///
 /// # Errors
-/// The file is not what [`write`] writes.
+/// The file does not have the format of [`write`].
 pub fn read(path: &Path) -> Result<Option<Vec<Value>>, Trouble> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,

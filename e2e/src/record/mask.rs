@@ -1,18 +1,17 @@
-//! Takes out of answers what differs from one time to the next: uids, versions, times,
-//! generated names, tokens.
+//! Masks values in responses that differ each time: uids, versions, times, generated names, tokens.
 //!
-//! Equal values get equal names (`uid-1`, `rv-2`), so that an answer still says whether two
-//! objects are the same and whether a write changed anything.
+//! Equal values get equal names (`uid-1`, `rv-2`), so that a response still shows whether two
+//! objects are the same and whether a write changed the object.
 
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-/// How far from now a time may be to be one that the server took from its clock.
+/// The largest distance from now of a time that is taken to be from the server's clock.
 const NEAR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Names what it has seen, for the answers of one case.
+/// The names given so far to the values in the responses of one case.
 #[derive(Debug)]
 pub struct Mask {
     now: Timestamp,
@@ -21,7 +20,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// A mask that has seen nothing. Times about `now` are the server's.
+    /// An empty mask. Times near `now` are the server's.
     pub fn new(now: Timestamp) -> Self {
         Self {
             now,
@@ -30,7 +29,7 @@ impl Mask {
         }
     }
 
-    /// Masks an answer, and sorts its keys.
+    /// Masks a response, and sorts its keys.
     pub fn apply(&mut self, value: &mut Value) {
         if value["kind"] == "Table" {
             mask_ages(value);
@@ -88,7 +87,7 @@ impl Mask {
         if let Ok(at) = text.parse::<Timestamp>()
             && at.duration_since(self.now).abs() < NEAR
         {
-            // How finely a time is written is part of the answer.
+            // The precision of a time is part of the response.
             let digits = text.chars().filter(char::is_ascii_digit).count();
             return if digits > 14 { "micro-time" } else { "time" }.to_owned();
         }
@@ -101,8 +100,7 @@ impl Mask {
         text
     }
 
-    /// A text with every time of the server's clock in it replaced, as where it quotes an
-    /// object.
+    /// Masks every time of the server's clock in a text, for example in a quoted object.
     fn times_in(&self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
         let mut rest = text;
@@ -121,7 +119,7 @@ impl Mask {
         masked
     }
 
-    /// A text with every uid in it replaced.
+    /// Masks every uid in a text.
     fn uids_in(&mut self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
         let mut rest = text;
@@ -146,7 +144,7 @@ fn is_uid(text: &str) -> bool {
     })
 }
 
-/// A text with each number in it that is a word of its own replaced by `N`.
+/// Replaces each number that is a word of its own by `N`.
 fn without_numbers(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut before = ' ';
@@ -162,7 +160,7 @@ fn without_numbers(text: &str) -> String {
     masked
 }
 
-/// The random end of a generated name.
+/// Masks the random suffix of a generated name.
 fn mask_generated_name(metadata: &mut serde_json::Map<String, Value>) {
     let prefix = metadata.get("generateName").and_then(Value::as_str);
     let Some(prefix) = prefix.map(str::to_owned) else {
@@ -175,8 +173,8 @@ fn mask_generated_name(metadata: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// The cells of a table that say how old something is: those of what was just made, and those
-/// of a time that is older by the day.
+/// Masks the cells of a table that contain an age: in seconds, for new objects, or in days, for
+/// fixed times.
 fn mask_ages(table: &mut Value) {
     let columns: Vec<usize> = table["columnDefinitions"]
         .as_array()
@@ -209,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_each_time_is_masked_and_the_rest_is_kept() {
+    fn values_that_differ_each_time_are_masked_and_the_rest_is_kept() {
         let mut mask = Mask::new("2026-01-01T00:00:00Z".parse().unwrap());
         let mut answer = json!({
             "metadata": {

@@ -1,16 +1,16 @@
 //! Patterns of places in a JSON value.
 //!
-//! A pattern is a JSON pointer in which `*` stands for any one key or index, `**` for any
-//! number of them, and `key=text` for the items of a list that have that text at that key.
+//! A pattern is a JSON pointer in which `*` matches any one key or index, `**` any number of them,
+//! and `key=text` the items of a list that have that text at that key.
 
 use serde_json::Value;
 
-/// A pattern, in its parts.
+/// A pattern as a list of parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Vec<String>);
 
 impl Pattern {
-    /// Reads a pattern. Cannot fail: every text is one.
+    /// Parses a pattern. Every text is valid.
     pub fn new(text: &str) -> Self {
         let parts = text.split('/').skip(1);
         Self(
@@ -20,7 +20,7 @@ impl Pattern {
         )
     }
 
-    /// Whether the pattern stands for this place or one above it.
+    /// Whether the pattern matches this place or one above it.
     pub fn covers(&self, place: &[String]) -> bool {
         matches(&self.0, place)
     }
@@ -39,7 +39,7 @@ fn matches(pattern: &[String], place: &[String]) -> bool {
     }
 }
 
-/// Removes what the patterns stand for.
+/// Removes the places that the patterns match.
 pub fn remove(value: &mut Value, patterns: &[String]) {
     for pattern in patterns {
         cut(value, &Pattern::new(pattern).0);
@@ -60,19 +60,19 @@ fn cut(value: &mut Value, pattern: &[String]) {
     if rest.is_empty() {
         match value {
             Value::Object(fields) => fields.retain(|key, _| part != "*" && part != key),
-            Value::Array(items) => items.retain(|item| !is_meant(item, part)),
+            Value::Array(items) => items.retain(|item| !is_item(item, part)),
             _ => {}
         }
         return;
     }
     for (key, below) in children(value) {
-        if part == "*" || *part == key || is_meant(below, part) {
+        if part == "*" || *part == key || is_item(below, part) {
             cut(below, rest);
         }
     }
 }
 
-/// What is left of a value when only what the patterns stand for is kept.
+/// The value with only the places that the patterns match.
 pub fn select(value: &Value, patterns: &[String]) -> Value {
     let patterns: Vec<_> = patterns.iter().map(|it| Pattern::new(it).0).collect();
     let patterns: Vec<&[String]> = patterns.iter().map(Vec::as_slice).collect();
@@ -92,7 +92,7 @@ fn pick(value: &Value, patterns: &[&[String]]) -> Option<Value> {
             if part == "**" {
                 rest.push(pattern);
                 rest.extend(after.split_first().filter(|it| it.0 == key).map(|it| it.1));
-            } else if part == "*" || part == key || is_meant(child, part) {
+            } else if part == "*" || part == key || is_item(child, part) {
                 rest.push(after);
             }
         }
@@ -130,8 +130,8 @@ fn children(value: &mut Value) -> Vec<(String, &mut Value)> {
     }
 }
 
-/// Whether an item has the text at the key that `key=text` says.
-fn is_meant(item: &Value, part: &str) -> bool {
+/// Whether an item has the text and the key of `key=text`.
+fn is_item(item: &Value, part: &str) -> bool {
     part.split_once('=')
         .is_some_and(|(key, text)| item.get(key).and_then(Value::as_str) == Some(text))
 }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_keys_and_a_pattern_covers_what_is_below_it() {
+    fn stars_match_keys_and_a_pattern_covers_what_is_below_it() {
         let place = words(&["items", "0", "metadata", "name"]);
         for (pattern, expected) in [
             ("/items/*/metadata", true),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_picked_and_dropped_by_what_they_hold() {
+    fn items_are_selected_and_removed_by_their_contents() {
         let all =
             json!({"groups": [{"name": "a", "n": 1}, {"name": "b", "n": 2}], "x": 1});
         assert_eq!(

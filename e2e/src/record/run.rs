@@ -1,4 +1,4 @@
-//! Puts the requests of a case to a server.
+//! Sends the requests of a case to a server.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use super::corpus::{Case, Request, Until};
 use super::mask::Mask;
 use super::{Trouble, pattern};
 
-/// How a request is repeated that waits for something.
+/// How a request is repeated that waits for a result.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
-    /// A server elsewhere: this long between two tries.
+    /// For a remote server: this long between two attempts.
     Pause(Duration),
-    /// A server in this process: its own tasks go first.
+    /// For a server in this process: its tasks run first.
     Yield,
 }
 
 impl Pace {
-    /// Most tries, so that a server which never gets there is not asked for ever.
+    /// The maximum number of attempts.
     fn tries(self) -> u32 {
         match self {
             Self::Pause(_) => 600,
@@ -32,8 +32,8 @@ impl Pace {
         }
     }
 
-    /// How long a body may take. All that a watch is to report has happened when it begins, so
-    /// this ends only those that ought not to have begun.
+    /// The timeout of a body. All events that a watch must report have happened before it begins,
+    /// so the timeout only ends watches that should not have been accepted.
     fn patience(self) -> Duration {
         match self {
             Self::Pause(_) => Duration::from_secs(20),
@@ -49,18 +49,18 @@ impl Pace {
     }
 }
 
-/// A server, as one case sees it.
+/// A server during one case.
 pub struct Runner<'a> {
     client: Client,
     pace: Pace,
     case: &'a Case,
-    /// Answers by the id of their request, as they came.
+    /// Responses by the id of their request, as received.
     seen: HashMap<String, Value>,
-    /// Paths of what was made and has no namespace, oldest first.
+    /// Paths of the created cluster-scoped objects, oldest first.
     made: Vec<String>,
 }
 
-/// An answer as it came.
+/// A response as received.
 struct Raw {
     code: u16,
     headers: http::HeaderMap,
@@ -68,7 +68,7 @@ struct Raw {
 }
 
 impl<'a> Runner<'a> {
-    /// Begins a case.
+    /// Starts a case.
     pub fn new(client: Client, pace: Pace, case: &'a Case) -> Self {
         Self {
             client,
@@ -79,10 +79,10 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Puts every request and returns what is kept of the answers.
+    /// Sends every request and returns the recorded parts of the responses.
     ///
     /// # Errors
-    /// A request of the setup is refused, or the server cannot be asked.
+    /// A request of the setup is refused, or a request cannot be sent.
     pub async fn run(&mut self) -> Result<Vec<Value>, Trouble> {
         let namespace = Request {
             send: "POST /api/v1/namespaces".to_owned(),
@@ -107,10 +107,10 @@ impl<'a> Runner<'a> {
         Ok(answers)
     }
 
-    /// Deletes what was made and would be in the way of other cases.
+    /// Deletes the created objects that would affect other cases.
     ///
     /// # Errors
-    /// The server cannot be asked, or something does not go.
+    /// A request cannot be sent, or an object is not removed.
     pub async fn clear(&mut self) -> Result<(), Trouble> {
         let namespaces = "/api/v1/namespaces/";
         for path in std::mem::take(&mut self.made).into_iter().rev() {
@@ -119,7 +119,7 @@ impl<'a> Runner<'a> {
                 ..Request::default()
             };
             self.send(&delete).await?;
-            // A namespace goes when it is empty, and nobody needs its name again.
+            // A namespace is removed when it is empty. Its name is not used again.
             if path.starts_with(namespaces) {
                 continue;
             }
@@ -197,7 +197,7 @@ impl<'a> Runner<'a> {
         Ok(raw)
     }
 
-    /// Remembers what was made outside of namespaces.
+    /// Remembers created cluster-scoped objects.
     fn note(&mut self, path: &str, raw: &Raw) {
         let path = path.split('?').next().unwrap_or_default();
         let name = raw.body["metadata"]["name"].as_str().unwrap_or_default();
@@ -205,13 +205,13 @@ impl<'a> Runner<'a> {
         if raw.code != 201 || name.is_empty() || inside {
             return;
         }
-        // A POST names the collection, an apply the object.
+        // The path of a POST is the collection's, that of an apply is the object's.
         let own = format!("/{name}");
         let made = path.strip_suffix(&own).unwrap_or(path);
         self.made.push(format!("{made}{own}"));
     }
 
-    /// What is kept of an answer.
+    /// The recorded parts of a response.
     fn kept(&self, request: &Request, raw: Raw, mask: &mut Mask) -> Value {
         let mut body = raw.body;
         let patterns = |all: &[String]| -> Vec<String> {
@@ -287,7 +287,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// A text with what stands for something in it replaced.
+    /// Replaces the placeholders in a text.
     fn filled(&self, text: &str) -> Result<String, Trouble> {
         let mut filled = text.replace("$ns", &self.case.namespace());
         while let Some((before, rest)) = filled.split_once("${") {
@@ -331,7 +331,7 @@ fn media_type(word: &str) -> &str {
     }
 }
 
-/// A body as a value: JSON or YAML as what they say, anything else as text.
+/// Parses a body as JSON or YAML. Other bodies are texts.
 fn content(bytes: &[u8], headers: &http::HeaderMap) -> Value {
     let text = String::from_utf8_lossy(bytes);
     let media = headers.get("content-type").and_then(|it| it.to_str().ok());
@@ -342,7 +342,7 @@ fn content(bytes: &[u8], headers: &http::HeaderMap) -> Value {
     read.unwrap_or_else(|| text.into())
 }
 
-/// The first events of a watch; those that take longer than `patience` are not among them.
+/// The first events of a watch that arrive within `patience`.
 async fn events(
     mut body: Body,
     wanted: usize,

@@ -1,4 +1,4 @@
-//! The page for people, printed from the table.
+//! The page about breakages, generated from the table.
 
 use std::fmt::Write as _;
 
@@ -50,7 +50,7 @@ fn capitalised(text: &str) -> String {
     format!("{}{rest}", first.to_uppercase())
 }
 
-/// The message of a breakage, and what to do.
+/// The message of a breakage, and its remedy.
 fn section(page: &mut String, row: &Breakage) {
     let _ = writeln!(page, "\n### {}\n", capitalised(row.what));
     if row.message != "-" {
@@ -70,7 +70,7 @@ fn section(page: &mut String, row: &Breakage) {
     let _ = writeln!(page, "{}{more}", remedy.text);
 }
 
-/// Compares the page with the table, or prints it anew.
+/// Compares the page with the table, or writes it.
 pub(super) fn is_printed() {
     let mut page = INTRODUCTION.to_owned();
     overview(&mut page, "what is broken", BREAKAGES);

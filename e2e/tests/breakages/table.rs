@@ -1,8 +1,8 @@
-//! What a user sees, a row for each breakage.
+//! What a user sees: one row for each breakage.
 
-/// What breaks, and what a user then sees of the machine. A `-` stands for nothing.
+/// A breakage, and what a user then sees of the machine. A `-` represents nothing.
 pub(super) struct Breakage {
-    /// What is broken.
+    /// The breakage.
     pub(super) what: &'static str,
     /// The columns of `kubectl get`.
     pub(super) phase: &'static str,
@@ -10,17 +10,17 @@ pub(super) struct Breakage {
     pub(super) ready: &'static str,
     /// The reason of the condition `Stalled`.
     pub(super) stalled: &'static str,
-    /// The reason of a Warning event about it; there is none at all where this is a `-`.
+    /// The reason of a Warning event about it. A `-` means that there is no Warning at all.
     pub(super) warning: &'static str,
-    /// The judgement of kstatus.
+    /// The result of kstatus.
     pub(super) kstatus: &'static str,
     /// The message of the status.
     pub(super) message: &'static str,
-    /// The reason of which the table of reasons says what to do; or what to do.
+    /// The reason whose remedy is in the table of reasons, or the remedy.
     pub(super) remedy: &'static str,
 }
 
-/// What is compared with the object.
+/// The values that are compared with the object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) phase: String,
@@ -40,13 +40,13 @@ impl Breakage {
     }
 }
 
-/// The row of that title.
+/// The row with this title.
 pub(super) fn row(what: &str) -> &'static Breakage {
     let mut all = BREAKAGES.iter().chain(HEALTHY);
     all.find(|row| row.what == what).expect("a row")
 }
 
-/// What breaks.
+/// The breakages.
 pub(super) const BREAKAGES: &[Breakage] = &[
     Breakage {
         what: "the operator does not run",
@@ -65,7 +65,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "KindNotServed",
         warning: "KindNotServed",
         kstatus: "Failed",
-        message: "the API server does not serve NowhereConfig of bootstrap.cluster.x-k8s.io; install the provider that brings it",
+        message: "the API server does not serve NowhereConfig of bootstrap.cluster.x-k8s.io; install its provider",
         remedy: "KindNotServed",
     },
     Breakage {
@@ -75,7 +75,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "KindNotServed",
         warning: "KindNotServed",
         kstatus: "Failed",
-        message: "the API server does not serve NowhereMachine of infrastructure.cluster.x-k8s.io; install the provider that brings it",
+        message: "the API server does not serve NowhereMachine of infrastructure.cluster.x-k8s.io; install its provider",
         remedy: "KindNotServed",
     },
     Breakage {
@@ -105,7 +105,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "NameTaken",
         warning: "NameTaken",
         kstatus: "Failed",
-        message: "a K0sWorkerConfig worker is there and belongs to somebody else; rename one of the two",
+        message: "a K0sWorkerConfig worker exists and is not owned by this ScheduledMachine; rename one of the two",
         remedy: "NameTaken",
     },
     Breakage {
@@ -175,7 +175,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "-",
         warning: "NodeNotReady",
         kstatus: "InProgress",
-        message: "Node worker is not ready any more",
+        message: "Node worker is no longer ready",
         remedy: "NodeNotReady",
     },
     Breakage {
@@ -195,7 +195,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "UnknownTimeZone",
         warning: "UnknownTimeZone",
         kstatus: "Failed",
-        message: "spec.schedule: time zone: 'Europe/Zurch' is not in the tz database; use an IANA name such as 'Europe/Zurich'; nothing is touched",
+        message: "spec.schedule: time zone: 'Europe/Zurch' is not in the tz database; use an IANA name such as 'Europe/Zurich'; nothing is changed",
         remedy: "UnknownTimeZone",
     },
     Breakage {
@@ -205,7 +205,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "InvalidHours",
         warning: "InvalidHours",
         kstatus: "Failed",
-        message: "spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 0, found '25'; nothing is touched",
+        message: "spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 0, found '25'; nothing is changed",
         remedy: "InvalidHours",
     },
     Breakage {
@@ -225,7 +225,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "-",
         warning: "-",
         kstatus: "InProgress",
-        message: "evicting 1 pod from Node worker; default/only is held back: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget shop needs 1 healthy pods and has 1 currently",
+        message: "evicting 1 pod from Node worker; default/only is not evicted: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget shop needs 1 healthy pods and has 1 currently",
         remedy: "Wait for the deadline (`status.nextCleanup`), or scale the workload.",
     },
     Breakage {
@@ -235,7 +235,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "RemovalStalled",
         warning: "RemovalStalled",
         kstatus: "Failed",
-        message: "Machine worker has not moved for 10 minutes: WaitingForInfrastructureDeletion; RemoteMachine worker has the finalizers example.com/hold",
+        message: "Machine worker has not changed for 10 minutes: WaitingForInfrastructureDeletion; RemoteMachine worker has the finalizers example.com/hold",
         remedy: "RemovalStalled",
     },
     Breakage {
@@ -255,12 +255,12 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "-",
         warning: "-",
         kstatus: "InProgress",
-        message: "the kill switch waits: the Cluster production-cluster is paused, and nothing is touched until it is resumed",
+        message: "the kill switch waits: the Cluster production-cluster is paused, and nothing is changed until it is resumed",
         remedy: "Paused",
     },
 ];
 
-/// What is seen where nothing is broken.
+/// Rows without a breakage.
 pub(super) const HEALTHY: &[Breakage] = &[
     Breakage {
         what: "the machine is in service",
@@ -299,7 +299,7 @@ pub(super) const HEALTHY: &[Breakage] = &[
         stalled: "-",
         warning: "-",
         kstatus: "Current",
-        message: "the schedule is switched off",
+        message: "the schedule is disabled",
         remedy: "-",
     },
     Breakage {
@@ -309,7 +309,7 @@ pub(super) const HEALTHY: &[Breakage] = &[
         stalled: "-",
         warning: "KillSwitchActivated",
         kstatus: "Current",
-        message: "nothing runs while the kill switch is set; set spec.killSwitch to false to return to service",
+        message: "no machine runs while the kill switch is set; set spec.killSwitch to false to return to service",
         remedy: "-",
     },
 ];

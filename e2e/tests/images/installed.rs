@@ -1,5 +1,5 @@
-//! What a release is installed with and runs as, on a real cluster: the chart, the image of the operator
-//! under the security context of its Deployment, and the command line from the same archive.
+//! A release is installed and run on a real cluster: its chart, the operator's image under the
+//! security context of its Deployment, and the command line from the same archive.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::{BINARIES, Place, pod, released};
 use crate::program;
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] =
     &[
         promise!(a_release_is_installed_upgraded_while_it_drains_and_removed)
@@ -21,14 +21,14 @@ pub(crate) const PROMISES: &[Promise] =
             .disruptive(),
     ];
 
-/// What the chart calls everything.
+/// The name of all objects of the chart.
 const NAME: &str = "released";
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/chart");
 
 const IMAGE: &str = "image.repository=registry.example/5spot";
 
-/// A cluster, asked by programs as a person does, in one namespace.
+/// One namespace of a cluster, accessed by programs as a user does.
 struct Site {
     cluster: Cluster,
     listening: Listening,
@@ -37,7 +37,8 @@ struct Site {
 
 impl Site {
     async fn start(place: &Place) -> Self {
-        // The operator is a program on the clock of this machine; that of the test is not used.
+        // The operator is a program that uses the clock of this computer. The test's clock is not
+        // used.
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
         let listening = cluster.listen().await;
         let folder = place.0.path().to_owned();
@@ -53,7 +54,7 @@ impl Site {
         self.cluster.namespace("default")
     }
 
-    /// What a program prints, in the namespace of the test.
+    /// The output of a program in the namespace of the test.
     async fn run(&self, program: PathBuf, words: &[&str]) -> String {
         let mut command = Command::new(program);
         command
@@ -72,7 +73,7 @@ impl Site {
         self.run(program::path("helm").unwrap(), words).await
     }
 
-    /// Waits for a phase of the worker, on the clock of this machine.
+    /// Waits for a phase of the worker, on the clock of this computer.
     async fn wait_for_phase(&self, phase: &str) {
         let phase = format!("--for=jsonpath={{.status.phase}}={phase}");
         self.kubectl(&["wait", "sm/worker", &phase, "--timeout=120s"])
@@ -88,7 +89,7 @@ impl Site {
         kubeconfig.to_string()
     }
 
-    /// Reports the operator's pod, which runs, as ready. The cluster has no kubelet that does.
+    /// Reports the operator's running pod as ready. The cluster has no kubelet that does so.
     async fn report_pod(&self) {
         let path = format!("/apis/apps/v1/namespaces/default/deployments/{NAME}/status");
         let status = json!({"status": {
@@ -97,7 +98,7 @@ impl Site {
         self.cluster.patch(&path, &status).await;
     }
 
-    /// What `5spot check` of the release says.
+    /// The output of the release's `5spot check`.
     async fn check(&self) -> String {
         let program = PathBuf::from(std::env::var(BINARIES).unwrap()).join("amd64/5spot");
         let home = self.namespace();
@@ -139,11 +140,11 @@ async fn a_release_is_installed_upgraded_while_it_drains_and_removed() {
         ["--set", &name],
         ["--set", "replicas=1"],
         ["--set-json", &kubeconfigs],
-        // The workload cluster is on this machine.
+        // The workload cluster is on this computer.
         ["--set", "extraArgs={--allow-loopback-workload-server}"],
     ]
     .concat();
-    // Others have installed the CRDs and the policies.
+    // The CRDs and the policies are already installed.
     let words = [&["install", NAME, CHART, "--take-ownership"], &values[..]].concat();
     let installed = site.helm(&words).await;
     assert!(installed.contains("STATUS: deployed"), "{installed}");
@@ -163,7 +164,7 @@ async fn a_release_is_installed_upgraded_while_it_drains_and_removed() {
     site.report_pod().await;
     let checked = site.check().await;
     println!("{checked}");
-    assert!(checked.ends_with("All is well.\n"), "{checked}");
+    assert!(checked.ends_with("No problems found.\n"), "{checked}");
 
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
@@ -174,7 +175,7 @@ async fn a_release_is_installed_upgraded_while_it_drains_and_removed() {
     let words = [&words[..], &["--set", "log.level=debug"]].concat();
     let upgraded = site.helm(&words).await;
     assert!(upgraded.contains("REVISION: 2"), "{upgraded}");
-    // The pod of the new revision takes over from that of the old one.
+    // The pod of the new revision takes over from the pod of the old one.
     drop(running);
     let deployment = cluster.get(&path).await.unwrap();
     let image = pod::Pod::of(&place, &ids[0], &deployment).await;
@@ -201,7 +202,7 @@ async fn a_release_is_installed_upgraded_while_it_drains_and_removed() {
     }
 }
 
-/// A day of the week that is days away.
+/// A day of the week that is days away from today.
 #[expect(clippy::disallowed_methods, reason = "the operator has this clock")]
 fn another_day() -> &'static str {
     let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);

@@ -1,5 +1,5 @@
-//! Pods without a kubelet: `runc` runs the root file system of an image with what the manifests ask
-//! for (user, capabilities, seccomp, read-only root), on the network of this machine.
+//! Pods without a kubelet: `runc` runs the root file system of an image with the manifest's
+//! settings (user, capabilities, seccomp, read-only root), on the network of this computer.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -16,19 +16,19 @@ use tokio::task::JoinHandle;
 use super::{BINARIES, Place};
 use crate::program;
 
-/// What the API server is called by those who look it up.
+/// The host name of the API server for clients that resolve it.
 pub(super) const NAME: &str = "api.management.example";
 
-/// Where the resolver answers: C libraries ask on this port alone.
+/// The address of the resolver. C libraries only use this port.
 const RESOLVER: &str = "127.0.0.153:53";
 
 /// The namespace of the operator and of the agent's configuration.
 const HOME: &str = "5spot-system";
 
-/// The profile of containers that ask for `RuntimeDefault`, which comes with buildah.
+/// The profile for containers with `RuntimeDefault`. It comes with buildah.
 const SECCOMP: &str = "/usr/share/containers/seccomp.json";
 
-/// A name server that knows one name; ends when it is dropped.
+/// A name server with one name. Dropping it stops it.
 pub(super) struct Resolver {
     asked: Arc<AtomicUsize>,
     task: JoinHandle<()>,
@@ -57,13 +57,13 @@ impl Resolver {
         Self { asked, task }
     }
 
-    /// How many questions it was asked.
+    /// The number of questions received.
     pub(super) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
 }
 
-/// The answer to a question of one name: 127.0.0.1 for an address of version 4, none for others.
+/// The response to a question of one name: 127.0.0.1 for an IPv4 address, none for other types.
 fn answer(question: &[u8]) -> Vec<u8> {
     const HEADER: usize = 12;
     let name = question[HEADER..].iter().position(|byte| *byte == 0);
@@ -71,7 +71,7 @@ fn answer(question: &[u8]) -> Vec<u8> {
     let end = HEADER + name.unwrap() + 5;
     let is_version_4 = question[end - 4..end - 2] == [0, 1];
     let mut answer = question[..end].to_vec();
-    // A response that is recursive; one question, no additional records.
+    // A recursive response. One question, no additional records.
     answer[2..4].copy_from_slice(&[0x81, 0x80]);
     answer[6..12].copy_from_slice(&[0, u8::from(is_version_4), 0, 0, 0, 0]);
     if is_version_4 {
@@ -81,8 +81,8 @@ fn answer(question: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// A server with a simulated Cluster API and no operator, of the released binary; ends when it is
-/// dropped.
+/// A server of the released binary with a simulated Cluster API and without an operator. Dropping
+/// it stops it.
 pub(super) struct Dev {
     process: Child,
     folder: PathBuf,
@@ -90,7 +90,7 @@ pub(super) struct Dev {
 
 impl Drop for Dev {
     fn drop(&mut self) {
-        // It has ended by itself where this fails.
+        // This fails if it has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -137,12 +137,12 @@ impl Dev {
         port.trim_end_matches('/').parse().unwrap()
     }
 
-    /// A kubeconfig that leads to the server in another way.
+    /// A kubeconfig that reaches the server at another address.
     pub(super) fn kubeconfig(&self, server: &str) -> String {
         let mut admin = self.admin();
         let cluster = &mut admin["clusters"][0]["cluster"];
         cluster["server"] = json!(server);
-        // Its certificate is for this name.
+        // Its certificate is valid for this name.
         cluster["tls-server-name"] = json!("localhost");
         admin.to_string()
     }
@@ -163,8 +163,8 @@ impl Dev {
             .await;
     }
 
-    /// Creates a ScheduledMachine that is wanted at all times, with a Cluster of its own, and
-    /// returns what kubectl calls it.
+    /// Creates a ScheduledMachine that is always wanted, with a Cluster of its own. Returns its
+    /// name for kubectl.
     pub(super) async fn create_machine(&self, name: &str) -> String {
         let mut cluster =
             fivespot_testkit::cluster_object(fivespot_testkit::Contract::V1Beta2);
@@ -178,7 +178,7 @@ impl Dev {
         format!("sm/{name}")
     }
 
-    /// Creates a Node, and what its agent is to look for.
+    /// Creates a Node, and the configuration of its agent.
     pub(super) async fn create_node(&self, name: &str, command: &str) {
         self.create(&json!({
             "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
@@ -200,7 +200,7 @@ impl Dev {
         .await;
     }
 
-    /// Waits for what `kubectl wait` understands.
+    /// Waits for a condition of `kubectl wait`.
     pub(super) async fn wait(&self, object: &str, condition: &str) {
         let condition = format!("--for={condition}");
         self.kubectl(&["wait", object, &condition, "--timeout=60s"])
@@ -210,13 +210,13 @@ impl Dev {
 
 /// The pod of a manifest, with one container.
 pub(super) struct Pod {
-    /// Where its images are.
+    /// The folder with its images.
     folder: PathBuf,
     root: String,
     spec: Value,
 }
 
-/// A running container; ends when it is dropped.
+/// A running container. Dropping it stops it.
 pub(super) struct Running {
     process: Child,
     name: String,
@@ -226,7 +226,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         let runc = |words: &[&str]| {
             let mut command = Command::new(program::path("runc").unwrap());
-            // It has ended by itself where this fails.
+            // This fails if it has already ended.
             let _ = command.args(words).status();
         };
         runc(&["kill", &self.name, "TERM"]);
@@ -236,13 +236,13 @@ impl Drop for Running {
 }
 
 impl Pod {
-    /// The operator's, as its Deployment has it.
+    /// The operator's pod, as in its Deployment.
     pub(super) async fn of_operator(place: &Place, image: &str) -> Self {
         let deployment = controller::Settings::default().deployment();
         Self::of(place, image, &deployment).await
     }
 
-    /// The agent's, as its DaemonSet has it.
+    /// The agent's pod, as in its DaemonSet.
     pub(super) async fn of_agent(place: &Place, image: &str) -> Self {
         let documents = agent::Settings::default().documents();
         let mut documents = documents.iter();
@@ -250,7 +250,7 @@ impl Pod {
         Self::of(place, image, daemon_set).await
     }
 
-    /// That of a workload, with the image in the place of its own.
+    /// The pod of a workload, with this image instead of its own.
     pub(super) async fn of(place: &Place, image: &str, workload: &Value) -> Self {
         let container = place.buildah(&["from", image]).await;
         Self {
@@ -289,7 +289,7 @@ impl Pod {
         Running { process, name }
     }
 
-    /// What the container runtime is given for the pod.
+    /// The configuration of the pod for the container runtime.
     fn runtime_config(&self, bundle: &Path, more: &[String]) -> Value {
         let (pod, container) = (
             &self.spec["securityContext"],
@@ -356,7 +356,7 @@ impl Pod {
     }
 }
 
-/// The program of an image with one.
+/// The program of an image with one program.
 fn entry_point(root: &str) -> String {
     let names = ["5spot", "5spot-reclaim-agent"].map(|name| format!("/{name}"));
     let mut names = names.into_iter();
@@ -365,8 +365,8 @@ fn entry_point(root: &str) -> String {
         .unwrap()
 }
 
-/// The profile as a runtime takes it: without what is for other machines, or for capabilities that
-/// the container does not have.
+/// The profile in the format of a runtime: without the rules for other architectures, or for
+/// capabilities that the container does not have.
 fn seccomp(capabilities: &[String]) -> Value {
     let profile = std::fs::read_to_string(SECCOMP).unwrap();
     let profile: Value = serde_json::from_str(&profile).unwrap();
@@ -402,7 +402,7 @@ fn seccomp(capabilities: &[String]) -> Value {
     })
 }
 
-/// A port that nobody listens on.
+/// An unused port.
 pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

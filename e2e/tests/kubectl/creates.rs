@@ -1,4 +1,4 @@
-//! What kubectl sends in protobuf, and who it says that one is.
+//! Objects that kubectl sends in protobuf, and the identity that it prints.
 
 use insta::assert_snapshot;
 
@@ -6,10 +6,10 @@ use super::session::Session;
 
 use crate::promise::{Promise, promise};
 
-/// Roles and accounts of a real cluster are others.
+/// A real cluster has other roles and accounts.
 const WHY: &str = "is about the roles and accounts that the embedded server starts with";
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(what_kubectl_create_generates_is_created)
         .with_kubectl()

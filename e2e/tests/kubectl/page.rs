@@ -1,11 +1,11 @@
-//! What pages say that kubectl prints, it prints.
+//! kubectl prints what the pages show.
 
 use fivespot_testkit::Page;
 
 use super::session::Session;
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] =
     &[promise!(the_page_about_admission_shows_what_is_printed).with_kubectl()];
 
@@ -17,7 +17,7 @@ const POLICIES: [&str; 3] = [
     "schedulecalendar-validation",
 ];
 
-/// From a cluster that has the definition and no policy.
+/// Starts with a cluster that has the CRD and no policy.
 async fn the_page_about_admission_shows_what_is_printed() {
     let session = Session::start("2026-03-06T15:00:00Z").await;
     for policy in POLICIES {
@@ -34,7 +34,7 @@ async fn the_page_about_admission_shows_what_is_printed() {
     let page = Page::open("how-to/admission.md");
     let run = async |words: &str| {
         let printed = session.kubectl(words).await;
-        // What the page leaves out, and what newer kubectls add.
+        // The page leaves this out, and newer versions of kubectl add it.
         printed
             .trim_end_matches("exit status: 1")
             .replace("\" deleted from default namespace", "\" deleted")

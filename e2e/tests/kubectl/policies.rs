@@ -1,5 +1,5 @@
-//! The page of Kubernetes about validating admission policies, typed with the real kubectl: `v1` in
-//! place of `v1alpha1`, everything else as the page has it.
+//! The commands of Kubernetes' page about validating admission policies, run with the real kubectl.
+//! `v1` replaces `v1alpha1`; everything else is as on the page.
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::session::Session;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_policy_of_the_documentation_limits_deployments)
         .with_programs(&["kubectl"])
@@ -53,7 +53,7 @@ spec:
         environment: test
 "#;
 
-/// A field that `v1` requires and the page, which is older, does not have.
+/// A field that `v1` requires and that the older page does not have.
 const ACTIONS: &str = "  validationActions: [Deny]\n";
 
 const LIMITING_POLICY: &str = r#"
@@ -115,7 +115,7 @@ spec:
   validationActions: [Deny]
 "#;
 
-/// The binding of the page for everything that has a label, with a field that `v1` does not have.
+/// The binding of the page for all objects with a label, without a field that `v1` does not have.
 const GLOBAL_BINDING: &str = r#"
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -148,7 +148,7 @@ metadata:
 maxReplicas: 100
 "#;
 
-/// The definition of the parameters, which the page leaves to its reader.
+/// The CRD of the parameters, which the page does not contain.
 const LIMITS: &str = r"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -172,7 +172,7 @@ spec:
             type: integer
 ";
 
-/// A Deployment that leaves out how many replicas it wants.
+/// A Deployment without `replicas`.
 const DEPLOYMENT: &str = r"
 apiVersion: apps/v1
 kind: Deployment
@@ -192,7 +192,7 @@ spec:
         image: example.com/main:1
 ";
 
-/// What the promises leave in a cluster that outlives them.
+/// The cluster-scoped objects that the promises leave in a shared cluster.
 const LEFT: [&str; 5] = [
     "validatingadmissionpolicybinding demo-binding-test.example.com \
      replicalimit-binding-test.example.com replicalimit-binding-nontest",
@@ -202,8 +202,8 @@ const LEFT: [&str; 5] = [
     "clusterrole document-policies document-limits",
 ];
 
-/// How often a command is repeated until a real server, which reads policies and roles a moment
-/// after they were written, does as they say.
+/// How often a command is repeated until a real server, which observes policies and roles with a
+/// delay, applies them.
 const MOST_TRIES: usize = 200;
 
 fn read(manifest: &str) -> Value {
@@ -228,7 +228,7 @@ impl Documented {
         documented
     }
 
-    /// Deletes what is in no namespace, and so is not deleted with that of the promise.
+    /// Deletes cluster-scoped objects, which are not deleted with the namespace of the promise.
     async fn clear(&self) {
         for names in LEFT {
             let words = format!("delete --ignore-not-found {names}");
@@ -236,13 +236,13 @@ impl Documented {
         }
     }
 
-    /// What `kubectl create` prints of a manifest.
+    /// The output of `kubectl create` for a manifest.
     async fn creating(&self, manifest: &str) -> String {
         let words = format!("create --namespace={}", self.test);
         self.session.kubectl_reading(&words, &read(manifest)).await
     }
 
-    /// What `kubectl create deployment` prints.
+    /// The output of `kubectl create deployment`.
     async fn deploying(&self, name: &str, options: &str) -> String {
         let test = &self.test;
         let words = format!(
@@ -251,7 +251,7 @@ impl Documented {
         self.session.kubectl(&words).await
     }
 
-    /// Waits until `kubectl <words>` prints `expected` somewhere.
+    /// Waits until the output of `kubectl <words>` contains `expected`.
     async fn until(&self, words: &str, expected: &str) {
         let mut printed = String::new();
         for _ in 0..MOST_TRIES {
@@ -263,7 +263,7 @@ impl Documented {
         panic!("`kubectl {words}` prints, and not {expected:?}: {printed}");
     }
 
-    /// Waits until a Deployment with so many replicas is refused for that reason.
+    /// Waits until a Deployment with this number of replicas is refused for this reason.
     async fn until_refused(&self, replicas: u32, why: &str) {
         let test = &self.test;
         let words = format!(
@@ -298,7 +298,7 @@ async fn a_policy_of_the_documentation_limits_deployments() {
         page.deploying("web", "--replicas=5").await,
         @"deployment.apps/web created"
     );
-    // What is left out is filled in before policies are asked.
+    // Defaults are set before policies are evaluated.
     assert_snapshot!(page.deploying("one", "").await, @"deployment.apps/one created");
     assert_snapshot!(
         page.creating(DEPLOYMENT).await,
@@ -383,8 +383,8 @@ async fn a_parameter_of_the_documentation_is_the_limit() {
     page.clear().await;
 }
 
-/// The refusal of a binding, with the user and the verb in the places in which Kubernetes 1.30
-/// confuses them.
+/// The refusal of a binding, with the user and the verb in the right places. Kubernetes 1.30 swaps
+/// them.
 fn in_order(refusal: &str) -> String {
     let user = "&{alice  [system:authenticated] map[]}";
     let confused = format!("user get does not have \"{user}\" permission");

@@ -1,4 +1,4 @@
-//! The real kubectl, and other programs, against a cluster.
+//! The real kubectl and other programs, used with a cluster.
 
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -10,8 +10,8 @@ use tokio::process::{Child, ChildStdout, Command};
 use crate::folder::Folder;
 use crate::program;
 
-/// A cluster with a running operator, and a kubectl that talks to it from outside. Time
-/// stands still while kubectl works.
+/// A cluster with a running operator, and a kubectl that connects to it from outside. Time is
+/// stopped while kubectl runs.
 pub(crate) struct Session {
     pub(crate) cluster: Cluster,
     _operator: Operator,
@@ -19,7 +19,7 @@ pub(crate) struct Session {
     folder: Folder,
 }
 
-/// A kubectl that runs until it is dropped.
+/// A running kubectl. Dropping it stops it.
 pub(crate) struct Running {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -56,13 +56,13 @@ impl Session {
         self.program("kubectl", arguments)
     }
 
-    /// The folder in which the programs keep what they keep.
+    /// The folder for files of the programs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What a program prints that reads the kubeconfig of this cluster, and its exit code if that is
-    /// not 0. It runs at the root of the source tree.
+    /// The output of a program that uses the kubeconfig of this cluster, and its exit code if that
+    /// is not 0. It runs in the root of the source tree.
     pub(crate) async fn run(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.program(program, arguments).output().await.unwrap();
         let printed = printed(&output);
@@ -85,18 +85,18 @@ impl Session {
         command
     }
 
-    /// What `kubectl <words>` prints, and its exit code if that is not 0.
+    /// The output of `kubectl <words>`, and its exit code if that is not 0.
     pub(crate) async fn kubectl(&self, words: &str) -> String {
         let words: Vec<&str> = words.split_whitespace().collect();
         self.kubectl_with(&words).await
     }
 
-    /// The same, with arguments that hold spaces.
+    /// The same, with arguments that contain spaces.
     pub(crate) async fn kubectl_with(&self, arguments: &[&str]) -> String {
         self.run("kubectl", arguments).await
     }
 
-    /// What `kubectl <words> -f -` prints when it reads `object`.
+    /// The output of `kubectl <words> -f -` with `object` as its input.
     pub(crate) async fn kubectl_reading(
         &self,
         words: &str,
@@ -138,18 +138,18 @@ impl Session {
 }
 
 impl Running {
-    /// The next line that it prints; none when it has ended.
+    /// The next line of its output. `None` if it has ended.
     pub(crate) async fn line(&mut self) -> Option<String> {
         self.lines.next_line().await.unwrap()
     }
 
-    /// Waits for its end, and says whether it was a good one.
+    /// Waits for its end, and returns whether it succeeded.
     pub(crate) async fn ends_well(mut self) -> bool {
         self.child.wait().await.unwrap().success()
     }
 }
 
-/// What was printed, line by line without the blanks at their ends.
+/// The output, line by line without trailing blanks.
 fn printed(output: &Output) -> String {
     let mut printed = String::new();
     for stream in [&output.stdout, &output.stderr] {

@@ -1,4 +1,4 @@
-//! What kubectl shows of machines: columns, fields, and the whole scenario.
+//! The output of kubectl for machines: columns, fields, and the whole scenario.
 
 use insta::assert_snapshot;
 
@@ -7,7 +7,7 @@ use super::session::Session;
 
 use crate::promise::{Promise, promise};
 
-/// What is promised here.
+/// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(get_shows_what_matters_in_columns).with_kubectl(),
     promise!(explain_shows_the_description_of_a_field).with_kubectl(),
@@ -95,7 +95,7 @@ async fn explain_shows_the_description_of_a_field() {
     ");
 }
 
-/// A description without what differs from run to run.
+/// A description without values that differ from run to run.
 fn lasting(description: &str) -> String {
     let (object, _) = description.split_once("\nEvents:").unwrap();
     let lines = object.lines().map(|line| {
@@ -140,7 +140,7 @@ async fn describe_shows_spec_status_and_events() {
         Status:                True
         Type:                  ScheduleValid
         Last Transition Time:  2026-03-06T15:00:00Z
-        Message:               everything that the spec names is there
+        Message:               all objects that the spec refers to exist
         Observed Generation:   1
         Reason:                Valid
         Status:                True
@@ -152,7 +152,7 @@ async fn describe_shows_spec_status_and_events() {
         Status:                True
         Type:                  MachineReady
         Last Transition Time:  2026-03-06T15:00:02Z
-        Message:               the workload cluster answers
+        Message:               the workload cluster is reachable
         Observed Generation:   1
         Reason:                Connected
         Status:                True

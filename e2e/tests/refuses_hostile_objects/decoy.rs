@@ -1,4 +1,4 @@
-//! What admission alone cannot refuse: edits of a machine that runs, and objects of others that
+//! What admission alone cannot refuse: edits of a running machine, and objects of other owners that
 //! look like its own.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::{POLICY, WITHIN, loosened};
 
 const NOT_ASKED: &str = "not asked";
 
-/// A cluster in which the worker runs.
+/// A cluster with a running worker.
 async fn running() -> (Cluster, Operator) {
     let cluster = Cluster::start(instant(WITHIN)).await;
     let operator = cluster.operator();
@@ -55,7 +55,7 @@ fn edits() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// What the server answers to an edit of the worker.
+/// The server's response to an edit of the worker.
 async fn answer(cluster: &Cluster, edit: &Value) -> String {
     let path = format!("{}?dryRun=All", machine_path("worker"));
     match cluster.try_patch(&path, &json!({"spec": edit})).await {
@@ -75,7 +75,7 @@ fn row(table: &mut String, what: &str, [schema, policy, operator]: [&str; 3]) {
     );
 }
 
-/// Why the worker is or is not as it should be.
+/// The Ready condition of the worker.
 async fn ready(cluster: &Cluster) -> String {
     let ready = condition(&cluster.status("worker").await, "Ready");
     let reported = [&ready["reason"], &ready["message"]];
@@ -84,7 +84,7 @@ async fn ready(cluster: &Cluster) -> String {
         .join(": ")
 }
 
-/// The rows of what is edited while it runs. None of it moves what is there.
+/// The rows of edits while it runs. None of them changes the existing objects.
 pub(super) async fn edited() -> String {
     let (full, _one) = running().await;
     let (policy_alone, _two) = running().await;
@@ -126,7 +126,8 @@ pub(super) async fn edited() -> String {
     table
 }
 
-/// A worker whose operator has died when the host was made and the Machine was not.
+/// A worker whose operator crashed after the infrastructure object was created and before the
+/// Machine.
 async fn half_made() -> Cluster {
     for writes in 1..12 {
         let cluster = Cluster::start(instant(WITHIN)).await;
@@ -148,8 +149,8 @@ async fn half_made() -> Cluster {
     panic!("no host is made");
 }
 
-/// The row of what is edited while it is deleted: no policy looks at it then, and the operator
-/// creates nothing from it.
+/// The row of an edit during deletion: no policy is evaluated then, and the operator creates
+/// nothing from it.
 pub(super) async fn edited_while_deleted() -> String {
     let cluster = half_made().await;
     let [_, infrastructure, machine] = cluster.owned_paths("worker");
@@ -178,7 +179,7 @@ pub(super) async fn edited_while_deleted() -> String {
     table
 }
 
-/// A Machine that somebody made by hand.
+/// A Machine that was created by hand.
 fn machine(name: &str, labels: &Value) -> Value {
     json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2",
@@ -215,7 +216,7 @@ fn node(provider_id: &str) -> Value {
     })
 }
 
-/// What stands in the way before the worker comes, and where it is found.
+/// Objects that exist before the worker is created, and their paths.
 fn decoys(cluster: &Cluster) -> Vec<(&'static str, Value, String)> {
     let [bootstrap, infrastructure, machines] = cluster.owned_paths("worker");
     let none = json!({});
@@ -274,8 +275,8 @@ fn decoys(cluster: &Cluster) -> Vec<(&'static str, Value, String)> {
     ]
 }
 
-/// The rows of what others made. None of it is touched, in coming, serving, leaving or being
-/// killed.
+/// The rows of objects of other owners. None of them is changed while the machine is created,
+/// serves, leaves or is killed.
 pub(super) async fn made_by_others() -> String {
     let mut table = String::new();
     let count = decoys(&Cluster::start(instant(WITHIN)).await).len();

@@ -1,4 +1,5 @@
-//! The results of the runs of a scenario: printed as they go on, as a table at the end, and kept.
+//! The results of a scenario's runs: printed during the runs and as a table at the end, and written
+//! to a file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,16 +24,16 @@ pub(super) struct Account {
     planned: usize,
     begun: Option<Instant>,
     took: Duration,
-    /// Faults of writes, and of watches, that have struck.
+    /// The number of injected faults of writes and of watches.
     struck: [usize; 2],
-    /// What was to be struck and did not come, however often it was run.
+    /// The faults that were never injected because their target did not occur.
     missed: Vec<String>,
-    /// The runs that ended otherwise, and how.
+    /// The runs with a different end, and the differences.
     differences: Vec<String>,
 }
 
 impl Account {
-    /// Of a scenario in which `strikes` are to be injected, of so many writes and watches.
+    /// The account of a scenario with this number of writes and watches, and these faults.
     pub(super) fn new(
         scenario: &'static str,
         (writes, watches): (usize, usize),
@@ -53,7 +54,7 @@ impl Account {
         account
     }
 
-    /// A fault was injected.
+    /// Records the result of one fault.
     pub(super) fn note(&mut self, strike: &Strike, end: Result<bool, String>) {
         let outcome = match end {
             Ok(true) => {
@@ -76,10 +77,10 @@ impl Account {
         self.say(&format!("{done} of {}: {strike}: {outcome}", self.planned));
     }
 
-    /// All were done.
+    /// Completes the account.
     ///
     /// # Errors
-    /// Those that ended otherwise, or did not come where that is certain.
+    /// Some runs had a different end or, if `is_exact`, some faults were not injected.
     pub(super) fn close(mut self, is_exact: bool) -> Result<(), String> {
         self.took = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         let mut wrong = self.differences.clone();
@@ -110,8 +111,8 @@ impl Account {
     }
 }
 
-/// Prints the results of the scenarios of this run, and where every fault was asked for, adds it to
-/// what is kept of that place in `directory`. Nothing where none was done.
+/// Prints the results of the scenarios of this run. If every fault was requested, also adds them to
+/// the file of this environment in `directory`. Does nothing if no scenario was run.
 pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
     let reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(asked) = super::asked_for().filter(|_| !reported.is_empty()) else {

@@ -1,4 +1,4 @@
-//! Strikes one fault between the operator and its servers.
+//! Injects one fault between the operator and its servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_testkit::{Asked, Delivery, Fate, Opening, Proxy};
 use jiff::SignedDuration;
 
-/// What becomes of a write or a watch.
+/// The fault of a write or a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     CrashBefore,
@@ -45,16 +45,16 @@ impl Fault {
     }
 }
 
-/// What a fault strikes.
+/// The target of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
-    /// A write of that verb and resource, and how many of those came before it.
+    /// A write of this verb and resource, and how many of them came before it.
     Write(String, usize),
-    /// A watch of that resource, from its first event or its beginning on.
+    /// A watch of this resource, from its first event or its start on.
     Watch(String),
 }
 
-/// One fault, and what it strikes.
+/// One fault and its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Strike {
     pub(super) target: Target,
@@ -73,32 +73,32 @@ impl fmt::Display for Strike {
     }
 }
 
-/// Strikes one fault, and remembers what passes.
+/// Injects one fault, and records the requests.
 pub(super) struct Striker {
     strike: Option<Strike>,
-    /// The versions that an earlier operator's watches began from.
+    /// The versions from which an earlier operator's watches started.
     old: BTreeMap<String, String>,
-    /// The Node of the scenario; a shared server has those of others, too.
+    /// The Node of the scenario. A shared server also has other Nodes.
     node: String,
     passed: Mutex<Passed>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Passed {
-    /// How many writes there were, by verb and resource.
+    /// The number of writes by verb and resource.
     pub(super) writes: BTreeMap<String, usize>,
-    /// The versions that watches began from.
+    /// The versions from which watches started.
     pub(super) began: BTreeMap<String, String>,
-    /// The watches that have delivered something.
+    /// The watches that have delivered an event.
     pub(super) reported: BTreeSet<String>,
     pub(super) has_struck: bool,
 }
 
-/// For how long a watch is delayed: longer than a host takes to come up.
+/// The delay of a watch: longer than the start of a host.
 const DELAY: SignedDuration = SignedDuration::from_secs(40);
 
 impl Striker {
-    /// Strikes `strike`, if any, in a scenario about `node`.
+    /// Injects `strike`, if any, in a scenario with this Node.
     pub(super) fn new(
         strike: Option<Strike>,
         old: BTreeMap<String, String>,
@@ -116,7 +116,7 @@ impl Striker {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether that watch can begin from an older version than it did.
+    /// Whether the watch can start from an older version than it did.
     pub(super) fn knows_older(&self, watch: &str) -> bool {
         let began = self.passed().began.get(watch).cloned();
         let old = self.old.get(watch);
@@ -152,8 +152,8 @@ impl Striker {
         (*target == Target::Watch(watch.to_owned())).then_some(*fault)
     }
 
-    /// Whether an event is about this scenario at all.
-    fn concerns_us(&self, asked: &Asked, line: &[u8]) -> bool {
+    /// Whether an event belongs to this scenario.
+    fn is_of_scenario(&self, asked: &Asked, line: &[u8]) -> bool {
         let has =
             |text: &str| line.windows(text.len()).any(|part| part == text.as_bytes());
         let is_bookmark = has("\"type\":\"BOOKMARK\"");
@@ -161,7 +161,7 @@ impl Striker {
     }
 }
 
-/// What a write does, whatever the names in the cluster.
+/// The kind of a write, without names.
 fn kind(asked: &Asked) -> String {
     let event = &asked.event;
     let subresource = match event.subresource.as_str() {
@@ -171,7 +171,7 @@ fn kind(asked: &Asked) -> String {
     format!("{} {}{subresource}", event.verb, event.resource)
 }
 
-/// A watch, whatever the names in the cluster.
+/// The kind of a watch, without names.
 fn watch(asked: &Asked) -> String {
     let selector = asked
         .query
@@ -215,7 +215,7 @@ impl Proxy for Striker {
     }
 
     fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
-        if !self.concerns_us(asked, line) {
+        if !self.is_of_scenario(asked, line) {
             return Delivery::Pass;
         }
         let key = watch(asked);

@@ -1,7 +1,7 @@
-// Kstatus prints what kstatus makes of a Kubernetes object: the JSON on its standard input.
+// Kstatus prints the kstatus of a Kubernetes object, which it reads as JSON from standard input.
 //
-// One line: the status (Current, InProgress, Failed, Terminating, NotFound, Unknown), a tab and
-// the message. Flux and kpt judge objects so.
+// It prints one line: the status (Current, InProgress, Failed, Terminating, NotFound, Unknown), a
+// tab and the message. Flux and kpt use the same status.
 package main
 
 import (

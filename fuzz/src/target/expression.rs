@@ -138,7 +138,7 @@ pub(super) const PATTERN_WORDS: &[&str] = &[
     "++",
 ];
 
-/// The expressions of all rules, and some of everything.
+/// The expressions of all rules, and some expressions with most features of the language.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     let rules = RULES.iter().map(|rule| rule.requirement.cel);
     let more = [
@@ -175,7 +175,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// An environment in which every name is known and of any type.
+/// An environment in which every name is declared with type `dyn`.
 fn untyped() -> Env {
     let env = Env::new(Dialect::NEWEST);
     ["self", "oldSelf", "object", "oldObject", "x"]
@@ -183,7 +183,7 @@ fn untyped() -> Env {
         .fold(env, |env, name| env.variable(name, Type::Dyn))
 }
 
-/// Without declarations, what fails is mostly the parser.
+/// Compiles without declarations, so that most errors are those of the parser.
 pub(super) fn parse(bytes: &[u8]) -> String {
     match Program::compile(&text(bytes), &Env::new(Dialect::OLDEST)) {
         Ok(program) => format!("is {}", program.output_type()),
@@ -191,7 +191,8 @@ pub(super) fn parse(bytes: &[u8]) -> String {
     }
 }
 
-/// With declared types; a program that compiles has a cost estimate whose ends are in order.
+/// Compiles with declared types. The cost estimate of a program has a minimum of at most its
+/// maximum.
 pub(super) fn check(bytes: &[u8]) -> String {
     let item = Type::object(ObjectType::new([("n", Type::Int), ("s", Type::String)]));
     let object = Type::object(ObjectType::new([
@@ -219,7 +220,7 @@ pub(super) fn check(bytes: &[u8]) -> String {
     }
 }
 
-/// A run gives the same value for the same cost each time, and stops at the limit.
+/// Two runs give the same value for the same cost, and stop at the limit.
 pub(super) fn evaluate(bytes: &[u8]) -> String {
     let Ok(program) = Program::compile(&text(bytes), &untyped()) else {
         return "does not compile".to_owned();
@@ -246,7 +247,7 @@ pub(super) fn evaluate(bytes: &[u8]) -> String {
     first.0
 }
 
-/// A pattern that is accepted can be matched, and means the same when it is compiled again.
+/// A valid pattern can be matched, and is translated to the same regular expression each time.
 pub(super) fn match_pattern(bytes: &[u8]) -> String {
     let pattern = text(bytes);
     match Pattern::new(&pattern) {

@@ -1,4 +1,4 @@
-//! Definitions, policies and reviews.
+//! CustomResourceDefinitions, policies and admission reviews.
 
 use std::sync::{Arc, OnceLock};
 
@@ -133,7 +133,7 @@ pub(super) const REVIEW_WORDS: &[&str] = &[
     "\\ud800",
 ];
 
-/// Our definition, and a small one with a bit of everything.
+/// 5-Spot's CustomResourceDefinition, and a small one with many features.
 pub(super) fn definitions() -> Vec<Vec<u8>> {
     let small = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -167,7 +167,7 @@ pub(super) fn definitions() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Our policies, as YAML.
+/// 5-Spot's policies, as YAML.
 pub(super) fn policies() -> Vec<Vec<u8>> {
     let small = "metadata: {name: small}\nspec:\n  matchConstraints:\n    resourceRules:\n    \
                  - {apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: \
@@ -182,7 +182,7 @@ pub(super) fn policies() -> Vec<Vec<u8>> {
     all.map(String::into_bytes).collect()
 }
 
-/// A question about an object that is good, and about one that is not.
+/// A review of a valid object and one of an invalid object for each rule.
 pub(super) fn reviews() -> Vec<Vec<u8>> {
     let examples = RULES.iter().flat_map(|rule| {
         let rejected = rule.examples.rejects().iter().take(1);
@@ -218,8 +218,7 @@ fn shown(errors: &[FieldError]) -> String {
     errors.first().map(ToString::to_string).unwrap_or_default()
 }
 
-/// What is pruned and defaulted once has nothing more to prune or default; the same object over
-/// itself costs what it costs.
+/// An object that was pruned and defaulted is not changed by pruning and defaulting it again.
 pub(super) fn define(bytes: &[u8]) -> String {
     let Ok(manifest) = serde_json::from_slice::<Value>(bytes) else {
         return "no JSON".to_owned();
@@ -250,7 +249,7 @@ pub(super) fn define(bytes: &[u8]) -> String {
     text
 }
 
-/// A policy that compiles decides the same each time.
+/// A policy that compiles gives the same decision each time.
 pub(super) fn decide(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let Ok(manifest) = serde_saphyr::from_str::<Value>(&text) else {
@@ -284,8 +283,7 @@ pub(super) fn decide(bytes: &[u8]) -> String {
     denied.unwrap_or_else(|| format!("{:?}", first.audit_annotations))
 }
 
-/// An answer is an AdmissionReview or a refusal to read; never an admission of what could not
-/// be read.
+/// The response is an AdmissionReview or status 400; an unreadable request is never admitted.
 pub(super) fn review(bytes: &[u8]) -> String {
     static JUDGE: OnceLock<Option<Validator>> = OnceLock::new();
     let validator = JUDGE.get_or_init(|| Validator::new(&["Deny"]).ok());

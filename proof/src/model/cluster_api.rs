@@ -1,4 +1,4 @@
-//! Cluster API, the provider and the kubelet: one step at a time, or none for ever.
+//! Cluster API, the provider and the kubelet: one step at a time, or never any.
 
 use fivespot_api::rules;
 use fivespot_capi::{Contract, key};
@@ -10,7 +10,7 @@ use super::world::{NAME, World, is_deleting, is_ours};
 pub(crate) const PROVIDER_ID: &str = "remote-machine://192.0.2.7:22";
 
 impl World {
-    /// The next step of Cluster API and the provider; whether there was one.
+    /// The next step of Cluster API and the provider; returns whether there was one.
     pub(crate) fn reconcile(&self, state: &mut State) -> bool {
         let is_new = |kind: &Kind| {
             self.get(state, *kind).is_some_and(|object| {
@@ -33,7 +33,7 @@ impl World {
         }
     }
 
-    /// The kubelet ends a pod that was evicted or deleted; whether there was one.
+    /// The kubelet terminates a pod that was evicted or deleted; returns whether there was one.
     pub(crate) fn end_pod(state: &mut State) -> bool {
         let is_leaving = state.pod == Pod::Leaving;
         if is_leaving {
@@ -64,7 +64,7 @@ impl World {
                     self.adopt(state, kind, &machine["metadata"]["uid"]);
                     return true;
                 }
-                // What somebody else controls is not taken over, ever.
+                // An object with another controller is never claimed.
                 Some(owner) if owner["uid"] != machine["metadata"]["uid"] => {
                     return false;
                 }
@@ -91,7 +91,7 @@ impl World {
         });
     }
 
-    /// The Node that the kubelet makes of a machine.
+    /// Creates the Node of a machine, as its kubelet does.
     pub(crate) fn join(&self, state: &mut State, provider_id: &str) {
         self.create(
             state,
@@ -120,15 +120,15 @@ impl World {
         });
     }
 
-    /// The Machine's drain, then infrastructure, bootstrap, Node, Machine.
+    /// Drains the Machine, then deletes infrastructure, bootstrap, Node and Machine.
     fn tear_down(&self, state: &mut State, machine: &Value) -> bool {
         let annotations = &machine["metadata"]["annotations"];
         if annotations[key::EXCLUDE_NODE_DRAINING].is_null() && state.pod != Pod::None {
             state.pod = Pod::None;
             return true;
         }
-        // What is named by the Machine goes with it, claimed or not; but a provider does nothing for
-        // an object that no Machine owns.
+        // Objects that the Machine refers to are deleted with it, claimed or not; but a provider
+        // does nothing for an object that no Machine owns.
         for kind in parts(machine).into_iter().rev().flatten() {
             if let Some(object) = self.get(state, kind).filter(is_ours) {
                 if !is_deleting(&object) {
@@ -149,8 +149,8 @@ impl World {
         true
     }
 
-    /// The provider ends an infrastructure object that is deleted. One that no Machine ever had
-    /// hangs, as long as one could be made for it.
+    /// The provider removes an infrastructure object that is being deleted. One that never had a
+    /// Machine hangs, as long as a Machine could be created for it.
     fn end_infrastructure(&self, state: &mut State, kind: Kind) -> bool {
         let is_admissible = state
             .sm
@@ -170,7 +170,7 @@ impl World {
     }
 }
 
-/// The bootstrap object and the infrastructure object that a Machine names.
+/// The bootstrap object and the infrastructure object that a Machine refers to.
 pub(crate) fn parts(machine: &Value) -> [Option<Kind>; 2] {
     let spec = &machine["spec"];
     let kinds = [

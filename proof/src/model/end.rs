@@ -1,6 +1,6 @@
-//! How everything ends: from any state, with no more faults and everybody doing their part, the
-//! world comes to rest as it is wanted. It is run out here, state by state, instead of being left
-//! to a liveness checker, which would miss what goes round in circles.
+//! Liveness: from any state, without further faults and with every component acting, the world
+//! settles in the desired state. This is computed here, state by state, instead of by a liveness
+//! checker, which would miss infinite cycles.
 
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::PoisonError;
@@ -21,11 +21,11 @@ use super::world::{
     FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_our_node, is_ours,
 };
 
-/// How many steps it may take from any state to the end of the last day.
+/// How many steps may lead from any state to the end of the last day.
 const BOUND: usize = 600;
 
 impl World {
-    /// Whether everything comes to a good end from `state` within [`BOUND`] steps.
+    /// Whether the world settles in the desired state from `state` within [`BOUND`] steps.
     pub(crate) fn ends_well(&self, state: &State) -> bool {
         let mut state = calm(state);
         let mut passed = Vec::new();
@@ -57,13 +57,13 @@ impl World {
         false
     }
 
-    /// The state to which an undisturbed day has come at this instant.
+    /// The state that an undisturbed day reaches at this instant.
     pub(crate) fn undisturbed(&self, now: u8, first: State) -> State {
         let mut state = State {
             is_guarded: false,
             ..first
         };
-        // A planner that never rests is found out from wherever it has come to.
+        // A planner that never settles is detected from whatever state it has reached.
         for _ in 0..BOUND {
             match self.follow(&state) {
                 Some(next) => state = next,
@@ -75,7 +75,7 @@ impl World {
         state
     }
 
-    /// What is left in the end, for people.
+    /// The objects in the final state, for the report.
     pub(crate) fn describe_end(&self, state: &State) -> Vec<String> {
         let mut state = calm(state);
         for _ in 0..BOUND {
@@ -102,7 +102,7 @@ impl World {
             .collect()
     }
 
-    /// The next step while no time passes; none when nothing moves.
+    /// The next step while no time passes; `None` when nothing changes.
     fn follow(&self, state: &State) -> Option<State> {
         let mut next = state.clone();
         if next.flight.is_some() {
@@ -117,7 +117,7 @@ impl World {
             next.catch_up();
             return Some(next);
         }
-        self.pass(&mut next);
+        self.run_operator(&mut next);
         if next != *state {
             return Some(next);
         }
@@ -126,21 +126,22 @@ impl World {
         has_moved.then_some(next)
     }
 
-    /// Whether the operator asks to be woken in time for what it does at the next instant of a
-    /// world at rest, and not before it can have anything to do.
+    /// Whether the operator requeues in time for what it does at the next instant of a settled
+    /// world, and not before it can have anything to do.
     fn is_awake(&self, state: &State) -> bool {
         let mut next = state.clone();
-        let wake = self.pass(&mut next);
-        let is_restless = wake.is_some_and(|due| due <= instant(state.now));
+        let requeue_at = self.run_operator(&mut next);
+        let is_restless = requeue_at.is_some_and(|due| due <= instant(state.now));
         next.now += 1;
         let due = instant(next.now);
-        self.pass(&mut next);
-        let is_missed = next.flight.is_some() && wake.is_none_or(|wake| wake > due);
+        self.run_operator(&mut next);
+        let is_missed =
+            next.flight.is_some() && requeue_at.is_none_or(|requeue_at| requeue_at > due);
         !is_restless && !is_missed
     }
 
-    /// Whether a machine that has to leave is still there in a world at rest, though the time
-    /// that it was given is over.
+    /// Whether a machine that must be shut down still exists in a settled world, although its
+    /// deadline has passed.
     fn is_overdue(&self, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
@@ -148,7 +149,8 @@ impl World {
         };
         let has_joined = !machine["status"]["nodeRef"].is_null();
         let deadline = self.shutdown_record(state).and_then(|of| {
-            // Cluster API may claim what is to leave, a silent cluster come back, and pods end.
+            // Cluster API may claim its objects, an unreachable cluster may respond again, and
+            // pods may terminate.
             let is_empty = state.reach == Reach::Answers && state.pod == Pod::None;
             let at_once = if has_joined && is_empty {
                 SignedDuration::ZERO
@@ -164,22 +166,22 @@ impl World {
                     let asked = of.started_at.checked_add(shortest(&sm)).ok()?;
                     Some(of.deadline.min(asked))
                 }
-                // Everything else may be cancelled.
+                // All other shutdowns may be cancelled.
                 ShutdownReason::KillSwitch
                 | ShutdownReason::ScheduleEnded
                 | ShutdownReason::Deleted
                 | ShutdownReason::Remediation => None,
             }
         });
-        // What has failed is tried again a moment later.
+        // A failed step is retried a moment later.
         !self.is_held_back(state)
             && !is_deleting(&machine)
             && !self.is_all_paused(&sm, state)
             && deadline.is_some_and(|due| due <= instant(state.now))
     }
 
-    /// Whether nothing has begun in a world at rest: nothing exists of a machine that is needed, or
-    /// one that is needed no longer is not leaving.
+    /// Whether nothing has begun in a settled world: no object exists of a machine that is
+    /// needed, or a machine that is no longer needed is not being shut down.
     fn is_not_begun(&self, state: &State) -> bool {
         let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
             return false;
@@ -206,7 +208,7 @@ impl World {
             && self.shutdown_record(state).is_none()
     }
 
-    /// Whether any step has failed and is tried again a moment later.
+    /// Whether any step has failed and is retried a moment later.
     fn has_failed(&self, state: &State) -> bool {
         let memory = self.memories.of(state.memory);
         let made = [
@@ -222,7 +224,7 @@ impl World {
             || made.into_iter().any(|step| memory.failure(step).is_some())
     }
 
-    /// Whether a step has failed that those after it wait for.
+    /// Whether a step has failed that later steps wait for.
     fn is_held_back(&self, state: &State) -> bool {
         let memory = self.memories.of(state.memory);
         let held = [
@@ -238,14 +240,14 @@ impl World {
         held.into_iter().any(|step| memory.failure(step).is_some())
     }
 
-    /// Whether nothing may be touched.
+    /// Whether all writes are paused.
     fn is_all_paused(&self, sm: &ScheduledMachine, state: &State) -> bool {
         let annotations = sm.metadata.annotations.as_ref();
         self.is_paused(state)
             || annotations.is_some_and(|all| all.contains_key(key::PAUSED))
     }
 
-    /// Whether a world at rest is as its user wants it.
+    /// Whether a settled world is in the desired state.
     fn is_as_wanted(&self, state: &State) -> bool {
         let ours = Kind::MADE
             .into_iter()
@@ -266,7 +268,7 @@ impl World {
             return false;
         }
         let phase = sm.status.as_ref().and_then(|status| status.phase);
-        // Once recorded, a shutdown goes on, whatever the schedule becomes.
+        // A recorded shutdown continues, whatever the schedule becomes.
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let is_leaving = self.shutdown_record(state).is_some() && !is_deleting(&machine);
         let has_time = self
@@ -295,7 +297,7 @@ impl World {
                 .status
                 .as_ref()
                 .is_some_and(|status| status.shutdown.is_some());
-            // Nobody calls a Node ready that cannot be asked.
+            // A Node that cannot be read is not reported as ready.
             let is_unseen =
                 phase == Some(Phase::Pending) && state.reach != Reach::Answers;
             ours == 3
@@ -306,7 +308,8 @@ impl World {
         }
     }
 
-    /// Whether our Machine is being deleted and hangs, because Cluster API could not claim its host.
+    /// Whether our Machine is being deleted and hangs, because Cluster API could not claim its
+    /// host.
     fn is_stuck(&self, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).filter(is_ours);
         let is_going = machine.as_ref().is_some_and(is_deleting);
@@ -317,14 +320,14 @@ impl World {
             && host.is_some_and(|host| is_deleting(&host) && !has_controller(&host))
     }
 
-    /// Whether the status is about the spec that there is, and names nothing that is gone.
+    /// Whether the status is about the current spec, and refers to no object that is gone.
     fn is_reported(&self, sm: &ScheduledMachine, state: &State) -> bool {
         let Some(status) = &sm.status else {
             return false;
         };
         let is_gone = matches!(status.phase, Some(Phase::Inactive | Phase::Terminated))
             && !self.is_all_paused(sm, state);
-        // The Node of a reclaimed host stays on record until it can be asked.
+        // The Node of a reclaimed host stays recorded until it can be read.
         let is_cleared = status.machine_ref.is_none()
             && (status.node_ref.is_none() || state.reach != Reach::Answers);
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
@@ -352,7 +355,7 @@ impl World {
             && !(is_in_service && has_changed || is_pending && !has_changed)
     }
 
-    /// Whether a machine in service has what it should, and no trace of a shutdown.
+    /// Whether a machine in service has all it should, and no trace of a shutdown.
     fn is_in_order(&self, sm: &ScheduledMachine, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let node = self.get(state, Kind::Node).unwrap_or_default();
@@ -385,7 +388,7 @@ impl World {
             && (!is_reachable || !is_cordoned && is_tainted && !is_asked_for)
     }
 
-    /// Whether somebody else stands in the way of a machine that is wanted.
+    /// Whether another owner or a fault prevents a machine that is wanted.
     fn is_hindered(&self, state: &State) -> bool {
         let is_foreign = Kind::MADE
             .into_iter()
@@ -428,8 +431,8 @@ fn fingerprint(state: &State) -> u64 {
     hasher.finish()
 }
 
-/// The same state with no more faults to come. A disruption budget that lets nothing go and a
-/// workload cluster that is silent are no faults: they end nothing and hold up nothing for ever.
+/// The same state without further faults. A disruption budget that allows no eviction and an
+/// unreachable workload cluster are not faults: they end nothing and block nothing forever.
 fn calm(state: &State) -> State {
     State {
         left: Left::default(),
@@ -438,7 +441,7 @@ fn calm(state: &State) -> State {
     }
 }
 
-/// The schedule as it is stored, at the instant of a state.
+/// The stored schedule, at the instant of a state.
 fn at<'a>(sm: &'a ScheduledMachine, state: &State) -> At<'a> {
     At {
         sm,

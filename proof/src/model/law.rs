@@ -1,6 +1,7 @@
-//! What must never happen, and what must happen in the end.
+//! The invariants: what must never happen, and what must eventually happen.
 
-/// A law of the operator. Safety is judged at each write, where it reaches the server.
+/// A law (invariant) of the operator. Safety is checked at each write, when it reaches the
+/// server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Law {
     S1,
@@ -83,73 +84,69 @@ impl Law {
         Self::Announced,
     ];
 
-    /// The law in words.
+    /// The text of the law.
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Self::S1 => "S1 nothing is deleted but what is ours, by its uid",
+            Self::S1 => "S1 only objects of ours are deleted, with a uid precondition",
             Self::S2 => {
                 "S2, S3 one Machine, under one name, with one object of each role"
             }
             Self::S4 => {
-                "S4 a Node is touched only if it is our Machine's, after the shutdown record"
+                "S4 only our Machine's Node is changed, and drained after the shutdown record"
             }
             Self::S5 => "S5 a Node is uncordoned only if we cordoned it",
-            Self::S6 => "S6 pods leave by eviction, or because the owner takes the host",
-            Self::S7 => "S7 the taints of others stay, and ours are on both records",
-            Self::S8 => "S8 what a Machine needs outlives it, the finalizer outlives all",
-            Self::S9 => "S9 finalizers, labels and annotations of others are left alone",
-            Self::S10 => "S10 no Machine is deleted over its pods before the deadline",
+            Self::S6 => "S6 pods are evicted, or deleted for a reclaim",
+            Self::S7 => "S7 foreign taints are kept, and ours are in both records",
+            Self::S8 => "S8 a Machine is deleted before its objects, the finalizer last",
+            Self::S9 => "S9 foreign finalizers, labels and annotations are not changed",
+            Self::S10 => "S10 no Machine with pods is deleted before the deadline",
             Self::S11 => "S11 the kill switch creates nothing that could run",
-            Self::S16 => "S16 the status never goes back",
+            Self::S16 => "S16 the status never reverts to an older one",
             Self::ShutdownRecord => "every shutdown begins with the shutdown record",
             Self::Idle => {
-                "nothing is created while it is not wanted, or for a Cluster that is going"
+                "no object is created while it is not wanted, or for a Cluster being deleted"
             }
-            Self::Paused => "what is paused is not touched",
-            Self::Untouched => {
-                "a schedule that is switched off or invalid removes nothing"
-            }
-            Self::Reopened => "a machine that is wanted again is not driven out",
+            Self::Paused => "a paused object is not changed",
+            Self::Untouched => "a disabled or invalid schedule removes nothing",
+            Self::Reopened => "a machine that is wanted again is not removed",
             Self::Reported => "a phase is reported when it is true",
             Self::Patience => {
-                "a machine is replaced ten minutes after it was made, not before"
+                "a machine is replaced ten minutes after it was created, not before"
             }
             Self::Guarded => "every change is guarded by uid and version",
-            Self::Idempotent => "S13 nothing is written that changes nothing",
+            Self::Idempotent => "S13 no write leaves an object unchanged",
             Self::Confirmed => {
-                "what is done follows from what is wanted now, not from a cache"
+                "an action is planned from the current ScheduledMachine, not from a cache"
             }
-            Self::Recorded => "what is created is on record first",
-            Self::Rewritten => "the record stays while one of the three objects exists",
-            Self::Bounded => "nobody is given more than a day to leave",
-            Self::Joined => "a request that a Node has brought along is not obeyed",
-            Self::Returned => "a host that is given back is not taken again",
+            Self::Recorded => "what is created is recorded first",
+            Self::Rewritten => "the record is kept while one of the three objects exists",
+            Self::Bounded => "no shutdown takes more than a day",
+            Self::Joined => "a reclaim request that a Node joined with is ignored",
+            Self::Returned => "a host that was reclaimed is not used again",
             Self::Admitted => {
-                "nothing is created from a spec that breaks a rule, and what is made to be deleted has nothing of the template"
+                "nothing is created from a spec that violates a rule, and a Machine created for a removal has nothing of the template"
             }
-            Self::Moved => {
-                "a Machine that was moved has our uid before anything else is written"
-            }
+            Self::Moved => "a Machine that was moved gets our uid before any other write",
             Self::Claimed => {
-                "Cluster API is given time to claim what leaves with a Machine, and no more than that"
+                "Cluster API has limited time to claim the objects that are deleted with a Machine"
             }
             Self::Held => {
-                "a hold creates and ends nothing, and neither begins nor cancels a shutdown"
+                "a hold creates and deletes nothing, and starts and cancels no shutdown"
             }
-            Self::Expired => "an override ends at its end",
+            Self::Expired => "an override is not in force after its end",
             Self::EarlyEnd => "a machine is not shut down while it is needed",
             Self::WindowEnd => {
-                "a shutdown by the end of the window has that end on record and no later deadline"
+                "a shutdown by the end of the window records that end and has no later deadline"
             }
             Self::Announced => {
                 "the next activation is when a machine is needed, its lead time included"
             }
-            Self::Condemned => "a replacement that has begun is not taken back",
+            Self::Condemned => "a replacement that has begun is not cancelled",
             Self::Undelayed => {
-                "a permanent failure beside the machine's life delays nothing of it"
+                "a permanent failure of an independent step delays no other step"
             }
             Self::Marked => {
-                "what is created is known again, goes with its owner and is Cluster API's to take"
+                "a created object has our labels and owner, and Cluster API can claim it"
             }
         }
     }

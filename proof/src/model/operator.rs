@@ -1,4 +1,4 @@
-//! The operator around the shipped planner: gather, plan, send one write at a time.
+//! The operator around the shipped planner: observe, plan, send one write at a time.
 
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
@@ -15,7 +15,7 @@ use super::state::{CACHED, Kind, Pod, Reach, State, instant};
 use super::wanted::{At, Override};
 use super::world::{EARLIER, NAME, UID, World};
 
-/// What a plan depends on.
+/// The input of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     sm: Id,
@@ -30,18 +30,18 @@ pub(crate) struct Question {
     freshness: Freshness,
 }
 
-/// What the planner makes of it.
+/// The result of the planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) memory: Id,
     pub(crate) next: Next,
-    /// When it wants to be asked again.
-    pub(crate) wake: Option<Timestamp>,
-    /// Whether a permanent failure beside the machine's life would delay anything of it.
+    /// When it requeues.
+    pub(crate) requeue_at: Option<Timestamp>,
+    /// Whether a permanent failure of an independent step would delay the machine's lifecycle.
     is_delayed: bool,
 }
 
-/// What follows from a plan.
+/// What a plan requires next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Nothing.
@@ -52,51 +52,51 @@ pub(crate) enum Next {
     Send(Id),
 }
 
-/// Writes that are on their way, in order.
+/// Writes in flight, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
-    /// The ScheduledMachine that was planned from.
+    /// The ScheduledMachine that the plan was made from.
     pub(crate) from: Id,
     /// The instant at which it was planned.
     pub(crate) planned: u8,
-    /// The override as it was known.
+    /// The override as it was observed.
     pub(crate) overriding: Option<Override>,
-    /// Whether the Node had pods by then that could be seen, or did not answer.
+    /// Whether the observed Node had pods, or the workload cluster did not respond.
     pub(crate) has_to_wait: bool,
-    /// Whether there was a shutdown record for the Machine that was there.
+    /// Whether there was a shutdown record for the Machine that existed.
     pub(crate) has_shutdown_record: bool,
-    /// Whether the Cluster was there to stay and took machines.
+    /// Whether the Cluster existed, was not being deleted and was ready for machines.
     pub(crate) had_cluster: bool,
     /// Whether the Cluster or the Machine was paused.
     pub(crate) was_paused: bool,
-    /// Whether Cluster API said that the Node was another Machine's.
+    /// Whether Cluster API reported the Node as that of another Machine.
     pub(crate) was_others: bool,
-    /// Whether our Machine bore the uid of an earlier ScheduledMachine.
+    /// Whether our Machine had the uid of an earlier ScheduledMachine.
     pub(crate) was_moved: bool,
-    /// Whether the Node was there with a request to give its host back that nobody has taken up.
+    /// Whether the Node had a reclaim request that no commitment exists for.
     pub(crate) had_request: bool,
-    /// What has to hold before the first is sent.
+    /// What must hold before the first is sent.
     pub(crate) precondition: Option<Precondition>,
-    /// What is still to be sent.
+    /// What remains to be sent.
     pub(crate) actions: Vec<Action>,
     /// What has been sent.
     pub(crate) sent: Vec<Action>,
     pub(crate) status: Option<ScheduledMachineStatus>,
 }
 
-/// What happens to a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fate {
-    /// It arrives, and so does the answer.
+    /// The request and its response arrive.
     Answered,
-    /// The server answers 500 and does nothing.
+    /// The server responds with 500 and does nothing.
     Refused,
-    /// The server does it, and the answer is lost.
+    /// The server executes the request, and the response is lost.
     Lost,
 }
 
 impl Flight {
-    /// A schedule as it was known when this was planned.
+    /// The schedule as it was observed for this plan.
     pub(crate) fn at<'a>(&self, sm: &'a ScheduledMachine) -> At<'a> {
         At {
             sm,
@@ -107,9 +107,9 @@ impl Flight {
 }
 
 impl World {
-    /// One pass of the operator up to its first write. From caches if they show all that the
-    /// operator wrote; what the planner wants confirmed is read live.
-    pub(crate) fn pass(&self, state: &mut State) -> Option<Timestamp> {
+    /// One reconcile of the operator up to its first write. It uses caches if they contain all
+    /// that the operator wrote; what the planner wants confirmed is read live.
+    pub(crate) fn run_operator(&self, state: &mut State) -> Option<Timestamp> {
         if state.flight.is_some() {
             return None;
         }
@@ -119,7 +119,7 @@ impl World {
             node: state.at(Kind::Node),
             pod: state.pod,
             reach: state.reach,
-            // Overrides are read from their cache, whatever else is read live.
+            // Overrides are read from their cache, even if all else is read live.
             overriding: state.cached_override,
             memory: state.memory,
             now: state.now,
@@ -146,18 +146,18 @@ impl World {
         if let Next::Send(flight) = answer.next {
             state.flight = Some(flight);
             let flight = self.flights.of(flight);
-            // The version that was planned from guards our finalizer.
+            // Our finalizer is guarded by the resourceVersion that the plan was made from.
             let mut steps = flight.actions.iter().map(|action| action.step);
             let is_guarded = steps.all(|step| step == Step::AddFinalizer);
             if !is_guarded && Some(flight.from) != state.sm {
                 state.broken = Some(Law::Confirmed);
             }
         }
-        answer.wake
+        answer.requeue_at
     }
 
-    /// What follows from a plan that was made from caches, with its precondition held against the
-    /// ScheduledMachine as it is stored; none where everything has to be read live.
+    /// What a plan made from caches requires next, with its precondition checked against the
+    /// stored ScheduledMachine; `None` if all facts must be read live.
     fn confirmed(&self, stored: Id, next: Next) -> Option<Next> {
         let Next::Send(flight) = next else {
             return Some(next).filter(|next| *next != Next::Confirm);
@@ -175,7 +175,7 @@ impl World {
         })
     }
 
-    /// Sends the next write; what came of it is in the state.
+    /// Sends the next write; the outcome is in the state.
     pub(crate) fn send(&self, state: &mut State, fate: Fate) {
         let Some(id) = state.flight.take() else {
             return;
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// The operator dies, and what it remembered with it.
+    /// The operator crashes and loses its memory.
     pub(crate) fn crash(&self, state: &mut State) {
         state.flight = None;
         state.memory = self.keep_memory(Memory::default());
@@ -224,7 +224,8 @@ impl World {
         let (Some(status), true) = (&flight.status, fate != Fate::Refused) else {
             return;
         };
-        // The finalizers go by themselves, so that the version is still the one planned from.
+        // Finalizers are written alone, so that the resourceVersion is still the one that the
+        // plan was made from.
         if state.sm == Some(flight.from) {
             self.serve_status(state, status, flight);
             state.owes = true;
@@ -237,7 +238,7 @@ impl World {
         state.memory = self.keep_memory(memory);
     }
 
-    /// Asks the planner, once for each question.
+    /// Returns the planner's answer, computed once for each question.
     pub(crate) fn ask(&self, question: Question) -> Answer {
         let known = |answers: &std::collections::HashMap<Question, Answer>| {
             answers.get(&question).copied()
@@ -294,7 +295,7 @@ impl World {
         let Plan {
             actions,
             status,
-            wake,
+            requeue_at,
             confirm,
             precondition,
             ..
@@ -331,7 +332,7 @@ impl World {
         Answer {
             memory: self.keep_memory(memory),
             next,
-            wake,
+            requeue_at,
             is_delayed,
         }
     }
@@ -411,7 +412,7 @@ impl World {
     }
 }
 
-/// The steps beside the machine's life.
+/// The steps that are independent of the machine's lifecycle.
 const ASIDE: [Step; 6] = [
     Step::TaintNode,
     Step::LabelNode,
@@ -421,10 +422,10 @@ const ASIDE: [Step; 6] = [
     Step::ClearRequest,
 ];
 
-/// How often a step that fails for ever has failed when its backoff has stopped growing.
+/// How often a permanently failing step has failed when its backoff has stopped growing.
 const SATURATED: u32 = 9;
 
-/// Notes that a step has got no answer.
+/// Records that a step got no response.
 fn fail(memory: &mut Memory, step: Step, now: Timestamp) {
     let attempts = memory.attempts(step) + 1;
     memory.failed(Failure {
@@ -436,9 +437,9 @@ fn fail(memory: &mut Memory, step: Step, now: Timestamp) {
     });
 }
 
-/// Whether something of the machine's life is put off where each step beside it has been failing
-/// for long: a step that is due otherwise, the next try of one that fails for the first time, or
-/// what is reported of it.
+/// Whether the machine's lifecycle is delayed while each independent step has been failing for
+/// long: a step that is otherwise due, the next retry of one that fails for the first time, or
+/// what is reported.
 fn is_delayed(
     sm: &ScheduledMachine,
     observed: &Observed,
@@ -448,7 +449,7 @@ fn is_delayed(
     let usual = plan(sm, observed, memory, now);
     let due = usual.steps();
     if due.contains(&Step::RelabelMachine) {
-        // It precedes everything else until it has failed once.
+        // It precedes all other steps until it has failed once.
         let then = plan(
             sm,
             observed,
@@ -489,7 +490,7 @@ fn troubled(memory: &Memory, steps: &[Step], now: Timestamp) -> Memory {
     troubled
 }
 
-/// Whether two plans report another phase of the machine.
+/// Whether two plans report different phases of the machine.
 fn is_reported_otherwise(sm: &ScheduledMachine, one: &Plan, other: &Plan) -> bool {
     let phase = |plan: &Plan| {
         let status = plan.status.as_ref().or(sm.status.as_ref());

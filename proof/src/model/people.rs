@@ -1,4 +1,4 @@
-//! What people do: the user of the ScheduledMachine, and everybody else.
+//! Edits of the user of the ScheduledMachine, and changes by other clients.
 
 use fivespot_api::{name, reclaim};
 use fivespot_capi::key;
@@ -15,30 +15,30 @@ use super::world::{
 /// An edit of the ScheduledMachine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Edit {
-    /// Sets the kill switch, or takes it back.
+    /// Sets the kill switch, or clears it.
     KillSwitch,
-    /// Switches the schedule off, or on again.
+    /// Disables the schedule, or enables it again.
     Enabled,
-    /// Lets the window end at 23:00, or again at 18:00.
+    /// Sets the end of the window to 23:00, or back to 18:00.
     Hours,
-    /// Gives the leave-taking one minute, or again five.
+    /// Sets the grace to one minute, or back to five.
     Grace,
-    /// Asks for more than a day to leave.
+    /// Sets a grace of more than a day.
     LongGrace,
-    /// Asks for another host.
+    /// Sets another host.
     Host,
-    /// Asks for objects of another provider, or for the first again.
+    /// Sets objects of another provider, or those of the first again.
     Provider,
-    /// Asks for another taint value, or for the first again.
+    /// Sets another taint value, or the first again.
     Taint,
-    /// Names a time zone that there is not, or UTC again.
+    /// Sets a time zone that does not exist, or UTC again.
     Zone,
-    /// Pauses the object, or lets it go on.
+    /// Pauses the object, or resumes it.
     Pause,
     /// `kubectl delete`.
     Delete,
-    /// `kubectl delete`, and then a label that is Cluster API's: no policy looks at an object that
-    /// is being deleted.
+    /// `kubectl delete`, and then sets a label of Cluster API: no policy checks an object that is
+    /// being deleted.
     DeleteAndLabel,
     /// Creates an override, or changes its mode.
     Override(Mode),
@@ -67,40 +67,40 @@ impl Edit {
     ];
 }
 
-/// What others do to the objects around it.
+/// What other clients do to the objects around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Meddling {
     /// An administrator cordons the Node, with a marker that is not ours.
     Cordon,
-    /// Somebody deletes the Machine.
+    /// A client deletes the Machine.
     DeleteMachine,
-    /// Somebody takes the Machine away together with its finalizers.
+    /// A client removes the Machine together with its finalizers.
     MachineVanishes,
-    /// Somebody deletes the infrastructure object under the Machine.
+    /// A client deletes the infrastructure object under the Machine.
     DeleteInfrastructure,
-    /// A Machine of somebody else takes the name.
+    /// A foreign Machine takes the name.
     ForeignMachine,
-    /// An infrastructure object of somebody else takes the name.
+    /// A foreign infrastructure object takes the name.
     ForeignInfrastructure,
-    /// A health check finds the Machine wanting, or in order again.
+    /// A health check marks the Machine as unhealthy, or as healthy again.
     HealthCheck,
     /// The Cluster is deleted.
     DeleteCluster,
     /// The Node object vanishes.
     NodeVanishes,
-    /// The workload cluster stops answering, or answers again.
+    /// The workload cluster stops responding, or responds again.
     Silence,
     /// The kubeconfig is replaced by one that is not accepted, or by a good one.
     Kubeconfig,
-    /// A backup brings the Machine back under another uid.
+    /// A backup restores the Machine with another uid.
     Restore,
-    /// Somebody writes an annotation of their own on the Machine.
+    /// A client writes an annotation of its own on the Machine.
     Annotate,
     /// Another Node takes the name.
     OtherNode,
-    /// Somebody taints the Node.
+    /// A client taints the Node.
     Taint,
-    /// Somebody puts on the Node the taint that the ScheduledMachine asks for.
+    /// A client adds the taint to the Node that the ScheduledMachine requests.
     SameTaint,
     /// The Cluster is paused.
     PauseCluster,
@@ -108,16 +108,16 @@ pub(crate) enum Meddling {
     PauseMachine,
     /// The Cluster loses its control plane.
     LoseControlPlane,
-    /// The owner of the host asks for it back.
+    /// The owner of the host requests it back.
     Reclaim,
     /// An administrator taints the Node, and its kubelet writes that the taint is ours.
     ForgedRecord,
-    /// Cluster API's annotation says that the Node is another Machine's.
+    /// Cluster API's annotation names another Machine as that of the Node.
     NodeOfAnother,
-    /// `clusterctl move` has made the objects anew, with the uid of an earlier ScheduledMachine on
-    /// their labels.
+    /// `clusterctl move` has created the objects again, with the uid of an earlier
+    /// ScheduledMachine on their labels.
     Move,
-    /// A policy refuses that Cluster API claims objects.
+    /// A policy rejects that Cluster API claims objects.
     RefuseClaims,
 }
 
@@ -155,7 +155,7 @@ impl World {
     pub(crate) fn edit(&self, state: &mut State, edit: Edit) {
         match edit {
             Edit::Override(mode) => {
-                // At eleven, or at the next instant.
+                // At 23:00, or at the next instant.
                 let end = (state.now + 1).max(3);
                 state.overriding = Some(Override { mode, end });
             }
@@ -230,7 +230,7 @@ impl World {
         });
     }
 
-    /// Somebody else meddles; whether there was anything to meddle with.
+    /// Another client changes something; returns whether the state changed.
     pub(crate) fn meddle(&self, state: &mut State, meddling: Meddling) -> bool {
         let before = state.clone();
         match meddling {
@@ -240,7 +240,8 @@ impl World {
                 annotations[FOREIGN] = json!("yes");
                 annotations[name::CORDONED_ANNOTATION] = json!(THEIRS);
             }),
-            // Before Cluster API has taken its objects over there is nothing that could be done.
+            // Only once Cluster API has claimed its objects: the operator could do nothing about
+            // an earlier deletion.
             Meddling::DeleteMachine => {
                 if self.has_been_taken_up(state) {
                     self.delete(state, Kind::Machine);
@@ -324,7 +325,7 @@ impl World {
         *state != before
     }
 
-    /// Whether Cluster API has taken over what the Machine names, if that is there.
+    /// Whether Cluster API has claimed the infrastructure object of the Machine, if it exists.
     fn has_been_taken_up(&self, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let [_, infrastructure] = parts(&machine);
@@ -332,7 +333,7 @@ impl World {
         infrastructure.is_none_or(|object| has_controller(&object))
     }
 
-    /// An object of somebody else takes a name that is free.
+    /// A foreign object takes a free name.
     fn appear(&self, state: &mut State, kind: Kind) {
         let api_version = match kind {
             Kind::Machine => "cluster.x-k8s.io/v1beta2",
@@ -354,7 +355,7 @@ impl World {
         }
     }
 
-    /// The Machine is what it was, but for its uid, by which what it owns knows it.
+    /// Restores the Machine with another uid, and updates the owner references to it.
     fn restore(&self, state: &mut State) {
         let machine = self.get(state, Kind::Machine);
         let Some(machine) = machine.filter(|found| is_ours(found) && !is_deleting(found))
@@ -388,7 +389,7 @@ impl World {
         });
     }
 
-    /// Taints the Node, and writes beside our own record that the taint is ours.
+    /// Taints the Node, and adds the taint to our record.
     fn forge(&self, state: &mut State) {
         self.taint(state, FOREIGN);
         self.change(state, Kind::Node, |node| {
@@ -404,7 +405,7 @@ impl World {
         });
     }
 
-    /// Whether somebody has paused the Cluster, or our Machine.
+    /// Whether the Cluster or our Machine is paused.
     pub(crate) fn is_paused(&self, state: &State) -> bool {
         let cluster = self.get(state, Kind::Cluster);
         let machine = self.get(state, Kind::Machine);
@@ -415,21 +416,21 @@ impl World {
             })
     }
 
-    /// Whether the Cluster takes machines.
+    /// Whether the Cluster is ready for machines.
     pub(crate) fn takes_machines(&self, state: &State) -> bool {
         let cluster = self.get(state, Kind::Cluster).unwrap_or_default();
         self.has_cluster(state)
             && cluster["status"]["initialization"]["controlPlaneInitialized"] == true
     }
 
-    /// Whether the Cluster is there to stay.
+    /// Whether the Cluster exists and is not being deleted.
     pub(crate) fn has_cluster(&self, state: &State) -> bool {
         self.get(state, Kind::Cluster)
             .is_some_and(|cluster: Value| !is_deleting(&cluster))
     }
 }
 
-/// What ends by the same step as it begins.
+/// Toggles a problem: the step that begins it also ends it.
 fn other(reach: Reach, trouble: Reach) -> Reach {
     if reach == Reach::Answers {
         trouble

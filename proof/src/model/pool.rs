@@ -1,13 +1,13 @@
-//! Whatever a state holds, kept once: a state is then a handful of small numbers.
+//! Stores the contents of all states once: a state is then a few small numbers.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The number of something kept in a [`Pool`]. Also its resourceVersion: two versions of an
-/// object with the same content are the same version here, which lets more writes through a
-/// guard than a real server would, never fewer.
+/// The number of an item in a [`Pool`]. Also its resourceVersion: two versions of an object with
+/// the same content have the same resourceVersion here, which lets more writes through a guard
+/// than a real server would, never fewer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Id(NonZeroU32);
 
@@ -24,7 +24,7 @@ impl Id {
     }
 }
 
-/// Everything of one sort that any state holds; each thing once.
+/// All items of one type that any state contains; each item once.
 pub(crate) struct Pool<K, T> {
     kept: RwLock<Kept<K, T>>,
 }
@@ -46,10 +46,10 @@ impl<K, T> Default for Pool<K, T> {
 }
 
 impl<K: Hash + Eq, T> Pool<K, T> {
-    /// The number of `thing`, which `key` distinguishes from others.
+    /// The number of `thing`, which is identified by `key`.
     ///
     /// # Panics
-    /// With more than four billion things.
+    /// With more than four billion items.
     pub(crate) fn keep(&self, key: K, thing: impl FnOnce(Id) -> T) -> Id {
         if let Some(id) = self.read().ids.get(&key) {
             return *id;
@@ -69,7 +69,7 @@ impl<K: Hash + Eq, T> Pool<K, T> {
         id
     }
 
-    /// What has this number in this pool.
+    /// The item with this number.
     ///
     /// # Panics
     /// If the number is of another pool.

@@ -1,4 +1,4 @@
-//! The API server: guarded writes, and the laws that each of them is held against.
+//! The API server: guarded writes, and the laws that each write is checked against.
 
 use fivespot_api::{
     Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason, name,
@@ -20,12 +20,12 @@ use super::world::{
     is_our_node, is_ours, kind_of,
 };
 
-/// The uid of the one pod of a Node.
+/// The uid of the Node's only pod.
 pub(crate) fn pod_uid(node: &str) -> String {
     format!("pod-of-{node}")
 }
 
-/// What the server answers.
+/// The response of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Done,
@@ -34,7 +34,7 @@ pub(crate) enum Reply {
     TooMany,
 }
 
-/// The pods on the Node, as a list shows them.
+/// The pods on the Node, as a list returns them.
 pub(crate) fn pods(pod: Pod, node: &str) -> Vec<planner::Pod> {
     let is_there = pod != Pod::None;
     is_there
@@ -52,7 +52,7 @@ pub(crate) fn pods(pod: Pod, node: &str) -> Vec<planner::Pod> {
 }
 
 impl World {
-    /// Serves one write of the operator, which is the first of `flight`.
+    /// Handles one write of the operator, which is the first of `flight`.
     pub(crate) fn serve(
         &self,
         state: &mut State,
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// Serves a write of the status, whose guard has held.
+    /// Handles a write of the status, whose guard has held.
     pub(crate) fn serve_status(
         &self,
         state: &mut State,
@@ -142,8 +142,8 @@ impl World {
         {
             state.broken = Some(Law::Rewritten);
         }
-        // As it goes over the wire, so that nothing is kept that is not stored. No decision reads
-        // when a condition changed, so that states need not differ in it.
+        // Serialised as it is sent, so that fields that are not stored are dropped. No decision
+        // reads when a condition changed, so that states need not differ in it.
         let kept = serde_json::to_value(status).and_then(serde_json::from_value);
         let mut kept: Option<ScheduledMachineStatus> = kept.ok();
         for condition in kept.iter_mut().flat_map(|status| &mut status.conditions) {
@@ -155,7 +155,7 @@ impl World {
         self.change_sm(state, |sm| sm.status = kept);
     }
 
-    /// The law about overrides and what they change that a status breaks.
+    /// The law about overrides and their effects that a status violates.
     fn reports_wrongly(
         &self,
         state: &State,
@@ -178,8 +178,8 @@ impl World {
         (!is_due(activation) || is_due(before)).then_some(Law::Announced)
     }
 
-    /// Whether a phase is reported that is not so. A phase that is repeated from a cache is as old as
-    /// that: what the operator has created since, or one before it, corrects it.
+    /// Whether a wrong phase is reported. A phase that is repeated from a cache is as old as the
+    /// cache: the objects that this or an earlier process created since then correct it.
     fn reports_untruth(
         &self,
         state: &State,
@@ -273,7 +273,7 @@ impl World {
         Reply::Done
     }
 
-    /// Whether our taint comes to a Node before the status names it.
+    /// Whether our taint is added to a Node before the status lists it.
     fn taints_unnamed(&self, state: &State, (before, after): (&Value, &Value)) -> bool {
         let is_labelled = |node: &Value| {
             let taints = node["spec"]["taints"].as_array();
@@ -290,7 +290,7 @@ impl World {
         !is_labelled(before) && is_labelled(after) && !is_named
     }
 
-    /// The law that this write breaks.
+    /// The law that this write violates.
     fn breaks(&self, state: &State, action: &Action, flight: &Flight) -> Option<Law> {
         let target = &action.request.target.object;
         let found = kind_of(action).and_then(|kind| self.get(state, kind));
@@ -301,8 +301,8 @@ impl World {
         {
             return Some(Law::Paused);
         }
-        // A Machine that is being deleted, or that a health check has condemned, goes, and what was
-        // its goes after it, whoever wants them.
+        // A Machine that is being deleted or has failed a health check is removed, and its
+        // objects after it, even if a machine is wanted.
         let is_going = self
             .get(state, Kind::Machine)
             .is_none_or(|machine| is_deleting(&machine) || is_condemned(&machine));
@@ -367,7 +367,7 @@ impl World {
                 self.drains_wrongly(state, flight)
             }
             (_, Step::UncordonNode) => {
-                // Another Node of that name is guarded by its uid.
+                // Another Node with that name is guarded by its uid.
                 let is_it = |node: &&Value| match &action.request.call {
                     Call::Patch(patch) => {
                         node["metadata"]["uid"] == patch["metadata"]["uid"]
@@ -405,8 +405,8 @@ impl World {
         }
     }
 
-    /// Whether what an override holds is created, ended or emptied, with no shutdown record and
-    /// no owner who takes the host.
+    /// Whether an object under a hold is created, deleted or drained, without a shutdown record
+    /// and without a reclaim.
     fn touches_held(
         &self,
         state: &State,
@@ -424,7 +424,7 @@ impl World {
             && flight.at(from).is_held()
     }
 
-    /// Creations: only what is wanted, or the Machine with which unfinished objects are removed.
+    /// Creations: only wanted objects, or the Machine with which unfinished objects are removed.
     fn creates_wrongly(
         &self,
         state: &State,
@@ -439,7 +439,8 @@ impl World {
         if from.spec.kill_switch && !is_completion {
             return Some(Law::S11);
         }
-        // Judged by what was known when it was planned; what has changed since is for the next pass.
+        // Checked against the facts at planning time; later changes are handled by the next
+        // reconcile.
         let is_wanted = flight.at(&from).is_needed()
             && from.spec.schedule.enabled
             && from.metadata.deletion_timestamp.is_none();
@@ -479,7 +480,8 @@ impl World {
             return Some(Law::S1);
         }
         if action.step != Step::DeleteMachine {
-            // What Cluster API has not claimed in time nobody else deletes, once the Machine goes.
+            // Objects that Cluster API has not claimed in time are deleted by the operator once
+            // the Machine is being deleted.
             let is_left = !has_controller(found) && !self.is_claimable(state, flight);
             let needs_it = our_machine.is_some_and(|of| !(is_left && is_deleting(&of)));
             return needs_it.then_some(Law::S8);
@@ -495,7 +497,7 @@ impl World {
             ShutdownReason::KillSwitch | ShutdownReason::Reclaim
         );
         let sm = self.machines.of(state.sm?);
-        // Once for each shutdown: who switches the schedule on again means it.
+        // Once for each shutdown: a user who enables the schedule again does so on purpose.
         let is_switched_off = !found["metadata"]["annotations"]
             [name::RECLAIM_DISABLED_ANNOTATION]
             .is_null();
@@ -517,15 +519,16 @@ impl World {
                 .get(state, Kind::Node)
                 .is_some_and(|node| is_our_node(&node, &found["spec"]["providerID"]));
         let is_early = instant(state.now) < deadline && !is_at_once;
-        // Without the annotation Cluster API drains, which is as good; but who saw pods has to
-        // have tried.
+        // Without the annotation Cluster API drains, which is equivalent; but if pods were
+        // observed, the operator must have tried to drain.
         let is_undrained = state.pod != Pod::None
             && !found["metadata"]["annotations"][key::EXCLUDE_NODE_DRAINING].is_null();
         (is_early && has_joined && (is_undrained || flight.has_to_wait))
             .then_some(Law::S10)
     }
 
-    /// Whether Cluster API had time left, when something was planned, to claim what is to leave.
+    /// Whether Cluster API still had time, at planning time, to claim the objects that are
+    /// deleted.
     fn is_claimable(&self, state: &State, flight: &Flight) -> bool {
         let until = self.shutdown_record(state).and_then(|of| {
             let minute = SignedDuration::from_secs(60);
@@ -544,7 +547,7 @@ impl World {
         until.is_some_and(|until| instant(flight.planned) < until) && flight.had_cluster
     }
 
-    /// Whether no Machine has the host of this one, which never served.
+    /// Whether no Machine controls the host of this one, which never served.
     fn is_unclaimed(&self, state: &State, machine: &Value) -> bool {
         let [_, infrastructure] = parts(machine);
         let host = infrastructure.and_then(|kind| self.get(state, kind));
@@ -554,7 +557,7 @@ impl World {
             })
     }
 
-    /// Whether an object of another provider is there already in the place of one of this kind.
+    /// Whether an object of another provider already exists in the same role.
     fn is_doubled(&self, state: &State, kind: Kind) -> bool {
         let other = match kind {
             Kind::Bootstrap => Kind::OtherBootstrap,
@@ -566,7 +569,7 @@ impl World {
         self.get(state, other).is_some_and(|found| is_ours(&found))
     }
 
-    /// Whether the Node's pod is the one of this uid.
+    /// Whether the Node's pod has this uid.
     fn has_pod(&self, state: &State, uid: &str) -> bool {
         let node = self.get(state, Kind::Node).unwrap_or_default();
         pod_uid(node["metadata"]["uid"].as_str().unwrap_or_default()) == uid
@@ -583,7 +586,7 @@ impl World {
         (!is_its || !has_shutdown_record).then_some(Law::S4)
     }
 
-    /// The shutdown record on the server, if it is one for the Machine that is there.
+    /// The shutdown record on the server, if it is for the existing Machine.
     pub(crate) fn shutdown_record(&self, state: &State) -> Option<Shutdown> {
         let machine = self.get(state, Kind::Machine)?;
         let sm = self.machines.of(state.sm?);
@@ -592,8 +595,8 @@ impl World {
     }
 }
 
-/// Whether it is on record where an object will be found that is about to be created; a Machine is
-/// always in the same place.
+/// Whether the location of an object that is created is recorded; that of a Machine is always the
+/// same.
 fn is_on_record(from: &ScheduledMachine, object: &Value) -> bool {
     let status = from.status.as_ref();
     let places = [
@@ -608,7 +611,7 @@ fn is_on_record(from: &ScheduledMachine, object: &Value) -> bool {
         })
 }
 
-/// Whether an object is made from what is on record.
+/// Whether an object is created from the recorded spec.
 fn is_recorded_hash(from: &ScheduledMachine, object: &Value) -> bool {
     let hash = from
         .status
@@ -618,7 +621,7 @@ fn is_recorded_hash(from: &ScheduledMachine, object: &Value) -> bool {
     hash.is_some() && made_from.as_str() == hash
 }
 
-/// Whether a status gives up what an earlier one recorded of a machine, uids aside.
+/// Whether a status drops what an earlier one recorded of a machine, except for uids.
 fn is_rewritten(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
     let places = |status: &ScheduledMachineStatus| {
         [&status.bootstrap_ref, &status.infrastructure_ref].map(|place| {
@@ -634,14 +637,14 @@ fn is_rewritten(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus)
         && (places(before) != places(after) || before.spec_hash != after.spec_hash)
 }
 
-/// Whether a change says what it was made from.
+/// Whether a patch contains the uid and the resourceVersion that it was made from.
 fn is_guarded(patch: &Value) -> bool {
     let guards = &patch["metadata"];
     !guards["uid"].is_null() && !guards["resourceVersion"].is_null()
 }
 
-/// Whether an object that is to be made could be distinguished from those of others, goes when its
-/// ScheduledMachine goes, and is controlled by nobody but whom Cluster API expects.
+/// Whether an object that is created can be identified as ours, is garbage-collected with its
+/// ScheduledMachine, and has the controller that Cluster API expects.
 fn is_marked(object: &Value) -> bool {
     let meta = &object["metadata"];
     let owners = meta["ownerReferences"].as_array();
@@ -654,7 +657,7 @@ fn is_marked(object: &Value) -> bool {
     is_named_ours(object) && *uid == UID && is_owned
 }
 
-/// Whether a change of a Node would reach one that is not our Machine's.
+/// Whether a patch of a Node would change one that is not our Machine's.
 fn is_of_another_machine(action: &Action, found: Option<&Value>) -> bool {
     let Call::Patch(patch) = &action.request.call else {
         return false;
@@ -666,7 +669,7 @@ fn is_of_another_machine(action: &Action, found: Option<&Value>) -> bool {
         })
 }
 
-/// Whether a shutdown record is made that may not be.
+/// The law that a new shutdown record violates.
 fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
     let (sm, planned) = (at.sm, at.now);
     let is_of_schedule = shutdown.reason == ShutdownReason::ScheduleEnded;
@@ -696,14 +699,14 @@ fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
     }
 }
 
-/// Whether a shutdown that is to complete by the end of the window has a later deadline, or does not
-/// have that end on record.
+/// Whether a shutdown with the end policy CompleteByWindowEnd has a later deadline, or does not
+/// record the end of the window.
 fn is_late(at: At<'_>, shutdown: &Shutdown) -> bool {
     let end = at.window_end().filter(|_| at.completes_by_window_end());
     end.is_some_and(|end| shutdown.window_end != Some(end) || shutdown.deadline > end)
 }
 
-/// Whether a health check wants this Machine replaced.
+/// Whether a health check requests the replacement of this Machine.
 pub(super) fn is_condemned(machine: &Value) -> bool {
     let conditions = machine["status"]["conditions"].as_array();
     conditions.is_some_and(|all| {
@@ -712,8 +715,8 @@ pub(super) fn is_condemned(machine: &Value) -> bool {
     })
 }
 
-/// Whether a machine was wanted when something was planned to drive it out, only because its
-/// window had ended before.
+/// Whether a machine was wanted when it was planned to remove it, only because its window had
+/// ended before.
 fn is_driven_out(at: At<'_>) -> bool {
     let sm = at.sm;
     let is_wanted = sm.spec.schedule.enabled
@@ -725,7 +728,8 @@ fn is_driven_out(at: At<'_>) -> bool {
         .status
         .as_ref()
         .and_then(|status| status.shutdown.as_ref());
-    // What is to be gone by the end of the window that is open goes, whatever time it has.
+    // With CompleteByWindowEnd the machine is removed by the end of the open window, whatever its
+    // shutdown timeout.
     let is_for_later = |of: &Shutdown| {
         let end = at.window_end();
         of.window_end
@@ -737,7 +741,7 @@ fn is_driven_out(at: At<'_>) -> bool {
         })
 }
 
-/// Whether a write to a Node touches a taint of somebody else, or ours without a record of it.
+/// Whether a write to a Node changes a foreign taint, or ours without a record of it.
 fn seizes_taints(before: &Value, after: &Value) -> bool {
     let taints = |node: &Value| node["spec"]["taints"].as_array().cloned();
     let (then, now) = (
@@ -773,7 +777,7 @@ fn evict(state: &mut State) -> Reply {
     }
 }
 
-/// Whether a status takes back what an earlier one said.
+/// Whether a status reverts to an older generation, or changes times without a change.
 fn goes_back(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
     let is_older = before.observed_generation > after.observed_generation;
     is_older
@@ -786,10 +790,10 @@ fn goes_back(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) ->
         })
 }
 
-/// The longest time that anybody is given to leave.
+/// The longest shutdown timeout that is allowed.
 pub(super) const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long a machine is given to leave.
+/// The shutdown timeout of a machine.
 pub(super) fn shortest(sm: &ScheduledMachine) -> SignedDuration {
     let spec = &sm.spec;
     minutes(&spec.node_drain_timeout)
@@ -797,13 +801,13 @@ pub(super) fn shortest(sm: &ScheduledMachine) -> SignedDuration {
         .min(LONGEST)
 }
 
-/// Whole minutes, as all durations of the model are.
+/// Whole minutes, the format of all durations in the model.
 pub(crate) fn minutes(text: &str) -> SignedDuration {
     let count = text.strip_suffix('m').and_then(|count| count.parse().ok());
     SignedDuration::from_mins(count.unwrap_or(0))
 }
 
-/// RFC 7386.
+/// Applies a JSON merge patch (RFC 7386).
 fn json_merge(object: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *object = patch.clone();

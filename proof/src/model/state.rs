@@ -1,12 +1,14 @@
-//! One state of the world: the server, the operator's caches and memory, and what may still happen.
+//! One state of the world: the server, the operator's caches and memory, and what may still
+//! happen.
 
 use jiff::Timestamp;
 
 use super::pool::Id;
 use super::wanted::Override;
 
-/// The instants between which the clock steps: a Friday on which the window opens at 9 and closes
-/// at 18, and the Monday after it. Wake-ups between two of them happen at the later one.
+/// The instants that the clock steps through: a Friday on which the window opens at 9:00 and
+/// closes at 18:00, and the Monday after it. A requeue between two of them happens at the later
+/// one.
 pub(crate) const INSTANTS: [&str; 14] = [
     "2026-03-06T08:59:30Z",
     "2026-03-06T09:00:00Z",
@@ -24,16 +26,16 @@ pub(crate) const INSTANTS: [&str; 14] = [
     "2026-03-09T23:30:00Z",
 ];
 
-/// The instants by which everything has to be as it is wanted: hours after an edge, or the last.
+/// The instants at which the desired state must be reached: hours after an edge, or the last.
 pub(crate) const SETTLED: [u8; 3] = [4, 11, 13];
 
-/// The instant of this number; past the end, the last.
+/// The instant with this number; past the end, the last.
 pub(crate) fn instant(number: u8) -> Timestamp {
     let text = INSTANTS[usize::from(number).min(INSTANTS.len() - 1)];
     text.parse().unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// The kinds of object besides the ScheduledMachine, each in its place.
+/// The kinds of object in addition to the ScheduledMachine, at most one object of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Machine,
@@ -50,7 +52,7 @@ pub(crate) enum Kind {
 /// How many kinds there are.
 const KINDS: usize = 7;
 
-/// How many kinds are in the management cluster, where the operator has caches of them.
+/// How many kinds are in the management cluster, and in caches of the operator.
 pub(crate) const CACHED: usize = 6;
 
 impl Kind {
@@ -64,7 +66,7 @@ impl Kind {
         Self::Node,
     ];
 
-    /// Those that the operator creates and removes.
+    /// The kinds that the operator creates and removes.
     pub(crate) const MADE: [Self; 5] = [
         Self::Bootstrap,
         Self::Infrastructure,
@@ -77,7 +79,7 @@ impl Kind {
     pub(crate) const INFRASTRUCTURES: [Self; 2] =
         [Self::Infrastructure, Self::OtherInfrastructure];
 
-    /// The name of the kind on the wire.
+    /// The name of the kind in the API.
     pub(crate) fn wire(self) -> &'static str {
         match self {
             Self::Machine => "Machine",
@@ -95,10 +97,10 @@ impl Kind {
     }
 }
 
-/// What stands where, by kind.
+/// The object of each kind.
 pub(crate) type Objects = [Option<Id>; KINDS];
 
-/// The pod on the Node that has to leave.
+/// The pod on the Node that must leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Pod {
     None,
@@ -106,26 +108,26 @@ pub(crate) enum Pod {
     Leaving,
 }
 
-/// How the workload cluster meets the operator.
+/// How the workload cluster responds to the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reach {
     Answers,
-    /// Nothing comes back.
+    /// No response.
     Silent,
-    /// The kubeconfig holds what is not accepted.
+    /// The kubeconfig has contents that are not accepted.
     Refused,
 }
 
-/// What may still go wrong, or be done by others.
+/// The faults and changes that may still happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Left {
-    /// Requests that fail, or whose answers are lost.
+    /// Requests that fail, or whose responses are lost.
     pub(crate) errors: u8,
     /// Crashes of the operator.
     pub(crate) crashes: u8,
     /// Edits of the ScheduledMachine by its user.
     pub(crate) edits: u8,
-    /// What others do to the objects around it.
+    /// Changes by other clients to the objects around it.
     pub(crate) meddling: u8,
 }
 
@@ -146,24 +148,24 @@ pub(crate) struct State {
     pub(crate) refuses_claims: bool,
     /// How many objects of each kind there have been: their uids.
     pub(crate) born: [u8; KINDS],
-    /// The operator's cache of ScheduledMachines, which may be behind.
+    /// The operator's cache of ScheduledMachines, which may be stale.
     pub(crate) cached_sm: Option<Id>,
-    /// The operator's cache of everything else in the management cluster, behind by itself.
+    /// The operator's cache of all other objects in the management cluster, stale independently.
     pub(crate) cached: [Option<Id>; CACHED],
-    /// The override as the operator's cache shows it.
+    /// The override in the operator's cache.
     pub(crate) cached_override: Option<Override>,
     /// Whether a cache lacks a write of the operator.
     pub(crate) owes: bool,
     pub(crate) memory: Id,
-    /// What the operator is about to send.
+    /// The writes that the operator is about to send.
     pub(crate) flight: Option<Id>,
     pub(crate) left: Left,
-    /// The law that the last step broke.
+    /// The law that the last step violated.
     pub(crate) broken: Option<super::law::Law>,
 }
 
-/// What is there, apart from the operator's caches and memory and from what may still go wrong:
-/// all that a step depends on, and all that it changes.
+/// The state without the operator's caches and memory and without the remaining faults: all that
+/// a step depends on, and all that it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Core {
     now: u8,
@@ -218,14 +220,14 @@ impl State {
         self.objects[kind as usize] = id;
     }
 
-    /// What stands where in the management cluster.
+    /// The objects in the management cluster.
     pub(crate) fn managed(&self) -> [Option<Id>; CACHED] {
         let mut managed = [None; CACHED];
         managed.copy_from_slice(&self.objects[..CACHED]);
         managed
     }
 
-    /// Whether both caches show what the server holds.
+    /// Whether both caches equal the state of the server.
     pub(crate) fn is_caught_up(&self) -> bool {
         self.cached_sm == self.sm
             && self.cached == self.managed()

@@ -1,5 +1,5 @@
-//! When a machine is wanted and needed: by the hours of its spec, which are the schedule crate's,
-//! and by an override, a lead time and an early end, which are evaluated here again.
+//! When a machine is wanted and needed. The hours of the spec are evaluated by the schedule
+//! crate; an override, a lead time and an early end are evaluated here independently.
 
 use fivespot_api::{EndPolicy, ScheduledMachine};
 use fivespot_plan::ScheduleInputs;
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::server::minutes;
 use super::state::instant;
 
-/// What an override does.
+/// The mode of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
     Run,
@@ -17,7 +17,7 @@ pub(crate) enum Mode {
     Hold,
 }
 
-/// The one override that there may be.
+/// The override, of which there is at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Override {
     pub(crate) mode: Mode,
@@ -26,7 +26,7 @@ pub(crate) struct Override {
 }
 
 impl Override {
-    /// As the planner is given it.
+    /// The inputs for the planner.
     pub(crate) fn inputs(overriding: Option<Self>) -> ScheduleInputs {
         let overrides = overriding.iter().map(|of| schedule::Override {
             name: "extra".to_owned(),
@@ -55,13 +55,13 @@ pub(crate) struct At<'a> {
 }
 
 impl At<'_> {
-    /// What the override does, while it is in force.
+    /// The mode of the override, while it is in force.
     pub(crate) fn mode(self) -> Option<Mode> {
         let in_force = self.overriding.filter(|of| self.now < instant(of.end));
         in_force.map(|of| of.mode)
     }
 
-    /// Whether the override holds the machine, and nothing of more weight decides.
+    /// Whether the override holds the machine, and nothing of higher precedence decides.
     pub(crate) fn is_held(self) -> bool {
         self.mode() == Some(Mode::Hold)
             && self.sm.spec.schedule.enabled
@@ -82,8 +82,8 @@ impl At<'_> {
         }
     }
 
-    /// Whether the machine is needed for that: from its lead time before a window on, to the time
-    /// for its shutdown before the end. A window that is too short for both needs none.
+    /// Whether the machine is needed: from its lead time before a window until the shutdown time
+    /// before its end. A window that is too short for both needs none.
     pub(crate) fn is_needed(self) -> bool {
         if self.is_open() {
             return !self.closes_within(self.early_end());
@@ -94,12 +94,12 @@ impl At<'_> {
         opening.is_open() && !opening.closes_within(from_opening)
     }
 
-    /// Whether the machine is to be gone by the end of its window.
+    /// Whether the end policy is CompleteByWindowEnd.
     pub(crate) fn completes_by_window_end(self) -> bool {
         self.sm.spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd
     }
 
-    /// When the window ends that is open by the hours of the spec; none under an override.
+    /// When the window that is open by the hours of the spec ends; `None` under an override.
     pub(crate) fn window_end(self) -> Option<Timestamp> {
         let hours = self.hours().filter(|_| self.mode().is_none())?;
         let window = hours.at(self.now);

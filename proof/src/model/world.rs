@@ -1,4 +1,4 @@
-//! What all states share: the objects that any of them holds, and how writes change them.
+//! Shared by all states: the objects that any of them contains, and how writes change them.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -14,23 +14,23 @@ use super::operator::{Answer, Flight, Question};
 use super::pool::{Id, Pool};
 use super::state::{Core, Kind, Left, Objects, Pod, Reach, State};
 
-/// The name of the ScheduledMachine and of everything made for it.
+/// The name of the ScheduledMachine and of all objects created for it.
 pub(crate) const NAME: &str = "worker";
 /// Its uid.
 pub(crate) const UID: &str = "sm-1";
-/// A finalizer and an annotation that belong to somebody else.
+/// A finalizer and an annotation of another owner.
 pub(crate) const FOREIGN: &str = "example.com/keep";
 
-/// The value of a taint that somebody else has put on a Node.
+/// The value of a taint that another client has set on a Node.
 pub(crate) const THEIRS: &str = "theirs";
 
 /// The uid of an earlier ScheduledMachine of the same name.
 pub(crate) const EARLIER: &str = "sm-0";
 
-/// The label that the ScheduledMachine asks for on its Machine.
+/// The label that the ScheduledMachine requests on its Machine.
 pub(crate) const TEMPLATE: &str = "example.com/team";
 
-/// The taint that the ScheduledMachine asks for.
+/// The taint that the ScheduledMachine requests.
 pub(crate) const OUR_TAINT: &str = "example.com/pool";
 
 /// The effect of a step.
@@ -42,24 +42,24 @@ pub(crate) struct Effect {
     has_moved: bool,
 }
 
-/// What all states share.
+/// The data shared by all states.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) objects: Pool<String, Value>,
     pub(crate) machines: Pool<String, ScheduledMachine>,
     pub(crate) memories: Pool<String, Memory>,
     pub(crate) flights: Pool<String, Flight>,
-    /// What the planner answered: it is pure, so that it is asked once.
+    /// The planner's answers: it is pure, so that each is computed once.
     pub(crate) answers: RwLock<HashMap<Question, Answer>>,
-    /// The effect of each step: most states differ in nothing that it depends on.
+    /// The effect of each step: most states do not differ in what it depends on.
     pub(crate) effects: RwLock<HashMap<(Step, Core), Effect>>,
-    /// Fingerprints of states from which everything comes to a good end.
+    /// Fingerprints of states from which the world settles in the desired state.
     pub(crate) settled: RwLock<std::collections::HashSet<u64>>,
 }
 
 impl World {
-    /// The state in which everything begins; with a lead time and an end by the end of the window
-    /// if it `is_timed`.
+    /// The initial state; with a lead time and the end policy CompleteByWindowEnd if it
+    /// `is_timed`.
     pub(crate) fn first(&self, is_timed: bool, left: Left) -> State {
         let mut state = State {
             now: 0,
@@ -85,8 +85,8 @@ impl World {
         state
     }
 
-    /// Lets somebody act, once for each world in which that is done: `act` says whether anything
-    /// moved.
+    /// Applies a step, computed once for each distinct world: `act` returns whether anything
+    /// changed.
     pub(crate) fn once(
         &self,
         state: &mut State,
@@ -121,7 +121,7 @@ impl World {
         effect.has_moved
     }
 
-    /// Keeps an object; its resourceVersion is its number.
+    /// Stores an object; its resourceVersion is its number.
     pub(crate) fn keep(&self, mut object: Value) -> Id {
         if let Some(meta) = object["metadata"].as_object_mut() {
             meta.remove("resourceVersion");
@@ -133,7 +133,7 @@ impl World {
         })
     }
 
-    /// Keeps a ScheduledMachine; its resourceVersion is its number.
+    /// Stores a ScheduledMachine; its resourceVersion is its number.
     pub(crate) fn keep_sm(&self, mut object: ScheduledMachine) -> Id {
         object.metadata.resource_version = None;
         let key = serde_json::to_string(&object).unwrap_or_default();
@@ -143,12 +143,12 @@ impl World {
         })
     }
 
-    /// Keeps what the operator remembers.
+    /// Stores the operator's memory.
     pub(crate) fn keep_memory(&self, memory: Memory) -> Id {
         self.memories.keep(format!("{memory:?}"), |_| memory)
     }
 
-    /// Keeps what is about to be sent.
+    /// Stores the writes in flight.
     pub(crate) fn keep_flight(&self, flight: Flight) -> Id {
         self.flights.keep(format!("{flight:?}"), |_| flight)
     }
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// Puts a new object in its place, with a uid that none had before.
+    /// Adds a new object of a kind, with a uid that was not used before.
     pub(crate) fn create(&self, state: &mut State, kind: Kind, mut object: Value) {
         let count = &mut state.born[kind as usize];
         *count = count.saturating_add(1);
@@ -214,7 +214,8 @@ pub(crate) fn is_named_ours(object: &Value) -> bool {
     object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL] == NAME
 }
 
-/// Whether an object is ours by its own word: the name label, and our uid in a label or an owner.
+/// Whether an object is ours by its own metadata: the name label, and our uid in a label or an
+/// owner reference.
 pub(crate) fn is_ours(object: &Value) -> bool {
     let meta = &object["metadata"];
     is_named_ours(object)
@@ -224,19 +225,19 @@ pub(crate) fn is_ours(object: &Value) -> bool {
                 .is_some_and(|all| all.iter().any(|owner| owner["uid"] == UID)))
 }
 
-/// Whether a Node is our Machine's: of its provider's identifier, and by Cluster API's annotation
-/// of no other Machine.
+/// Whether a Node is our Machine's: it has its provider ID, and Cluster API's annotation names no
+/// other Machine.
 pub(crate) fn is_our_node(node: &Value, provider_id: &Value) -> bool {
     let of = &node["metadata"]["annotations"][key::MACHINE];
     node["spec"]["providerID"] == *provider_id && (of.is_null() || *of == NAME)
 }
 
-/// Whether an object is on its way out.
+/// Whether an object is being deleted.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// The kind of object that an action is about, of those that have a place.
+/// The kind of the object of an action, if the model has that kind.
 pub(crate) fn kind_of(action: &Action) -> Option<Kind> {
     Kind::parse(&action.request.target.object.kind)
 }

@@ -47,92 +47,91 @@ mutants! {
         "case.cluster().is_some_and(|cluster| cluster.is_paused)" => "false";
     "pause-of-machine-ignored", "acts on a Machine that is paused", PRECEDENCE,
         "machine.is_some_and(|machine| machine.meta.is_paused())" => "false";
-    "error-is-terminal", "never leaves an error behind", LIB,
+    "error-is-terminal", "never leaves the phase Error", LIB,
         "let decision = precedence::decide(&case);"
         => "let decision = if case.subject.status.phase == Some(fivespot_api::Phase::Error) { Decision::Invalid } else { precedence::decide(&case) };";
-    "terminated-is-terminal", "does not return to service when the kill switch is taken back", LIB,
+    "terminated-is-terminal", "does not return to service when the kill switch is cleared", LIB,
         "let decision = precedence::decide(&case);"
         => "let decision = if case.subject.status.phase == Some(fivespot_api::Phase::Terminated) { Decision::Disabled } else { precedence::decide(&case) };";
-    "kill-switch-needs-machine", "creates under the kill switch what is not there yet", PRECEDENCE,
+    "kill-switch-needs-machine", "creates missing objects under the kill switch", PRECEDENCE,
         "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
         => "(is_killed && case.owned.our_machine().is_some()).then_some(shut_down(ShutdownReason::KillSwitch))";
-    "half-made-outlives-kill-switch", "calls a machine terminated that was only half made", SHUTDOWN,
+    "half-made-outlives-kill-switch", "reports an unfinished machine as terminated", SHUTDOWN,
         "        Some(machine) => shut_down_machine(case, machine, removal),\n        None => clean_up(case),"
         => "        Some(machine) => shut_down_machine(case, machine, removal),\n        None if removal.is_at_once() => Outcome::of(State::Idle),\n        None => clean_up(case),";
     "kill-switch-ignored", "keeps a machine whose kill switch is set", PRECEDENCE,
         "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
         => "(is_killed && false).then_some(shut_down(ShutdownReason::KillSwitch))";
-    "deletion-ignored", "keeps a machine whose object is deleted", PRECEDENCE,
+    "deletion-ignored", "keeps a machine whose ScheduledMachine is deleted", PRECEDENCE,
         "case.subject.is_deleting.then_some(decision)" => "false.then_some(decision)";
-    "commitment-forgotten", "decides anew while a machine is shut down", PRECEDENCE,
+    "commitment-forgotten", "makes a new decision while a machine is shut down", PRECEDENCE,
         "(!is_cancelled).then_some(shut_down(reason))" => "(!is_cancelled && false).then_some(shut_down(reason))";
     "shutdown-not-cancelled", "shuts down a machine whose window has opened again", PRECEDENCE,
         "let is_cancelled = can_be_cancelled" => "let is_cancelled = false && can_be_cancelled";
-    "disabled-cancels", "keeps a machine that is shut down when its schedule is switched off", PRECEDENCE,
+    "disabled-cancels", "keeps a machine that is shut down when its schedule is disabled", PRECEDENCE,
         "&& case.is_wanted()\n        && case.hold().is_none()"
         => "&& (case.is_wanted() || !case.desired.is_enabled)\n        && case.hold().is_none()";
-    "remediation-cancelled", "keeps a machine that a health check condemned", PRECEDENCE,
+    "remediation-cancelled", "keeps a machine that failed a health check", PRECEDENCE,
         "!machine.meta.is_deleting && reason != ShutdownReason::Remediation;" => "!machine.meta.is_deleting;";
-    "disabled-is-closed", "removes a machine when its schedule is switched off", PRECEDENCE,
+    "disabled-is-closed", "removes a machine when its schedule is disabled", PRECEDENCE,
         "if !case.desired.is_enabled {" => "if false {";
     "invalid-is-closed", "removes a machine whose schedule is invalid", PRECEDENCE,
         "if case.need.is_none() {\n        return Some(Decision::Invalid);" => "if false {\n        return Some(Decision::Invalid);";
     "always-wanted", "keeps a machine outside its window", PRECEDENCE,
         "case.is_wanted().then_some(Decision::Serve)" => "Some(Decision::Serve)";
-    "never-replaced", "leaves a condemned machine in service", PRECEDENCE,
+    "never-replaced", "leaves a machine that failed a health check in service", PRECEDENCE,
         "let is_due = case.is_wanted()" => "let is_due = false && case.is_wanted()";
     "replaced-at-once", "replaces a machine again and again", CASE,
         "created.map(|created| after(created, REMEDIATION_PAUSE))" => "created";
-    "deadline-ignored", "lets a blocked drain hold a machine for ever", SHUTDOWN,
+    "deadline-ignored", "lets a blocked drain keep a machine forever", SHUTDOWN,
         "let is_over = removal.is_at_once() || deadline <= case.now;"
         => "let is_over = removal.is_at_once();";
-    "grace-ignored", "removes a machine when its window ends, with its pods", SHUTDOWN,
+    "grace-ignored", "removes a machine without a drain when its window ends", SHUTDOWN,
         "let is_over = removal.is_at_once() || deadline <= case.now;"
         => "let is_over = true;";
     "no-commitment", "shuts down without a shutdown record", SHUTDOWN,
         "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
         => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason, window_end: None };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
-    "started-in-the-past", "counts a machine's time to leave from before it was to", SHUTDOWN,
+    "started-in-the-past", "counts the time of a shutdown from before its start", SHUTDOWN,
         "return commit(case, machine, removal, case.now);"
         => "return commit(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";
-    "unclaimed-deleted", "deletes a Machine before Cluster API could claim its objects", SHUTDOWN,
+    "unclaimed-deleted", "deletes a Machine before Cluster API can claim its objects", SHUTDOWN,
         "if !unclaimed.is_empty() && case.now < claimable_until {" => "if false {";
     "claim-awaited-for-ever", "keeps a Machine whose objects Cluster API never claims", SHUTDOWN,
         "if !unclaimed.is_empty() && case.now < claimable_until {" => "if !unclaimed.is_empty() {";
-    "template-on-removal", "gives a Machine that is made to be deleted what the template asks for", WRITE,
+    "template-on-removal", "applies the template to a Machine that is created to be deleted", WRITE,
         "Purpose::Removal => MachineTemplate::default()," => "Purpose::Removal => desired.template.clone(),";
-    "created-against-the-rules", "creates a Machine from a spec that breaks a rule, to delete it", SHUTDOWN,
+    "created-against-the-rules", "creates a Machine from a spec that violates a rule, to delete it", SHUTDOWN,
         "case.desired.is_admissible\n        && matches!" => "matches!";
     "infrastructure-without-machine", "deletes an infrastructure object that no Machine had", SHUTDOWN,
         "Some(infrastructure) if may_get_a_machine(case) => {" => "Some(infrastructure) if false => {";
-    "leftovers-kept", "counts what is left over as gone", SHUTDOWN,
+    "leftovers-kept", "treats leftover objects as deleted", SHUTDOWN,
         "if providers.is_empty() {\n        return Outcome::of(State::Idle);"
         => "if !providers.is_empty() || providers.is_empty() {\n        return Outcome::of(State::Idle);";
     "commitment-not-stored", "reports a shutdown and does not store it", STATUS,
         "Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone())," => "Commitment::Make(_) => {}";
-    "commitment-not-hastened", "removes a machine at once that had been given time", SHUTDOWN,
+    "commitment-not-hastened", "removes a machine at once without shortening the recorded deadline", SHUTDOWN,
         "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
-    "commitment-inherited", "takes the shutdown record of an earlier machine for that of the next", CASE,
+    "commitment-inherited", "applies the shutdown record of an earlier machine to the next one", CASE,
         "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
-    "shorter-deadline-ignored", "gives a machine the time that an edit has taken from it", CASE,
+    "shorter-deadline-ignored", "ignores an edit that shortens the deadline", CASE,
         "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout))," => ",";
-    "longer-deadline-taken", "gives a machine more time than it was promised to take", CASE,
+    "longer-deadline-taken", "lets an edit lengthen the deadline", CASE,
         "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout)),"
         => "\n                .max(after(shutdown.started_at, self.desired.shutdown_timeout)),";
-    "grace-unbounded", "gives a machine more than a day to leave", RESOLVE,
+    "grace-unbounded", "allows a shutdown of more than a day", RESOLVE,
         ".map(|length| length.min(MAX_TIMEOUT))" => ".map(|length| length.max(MAX_TIMEOUT.min(length)))";
-    "refused-kubeconfig-is-empty", "kills the pods of a Node that it has no access to", DRAIN,
+    "refused-kubeconfig-is-empty", "treats a Node without access as empty", DRAIN,
         "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::NotOurs;"
         => "if case.now <= after(started, BEGINNING) =>\n        {\n            return Drain::Empty;";
-    "transition-not-awaited", "sleeps over the edges of its windows", LIB,
-        "outcome.wakes.iter().copied().chain(announced).chain(later);"
-        => "outcome.wakes.iter().copied().chain(later);";
-    "never-at-rest", "asks to be woken at once, again and again", LIB,
-        "let wake = wakes.filter(|due| *due > case.now).min();" => "let wake = wakes.chain([case.now]).min();";
+    "transition-not-awaited", "is not requeued at the start and end of windows", LIB,
+        "\n        .chain(announced)\n        .chain(later);" => "\n        .chain(later);";
+    "never-at-rest", "requeues immediately, again and again", LIB,
+        "let requeue_at = requeues.filter(|due| *due > case.now).min();" => "let requeue_at = requeues.chain([case.now]).min();";
     "attempts-shared", "counts the failures of all steps together", MEMORY,
         "let failure = self.failures.get(&step);\n        failure.map_or(0, |failure| failure.attempts)"
         => "let _ = step;\n        self.failures.values().map(|failure| failure.attempts).sum()";
-    "override-outlives-its-end", "obeys an override that has ended", EFFECTIVE,
+    "override-outlives-its-end", "applies an override that has ended", EFFECTIVE,
         "self.start_second() <= at && at < self.end_second()" => "self.start_second() <= at";
     "hold-ignored", "starts and shuts down a machine that an override holds", PRECEDENCE,
         "case.hold().is_some().then_some(Decision::Hold)"
@@ -144,195 +143,195 @@ mutants! {
     "early-end-ignored", "begins a shutdown only when the window has ended", SPEC,
         "EndPolicy::CompleteByWindowEnd => length(&self.graceful_shutdown_timeout),"
         => "EndPolicy::CompleteByWindowEnd => Duration::ZERO,";
-    "window-end-not-recorded", "forgets for the end of which window a machine leaves", SHUTDOWN,
+    "window-end-not-recorded", "does not record the end of the window of a shutdown", SHUTDOWN,
         "case.window_end().filter(|_| is_of_schedule)" => "case.window_end().filter(|_| is_of_schedule && false)";
-    "deadline-after-window-end", "gives a machine time beyond the end of its window", SHUTDOWN,
+    "deadline-after-window-end", "sets a deadline after the end of the window", SHUTDOWN,
         "deadline: window_end.map_or(deadline, |end| deadline.min(end.max(started)))," => "deadline,";
-    "independent-step-blocks", "waits for the taint of a Node before it goes on with the machine", BACKOFF,
+    "independent-step-blocks", "waits for the taint of a Node before the next step", BACKOFF,
         "} else {\n        !is_independent(failure.step)\n    }" => "} else {\n        true\n    }";
-    "retry-not-awaited", "sleeps over the time to try again what has failed", BACKOFF,
-        "outcome.wakes.push(failure.retry_at);" => "";
-    "children-first", "takes down bootstrap and infrastructure before the Machine", SHUTDOWN,
+    "retry-not-awaited", "is not requeued when a retry is due", BACKOFF,
+        "outcome.requeues.push(failure.retry_at);" => "";
+    "children-first", "deletes bootstrap and infrastructure before the Machine", SHUTDOWN,
         "match case.owned.our_machine() {\n        Some(machine) => shut_down_machine(case, machine, removal),"
         => "match case.owned.our_machine() {\n        Some(_) if !case.owned.providers().is_empty() => delete(case, &case.owned.providers()),\n        Some(machine) => shut_down_machine(case, machine, removal),";
-    "silence-is-refusal", "gives up a drain when the workload cluster is silent", DRAIN,
-        "        | Access::NotAsked => return silent(),\n    }\n    if is_refused" => "        | Access::NotAsked => return Drain::NotOurs,\n    }\n    if is_refused";
-    "leaving-is-gone", "takes pods that are still ending for gone", NODE,
+    "silence-is-refusal", "gives up a drain when the workload cluster does not respond", DRAIN,
+        "        | Access::NotRequested => return silent(),\n    }\n    if is_refused" => "        | Access::NotRequested => return Drain::NotOurs,\n    }\n    if is_refused";
+    "leaving-is-gone", "treats terminating pods as gone", NODE,
         "!self.is_of_daemon_set && !self.is_mirror && !self.is_finished"
         => "!self.is_of_daemon_set && !self.is_mirror && !self.is_finished && !self.is_deleting";
-    "pods-ignored", "counts a Node with pods as empty", DRAIN,
+    "pods-ignored", "treats a Node with pods as empty", DRAIN,
         "if leaving.is_empty() && node.is_unschedulable {" => "if node.is_unschedulable {";
-    "refusal-forgotten", "evicts a pod again the moment it was refused", DRAIN,
+    "refusal-forgotten", "evicts a pod again immediately after a rejection", DRAIN,
         ".filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));\n    actions.extend"
         => ".filter(|_| true);\n    actions.extend";
-    "no-time-for-pods", "kills the pods of a reclaimed host without a moment's grace", WRITE,
+    "no-time-for-pods", "deletes the pods of a reclaimed host without a grace period", WRITE,
         "grace: 1," => "grace: 0,";
     "delete-instead-of-evict", "deletes pods that a disruption budget protects", WRITE,
         "Call::Evict {\n            uid: pod.uid.clone(),\n        }"
         => "Call::DeletePod {\n            uid: pod.uid.clone(),\n            grace: 30,\n        }";
-    "any-node", "touches a Node of that name that is not the Machine's", MACHINE,
+    "any-node", "changes a Node of that name that is not the Machine's", MACHINE,
         "is_named && machine.provider_id.is_some() && machine.provider_id == node.provider_id"
         => "is_named";
-    "node-of-another-touched", "touches a Node that Cluster API says is another Machine's", MACHINE,
+    "node-of-another-touched", "changes a Node that Cluster API assigns to another Machine", MACHINE,
         "        || differs(&claim.machine, of.name)\n" => "        || differs(&claim.machine, of.name) && of.name.is_empty()\n";
     "moved-not-relabelled", "leaves the uid of an earlier object on a Machine that was moved", MACHINE,
         "if case.memory.failure(Step::RelabelMachine).is_none() {" => "if false {";
-    "foreign-adopted", "takes whatever has the name label for its own", OWNED,
+    "foreign-adopted", "treats every object with the name label as its own", OWNED,
         "\n        && !uid.is_empty()\n        && (meta.is_owned_by(uid) || name::owner_uid(&meta.labels) == Some(uid))"
         => "";
-    "leftovers-used-again", "builds on objects of an earlier machine", OWNED,
+    "leftovers-used-again", "uses objects of an earlier machine", OWNED,
         "*place > 0\n                        || had_machine\n                        || found.meta.is_deleting\n                        || found\n                            .meta\n                            .owners\n                            .iter()\n                            .any(fivespot_capi::Owner::is_machine)"
         => "*place > 0 && !found.kind.is_empty()";
-    "old-machine-kept", "takes a Machine that is being deleted for one in service", SERVE,
+    "old-machine-kept", "treats a Machine that is being deleted as one in service", SERVE,
         "NamedMachine::Ours(machine) if machine.meta.is_deleting => {"
         => "NamedMachine::Ours(machine) if false => {";
-    "kind-of-spec-assumed", "looks for what it has made where today's spec would make it", LOCATION,
+    "kind-of-spec-assumed", "looks for its objects only where the current spec places them", LOCATION,
         "for place in recorded.chain([home]) {" => "for place in recorded.filter(|_| false).chain([home]) {";
-    "record-not-read", "looks for what it has made only where its Machine says, if there is one", LOCATION,
+    "record-not-read", "looks for its objects only where its Machine refers to, if there is one", LOCATION,
         "let recorded = recorded.into_iter().flatten().filter(of_providers);"
         => "let recorded = recorded.into_iter().take(1).flatten().filter(of_providers);";
-    "outdated-bootstrap-used", "makes a machine from a bootstrap object of an older spec", SERVE,
+    "outdated-bootstrap-used", "creates a machine from a bootstrap object of an older spec", SERVE,
         "&& hash_of(outdated) != Some(&case.desired.hash)" => "&& false && outdated.meta.is_deleting";
-    "outdated-infrastructure-unreported", "calls a machine up to date that was finished with older parts", SERVE,
+    "outdated-infrastructure-unreported", "reports a machine with parts of an older spec as up to date", SERVE,
         "let hash = infrastructure\n        .and_then(hash_of)\n        .unwrap_or(&case.desired.hash);"
         => "let hash = &case.desired.hash;";
-    "pending-changes-unreported", "does not say that a machine is of an older spec", SERVE,
+    "pending-changes-unreported", "does not report that a machine is of an older spec", SERVE,
         "has_pending_changes: is_remade || is_moved," => "has_pending_changes: is_moved && is_remade,";
-    "finalizer-dropped-early", "lets an object go while its machine is there", LIB,
+    "finalizer-dropped-early", "removes the finalizer while the machine exists", LIB,
         "let action = if outcome.state == State::Idle && subject.is_deleting {"
         => "let action = if subject.is_deleting {";
-    "finalizer-never-set", "makes objects that nobody will clean up", LIB,
+    "finalizer-never-set", "creates objects without a finalizer", LIB,
         "} else if is_touched && !subject.has_finalizer() {" => "} else if false {";
-    "finalizer-set-again", "sets its finalizer on every pass", LIB,
+    "finalizer-set-again", "sets its finalizer in every reconcile", LIB,
         "} else if is_touched && !subject.has_finalizer() {" => "} else if is_touched {";
-    "finalizer-never-dropped", "holds an object for ever", LIB,
+    "finalizer-never-dropped", "never removes the finalizer", LIB,
         "let action = if outcome.state == State::Idle && subject.is_deleting {"
         => "let action = if false {";
-    "stale-cache-acted-on", "acts on what a cache says", FROM_CACHE,
+    "stale-cache-acted-on", "acts on the state of a cache", FROM_CACHE,
         "if case.observed.freshness == Freshness::Live {" => "if case.observed.freshness == Freshness::Live || !outcome.actions.is_empty() {";
-    "always-writes", "writes its status on every pass", LIB,
+    "always-writes", "writes its status in every reconcile", LIB,
         "let status = is_reported.then_some(after);"
         => "let status = (!is_finalizing && later.is_none()).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after });";
-    "status-before-finalizer", "takes the version that guards the status from under it", LIB,
+    "status-before-finalizer", "writes its status only while it has no phase", LIB,
         "let status = is_reported.then_some(after);"
         => "let status = (is_reported && before.phase.is_none()).then_some(after);";
-    "ended-from-cache", "ends a shutdown by what a cache says", FROM_CACHE,
+    "ended-from-cache", "ends a shutdown by the state of a cache", FROM_CACHE,
         "&& keeps\n        && after.is_none_or(|after| {\n            ends_nothing(before, after)\n                && (case"
         => "&& (keeps || !keeps)\n        && after.is_none_or(|after| {\n            (ends_nothing(before, after) || true)\n                && (case";
-    "created-from-cache", "creates without reading live what is wanted", FROM_CACHE,
+    "created-from-cache", "creates without a live read of the desired state", FROM_CACHE,
         "return Confirmation::Precondition;" => "return Confirmation::NotNeeded;";
-    "predecessor-recorded", "puts a Machine on record that only a cache of old shows", FROM_CACHE,
+    "predecessor-recorded", "records a Machine that only an outdated cache contains", FROM_CACHE,
         "(case.memory.has_created()" => "(true";
-    "last-edit-ignored", "ignores an edit that it reads right before it creates", RECORD,
+    "last-edit-ignored", "ignores an edit that it reads directly before a create", RECORD,
         "            && now.generation == self.generation\n" => "";
-    "last-pause-ignored", "creates although it reads right before that nothing is to be touched", RECORD,
+    "last-pause-ignored", "ignores a pause that it reads directly before a create", RECORD,
         "            && !now.is_paused\n" => "";
-    "unrecorded-created", "creates what is not on record", SERVE,
+    "unrecorded-created", "creates objects that are not recorded", SERVE,
         "if !record::stands(case) {" => "if false {";
-    "record-follows-spec", "records today's spec over objects of an earlier one", RECORD,
+    "record-follows-spec", "records the current spec over objects of an earlier one", RECORD,
         "if case.owned.is_gone() {\n            return planned;" => "if case.owned.is_gone() || case.desired.is_enabled {\n            return planned;";
-    "record-rewritten-from-cache", "gives up a record because a cache shows no object of it", FROM_CACHE,
+    "record-rewritten-from-cache", "drops a record because a cache contains no object of it", FROM_CACHE,
         "&& (is_first || record.continues(&earlier))" => "&& (is_first || record.continues(&earlier) || true)";
-    "end-reported-from-cache", "says that a machine is gone which a cache does not show yet", FROM_CACHE,
+    "end-reported-from-cache", "reports a machine as gone that a cache does not contain yet", FROM_CACHE,
         "    !reports_end\n        && keeps_taints" => "    keeps_taints";
-    "uid-not-given", "deletes whatever has the name", WRITE,
+    "uid-not-given", "deletes every object of the name", WRITE,
         "Step::DeleteMachine,\n        Call::Delete {\n            uid: machine.meta.uid.clone(),"
         => "Step::DeleteMachine,\n        Call::Delete {\n            uid: String::new(),";
-    "finalizers-unguarded", "writes finalizers over those that were added meanwhile", WRITE,
+    "finalizers-unguarded", "overwrites finalizers that were added concurrently", WRITE,
         "\"resourceVersion\": subject.resource_version,\n        \"finalizers\": finalizers,"
         => "\"finalizers\": finalizers,";
-    "schedule-unguarded", "switches a schedule off that was edited meanwhile", WRITE,
+    "schedule-unguarded", "disables a schedule that was edited concurrently", WRITE,
         "            \"uid\": subject.uid,\n            \"resourceVersion\": subject.resource_version,"
         => "            \"uid\": subject.uid,";
-    "node-unguarded", "writes to a Node over what was written meanwhile", WRITE,
+    "node-unguarded", "overwrites concurrent changes of a Node", WRITE,
         "\"resourceVersion\": node.resource_version,\n        \"annotations\": annotations,"
         => "\"annotations\": annotations,";
-    "foreign-annotations-dropped", "takes the annotations of others off the Machine", WRITE,
+    "foreign-annotations-dropped", "removes foreign annotations from the Machine", WRITE,
         "for annotation in [key::EXCLUDE_NODE_DRAINING, key::EXCLUDE_VOLUME_DETACH] {\n        if machine\n            .meta\n            .annotations\n            .get(annotation)\n            .is_some_and(|value| value == OUR_MARK)\n        {"
         => "for annotation in machine.meta.annotations.keys() {\n        if !annotation.starts_with(\"5spot\") {";
-    "name-of-its-own", "names the Machine otherwise than it looks for it", WRITE,
+    "name-of-its-own", "gives the Machine another name than it looks for", WRITE,
         "name: subject.child().to_owned()," => "name: format!(\"{}-machine\", subject.child()),";
-    "foreign-finalizers-dropped", "takes the finalizers of others off", WRITE,
+    "foreign-finalizers-dropped", "removes foreign finalizers", WRITE,
         "finalizers.retain(|finalizer| finalizer != name::FINALIZER);" => "finalizers.clear();";
-    "owner-label-missing", "makes objects that it does not know again", WRITE,
+    "owner-label-missing", "creates objects without its labels", WRITE,
         "\"labels\": name::child_labels(&subject.name, &subject.uid, &case.desired.cluster),"
         => "\"labels\": {},";
-    "owner-missing", "makes objects that stay when their ScheduledMachine is gone", WRITE,
+    "owner-missing", "creates objects that remain when their ScheduledMachine is deleted", WRITE,
         "\"ownerReferences\": [owner(subject, false).json()]," => "\"ownerReferences\": [],";
-    "controls-providers", "takes the place of the Machine that is to control an object", WRITE,
+    "controls-providers", "takes the controller reference that the Machine needs", WRITE,
         "\"ownerReferences\": [owner(subject, false).json()]," => "\"ownerReferences\": [owner(subject, true).json()],";
-    "never-created", "makes nothing when a window opens", SERVE,
+    "never-created", "creates nothing when a window opens", SERVE,
         "let actions = providers.into_iter().flatten().chain(machine).collect();"
         => "let actions = providers.into_iter().flatten().chain(machine).filter(|_| false).collect();";
-    "timeouts-not-passed", "leaves Cluster API with the drain timeout of an older spec", MACHINE,
+    "timeouts-not-passed", "does not pass an edited drain timeout to Cluster API", MACHINE,
         "        drain_timeout: wanted," => "        drain_timeout: wanted.filter(|_| false),";
-    "exclusions-stay", "leaves a machine that stays without drain for the next time", SERVE,
+    "exclusions-stay", "keeps the drain excluded after a cancelled shutdown", SERVE,
         "annotations: write::no_exclusions(machine).annotations,\n        ..machine::timeouts(case, machine)"
         => "..machine::timeouts(case, machine)";
-    "cordon-stays", "leaves the Node of a machine that stays closed", SERVE,
+    "cordon-stays", "keeps the Node cordoned after a cancelled shutdown", SERVE,
         ".chain(marked.map(write::uncordon))" => ".chain(marked.filter(|_| false).map(write::uncordon))";
-    "foreign-cordon-lifted", "opens a Node that an administrator closed", SERVE,
+    "foreign-cordon-lifted", "uncordons a Node that an administrator cordoned", SERVE,
         "let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));"
         => "let marked = node.filter(|node| node.is_unschedulable && !uid.is_empty());";
-    "foreign-marker-honoured", "opens a Node whose marker somebody else has written", SERVE,
+    "foreign-marker-honoured", "uncordons a Node with the marker of another client", SERVE,
         "let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));"
         => "let marked = node.filter(|node| node.cordon_marker.is_some() && !uid.is_empty());";
-    "commitment-stays", "keeps the shutdown record of a machine that stays", SERVE,
+    "commitment-stays", "keeps the shutdown record after a cancelled shutdown", SERVE,
         "let mut outcome = Outcome {\n        shutdown: Commitment::Clear," => "let mut outcome = Outcome {\n        shutdown: Commitment::Keep,";
     "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", CONDITIONS,
         "if cluster.meta.is_deleting {" => "if false {";
-    "cluster-not-ready-ignored", "creates a machine for a Cluster that cannot take it", CONDITIONS,
+    "cluster-not-ready-ignored", "creates a machine for a Cluster that is not ready", CONDITIONS,
         "(true, false) => \"its control plane is not initialised\"," => "(true, false) => return None,";
-    "not-wanted-created", "makes a machine outside its window", SHUTDOWN,
+    "not-wanted-created", "creates a machine outside its window", SHUTDOWN,
         "        Some(machine) => shut_down_machine(case, machine, removal),\n        None => clean_up(case),"
         => "        Some(machine) => shut_down_machine(case, machine, removal),\n        None if case.owned.is_gone() => crate::decide::serve::serve(case),\n        None => clean_up(case),";
-    "inactive-too-early", "says that a machine is gone while it leaves", PHASE,
+    "inactive-too-early", "reports a machine as gone while it is shut down", PHASE,
         "        State::Terminating(message) => {\n" => "        State::Terminating(message) if case.now < jiff::Timestamp::UNIX_EPOCH || !matches!(decision, Decision::Serve) => (Phase::Inactive, true, Reason::Inactive, message.clone()),\n        State::Terminating(message) => {\n";
-    "ready-while-blocked", "says that all is well while no machine can be made", PHASE,
+    "ready-while-blocked", "reports Ready while no machine can be created", PHASE,
         "(blocked(reason), false, reason.clone(), message.clone())"
         => "(blocked(reason), true, reason.clone(), message.clone())";
-    "node-stays-on-record", "names the Node of a machine that is gone", STATUS,
+    "node-stays-on-record", "keeps the Node of a deleted machine in the status", STATUS,
         "if !is_node_awaited(case, outcome) {" => "if false {";
-    "machine-stays-on-record", "names a Machine that is gone", STATUS,
+    "machine-stays-on-record", "keeps a deleted Machine in the status", STATUS,
         "        if is_gone {\n            status.machine_ref = None;" => "        if false {\n            status.machine_ref = None;";
-    "times-not-kept", "says of everything that it has just changed", CONDITION,
+    "times-not-kept", "sets a new transition time on every condition", CONDITION,
         "if before.status == next.status.as_str() {" => "if false {";
-    "generation-goes-back", "says of an old generation that it was the last", STATUS,
+    "generation-goes-back", "reports an older observed generation", STATUS,
         "status.observed_generation = case.subject.generation;"
         => "status.observed_generation = case.subject.generation.map(|of| if case.desired.is_enabled { of } else { 1 });";
-    "generation-kept", "reports the first generation for ever", STATUS,
+    "generation-kept", "always reports the first observed generation", STATUS,
         "status.observed_generation = case.subject.generation;"
         => "status.observed_generation = status.observed_generation.or(case.subject.generation);";
-    "reclaim-ignored", "keeps a host that its owner wants back", PRECEDENCE,
+    "reclaim-ignored", "keeps a host that its owner reclaims", PRECEDENCE,
         "is_reclaimed.then_some(shut_down(ShutdownReason::Reclaim))"
         => "(is_reclaimed && false).then_some(shut_down(ShutdownReason::Reclaim))";
-    "reclaim-not-disabled", "takes a host again that was given back", RECLAIM,
+    "reclaim-not-disabled", "uses a host again that was reclaimed", RECLAIM,
         "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if false {";
-    "reclaim-waits-for-schedule", "keeps a host until its schedule could be switched off", RECLAIM,
+    "reclaim-waits-for-schedule", "keeps a host until its schedule is disabled", RECLAIM,
         "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if !switching.is_empty() {";
-    "disabled-only-on-record", "notes that a schedule is switched off and leaves it on", RECLAIM,
+    "disabled-only-on-record", "records that a schedule is disabled, but leaves it enabled", RECLAIM,
         "stop.into_iter().chain(record).collect()"
         => "stop.into_iter().filter(|_| false).chain(record).collect()";
-    "reclaim-request-kept", "leaves the request on a Node that joined with it", RECLAIM,
+    "reclaim-request-kept", "keeps the request on a Node that joined with it", RECLAIM,
         "is_stale.then(|| write::clear_request(node))" => "(is_stale && false).then(|| write::clear_request(node))";
-    "brought-request-obeyed", "gives back a host for a request that its Node has brought along", RECLAIM,
+    "brought-request-obeyed", "reclaims a host for a request that its Node joined with", RECLAIM,
         "has_joined(case, machine, node).then_some(reason)" => "Some(reason)";
-    "foreign-taint-seized", "overwrites the taint of somebody else", TAINT,
+    "foreign-taint-seized", "overwrites the taint of another client", TAINT,
         "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&desired.value);\n                self.ours.push(desired.clone());\n            }";
-    "foreign-taint-adopted", "takes the taint of somebody else for its own", TAINT,
+    "foreign-taint-adopted", "treats the taint of another client as its own", TAINT,
         "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(_), None) => self.ours.push(desired.clone()),";
-    "record-alone-honoured", "removes a taint because an annotation on the Node says that it is ours", TAINT,
+    "record-alone-honoured", "removes a taint that only an annotation on the Node records as ours", TAINT,
         "let ours: Vec<_> = record.iter().filter(is_applied).cloned().collect();"
         => "let ours: Vec<_> = record.iter().filter(|taint| is_applied(taint) || true).cloned().collect();";
-    "tainted-before-status", "puts taints on a Node that the status does not name yet", TAINT,
+    "tainted-before-status", "applies taints that the status does not list yet", TAINT,
         "&& next.is_claimed(&case.subject.status.applied_node_taints);"
         => "&& (next.is_claimed(&case.subject.status.applied_node_taints) || true);";
-    "foreign-taints-dropped", "writes the list of taints without those of others", TAINT,
+    "foreign-taints-dropped", "writes the list of taints without foreign taints", TAINT,
         "        taints: node.to_vec()," => "        taints: node.iter().filter(|there| wanted.iter().any(|desired| is_at(there, desired))).cloned().collect(),";
-    "taint-not-recorded", "puts taints on a Node that it does not know again", TAINT,
+    "taint-not-recorded", "applies taints without recording them on the Node", TAINT,
         "next.record = next.ours.clone();" => "next.record = next.ours.iter().filter(|_| false).cloned().collect();";
-    "taint-value-kept", "leaves the old value on a taint that was edited", TAINT,
+    "taint-value-kept", "keeps the old value of an edited taint", TAINT,
         "there.value.clone_from(&desired.value);" => "";
-    "never-tainted", "leaves a Node without the taints asked for", TAINT,
+    "never-tainted", "does not apply the desired taints", TAINT,
         "is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))" => "(is_due && false).then(|| write::taint(node, &next, leaves_at.as_deref()))";
 }

@@ -1,8 +1,8 @@
 //! How lists and maps are merged, read from k8s-openapi's generated `DeepMerge` code.
 //!
-//! That code was itself generated from the `x-kubernetes-list-type`,
-//! `x-kubernetes-map-type` and `x-kubernetes-patch-*` extensions of Kubernetes' published
-//! OpenAPI; only the few things that it does not carry stand here as tables.
+//! That code was itself generated from the `x-kubernetes-list-type`, `x-kubernetes-map-type` and
+//! `x-kubernetes-patch-*` extensions of Kubernetes' published OpenAPI; what it does not contain is
+//! in the tables of this file.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,10 +11,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// By definition and field in JSON: how the field is merged.
+/// How a field is merged, by definition and JSON name of the field.
 pub type Merges = BTreeMap<(String, String), Merge>;
 
-/// How one list or map is merged.
+/// How a list or map is merged.
 #[derive(Debug)]
 pub enum Merge {
     /// A list replaced as a whole.
@@ -27,7 +27,7 @@ pub enum Merge {
     AtomicMap,
 }
 
-/// Lists with more keys for server-side apply than the one of strategic merge.
+/// Lists with more keys for server-side apply than for strategic merge patch.
 const FURTHER_KEYS: [(&str, &str, &str); 4] = [
     ("Container", "ports", "protocol"),
     ("EphemeralContainer", "ports", "protocol"),
@@ -35,14 +35,14 @@ const FURTHER_KEYS: [(&str, &str, &str); 4] = [
     ("ServiceSpec", "ports", "protocol"),
 ];
 
-/// Lists whose entries drop what a strategic merge patch does not name.
+/// Lists whose entries drop the fields that a strategic merge patch does not contain.
 const RETAIN_KEYS: [(&str, &str); 3] = [
     ("PodSpec", "volumes"),
     ("PodSpec", "resourceClaims"),
     ("PodStatus", "resourceClaimStatuses"),
 ];
 
-/// Lists that server-side apply merges and strategic merge replaces.
+/// Lists that server-side apply merges and a strategic merge patch replaces.
 const REPLACED: [(&str, &str); 4] = [
     ("CustomResourceDefinitionStatus", "conditions"),
     ("ResourceRequirements", "claims"),
@@ -50,23 +50,23 @@ const REPLACED: [(&str, &str); 4] = [
     ("ValidatingAdmissionPolicyStatus", "conditions"),
 ];
 
-/// Sets that strategic merge merges too.
+/// Sets that a strategic merge patch merges too.
 const MERGED_SETS: [(&str, &str); 2] =
     [("ObjectMeta", "finalizers"), ("NodeSpec", "podCIDRs")];
 
-/// Lists that strategic merge merges and server-side apply owns as a whole.
+/// Lists that a strategic merge patch merges and that are atomic for server-side apply.
 const MERGED: [(&str, &str, &str); 2] = [
     ("JobStatus", "conditions", "type"),
     ("PodStatus", "hostIPs", "ip"),
 ];
 
-/// Keys that count with a value where an entry does not name them (`+default`).
+/// Keys with a default value for entries without the key (`+default`).
 const KEY_DEFAULTS: [(&str, &str, &str); 2] = [
     ("ContainerPort", "protocol", "TCP"),
     ("ServicePort", "protocol", "TCP"),
 ];
 
-/// Reads every `DeepMerge` below `root`.
+/// Reads every `DeepMerge` implementation below `root`.
 pub fn read(root: &Path) -> Result<Merges, Box<dyn Error>> {
     let mut merges = Merges::new();
     let mut folders = vec![root.to_owned()];
@@ -83,7 +83,7 @@ pub fn read(root: &Path) -> Result<Merges, Box<dyn Error>> {
     Ok(merges)
 }
 
-/// One generated source file holds one definition.
+/// A generated source file contains one definition.
 fn read_source(source: &str, merges: &mut Merges) {
     let Some(definition) = between(source, "// Generated from definition ", "\n") else {
         return;
@@ -122,7 +122,8 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     Some(&text[start..end])
 }
 
-/// `mount_path` is `mountPath` in JSON, `type_` is `type`, `resource_id` is `resourceID`.
+/// The JSON name of a field: `mount_path` is `mountPath`, `type_` is `type`, `resource_id` is
+/// `resourceID`.
 fn camel_case(field: &str) -> String {
     let mut words = field.trim_end_matches('_').split('_');
     let mut name = words.next().unwrap_or_default().to_owned();
@@ -158,7 +159,7 @@ pub fn annotate(definition: &str, schema: &mut Value, merges: &Merges) {
             continue;
         }
         match merge {
-            // By a field of their metadata no list is merged in Kubernetes.
+            // Kubernetes merges no list by a field of the entries' metadata.
             Merge::Map(key) if key.contains('.') => {
                 field["x-kubernetes-list-type"] = "atomic".into();
             }

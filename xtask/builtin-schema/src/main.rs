@@ -1,9 +1,9 @@
-//! Prints, as JSON with sorted keys, the OpenAPI v3 schemas of the Kubernetes kinds that
-//! the embedded API server serves, and of everything they refer to.
+//! Prints the OpenAPI v3 schemas of the kinds that the embedded API server serves, and of all
+//! definitions that they refer to, as JSON with sorted keys.
 //!
-//! Names, types and descriptions come from the `schemars` feature of k8s-openapi. How
-//! lists are merged is no part of those schemas; it is read from the `DeepMerge`
-//! implementations in the sources of the same crate, see [`lists`].
+//! Names, types and descriptions come from the `schemars` feature of k8s-openapi. How lists are
+//! merged is not in those schemas; it is read from the `DeepMerge` implementations in the sources
+//! of the same crate, see [`lists`].
 
 mod lists;
 mod normal;
@@ -18,7 +18,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
-/// The definitions under way, and which of them are kinds.
+/// The definitions read so far, and which of them are kinds.
 struct Schemas {
     generator: SchemaGenerator,
     kinds: BTreeMap<String, Value>,
@@ -36,7 +36,7 @@ impl Schemas {
     }
 }
 
-// `fn add_kinds(schemas: &mut Schemas)`, made of the list of kinds by build.rs.
+// `fn add_kinds(schemas: &mut Schemas)`, generated from the list of kinds by build.rs.
 include!(concat!(env!("OUT_DIR"), "/kinds.rs"));
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Where cargo keeps the sources of k8s-openapi for the version used here.
+/// The folder in which cargo keeps the sources of k8s-openapi for the version used here.
 fn sources() -> Result<PathBuf, Box<dyn Error>> {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

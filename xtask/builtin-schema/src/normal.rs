@@ -1,8 +1,8 @@
-//! From schemars' shape to the one a Kubernetes server publishes.
+//! Converts schemas from the form of schemars to the form that a Kubernetes server publishes.
 
 use serde_json::{Value, json};
 
-/// Definitions that hold any JSON, whatever their declared type says.
+/// Definitions that accept any JSON, whatever their declared type is.
 const ANY: [&str; 5] = [
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray",
@@ -11,7 +11,7 @@ const ANY: [&str; 5] = [
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
 ];
 
-/// Definitions that server-side apply owns as a whole (`+structType=atomic` in k8s.io/api,
+/// Definitions that are atomic for server-side apply (`+structType=atomic` in k8s.io/api,
 /// k8s.io/apimachinery).
 const ATOMIC: [&str; 20] = [
     "io.k8s.api.admissionregistration.v1.MatchResources",
@@ -71,7 +71,7 @@ pub fn definition(name: &str, schema: &mut Value) {
     }
 }
 
-/// OpenAPI 3.0 ignores what stands beside `$ref`; Kubernetes wraps it in `allOf`.
+/// OpenAPI 3.0 ignores all keywords next to `$ref`; Kubernetes wraps the reference in `allOf`.
 fn references(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

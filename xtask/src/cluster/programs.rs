@@ -9,12 +9,12 @@ use std::thread;
 use super::{Providers, Versions};
 use crate::go;
 
-/// What a linker leaves out of every program.
+/// Linker flags that leave out the symbol table and debug information.
 const STRIPPED: &str = "-s -w";
 
 /// The pinned modules, and the folder into which they are built.
 pub(super) struct Programs {
-    /// The modules and the program that runs what they make.
+    /// The folder of the modules and of the launcher.
     source: PathBuf,
     built: PathBuf,
 }
@@ -25,14 +25,14 @@ pub(super) struct Pinned {
     pub(super) cluster_api: PathBuf,
     /// The program that is the kubelet of every Node.
     pub(super) kwok: PathBuf,
-    /// Real providers, where they are to run.
+    /// The real providers, if they are used.
     pub(super) providers: Option<PathBuf>,
 }
 
-/// The folder in which kwok is pinned: one version for every Kubernetes.
+/// The folder in which kwok is pinned: one version for all versions of Kubernetes.
 const KWOK: &str = "kwok-0.8";
 
-/// The managers of real providers: how the launcher calls each, and the package that it is built
+/// The managers of real providers: the launcher's name for each, and the package that it is built
 /// from. Its definitions and webhooks are below the package.
 const PROVIDERS: [(&str, &str); 3] = [
     (
@@ -57,14 +57,14 @@ impl Programs {
         }
     }
 
-    /// The program that starts the others.
+    /// The program that starts all others.
     pub(super) fn launcher(&self) -> PathBuf {
         self.built.join("cluster")
     }
 
-    /// Builds what of these versions is missing. Kubernetes comes first, and the others beside
-    /// each other: they are made of much that Kubernetes is made of, and two builds at a time
-    /// would compile it twice.
+    /// Builds the missing programs of these versions. Kubernetes is built first and the others
+    /// concurrently: they share many packages with Kubernetes, and two builds at a time would
+    /// compile those twice.
     pub(super) fn build(&self, versions: &Versions) -> Result<Pinned, Box<dyn Error>> {
         let cluster_api = self.pinned("cluster-api", &versions.cluster_api)?;
         let providers = match versions.providers {
@@ -90,14 +90,14 @@ impl Programs {
         })
     }
 
-    /// Builds Kubernetes and the launcher alone, and returns the folder of the former.
+    /// Builds only Kubernetes and the launcher, and returns the folder of Kubernetes.
     pub(super) fn build_alone(&self, minor: &str) -> Result<PathBuf, Box<dyn Error>> {
         let kubernetes = self.build_kubernetes(minor)?;
         self.build_launcher()?;
         Ok(kubernetes)
     }
 
-    /// Builds kubectl unless it was before, and returns its folder.
+    /// Builds kubectl if it is missing, and returns its folder.
     pub(super) fn build_kubectl(&self) -> Result<PathBuf, Box<dyn Error>> {
         let kubernetes = self.pinned("kubernetes", &Versions::default().kubernetes)?;
         let folder = self.built.join("kubectl");
@@ -125,7 +125,7 @@ impl Programs {
         ))
     }
 
-    /// Small, and edited by those who work on it: Go itself knows whether it is fresh.
+    /// The launcher is small and edited often: Go itself decides whether to build it.
     fn build_launcher(&self) -> Result<(), Box<dyn Error>> {
         go::build(&self.source, STRIPPED, &self.launcher(), &["."])
     }
@@ -152,14 +152,14 @@ impl Programs {
             .map(|name| format!("k8s.io/kubernetes/cmd/{name}"))
             .collect();
         let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
-        // With a slash at the end it is a folder.
+        // The slash at the end makes it a folder.
         go::build(&source, &link_flags(&version), &into.join(""), &packages)?;
         stamp.write()?;
         Ok(())
     }
 
-    /// Builds the core manager, and puts its definitions beside it, with the patches by which
-    /// they are given a conversion webhook.
+    /// Builds the core manager, and copies its definitions next to it, with the patches that add a
+    /// conversion webhook to them.
     fn build_cluster_api(&self, cluster_api: &str) -> Result<(), Box<dyn Error>> {
         let source = self.source.join(cluster_api);
         let programs = self.built.join(cluster_api);
@@ -181,7 +181,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Builds kwok unless it was before, and returns its path.
+    /// Builds kwok if it is missing, and returns its path.
     fn build_kwok(&self) -> Result<PathBuf, Box<dyn Error>> {
         let source = self.source.join(KWOK);
         let folder = self.built.join(KWOK);
@@ -215,7 +215,8 @@ impl Programs {
     }
 }
 
-/// Puts what the API server has to know of a manager beside its program.
+/// Copies the definitions and webhooks of a manager, which the API server needs, next to its
+/// program.
 fn copy_configuration(from: &Path, programs: &Path) -> io::Result<()> {
     let definitions = from.join("config/crd");
     copy_files(&definitions.join("bases"), "", &programs.join("crds"))?;
@@ -231,7 +232,8 @@ fn copy_configuration(from: &Path, programs: &Path) -> io::Result<()> {
     )
 }
 
-/// Says what programs were built from and how, so that they are built again when that changes.
+/// A record of the sources and flags that programs were built from. They are built again when it
+/// changes.
 struct Stamp {
     path: PathBuf,
     content: String,
@@ -256,8 +258,8 @@ impl Stamp {
     }
 }
 
-/// What Kubernetes' own build writes into its programs: without it they call themselves
-/// version 0.
+/// The linker flags that set the version, as Kubernetes' own build does. Without them the programs
+/// report version 0.
 fn link_flags(version: &str) -> String {
     let mut numbers = version.trim_start_matches('v').split('.');
     let (major, minor) = (
@@ -271,9 +273,9 @@ fn link_flags(version: &str) -> String {
     )
 }
 
-/// Copies the files whose names start so into a folder that has no others.
+/// Copies the files whose names begin with `start` into a folder, which is emptied first.
 fn copy_files(from: &Path, start: &str, to: &Path) -> io::Result<()> {
-    // What an earlier version defined is not defined by this one.
+    // Definitions of an earlier version must not remain.
     if to.exists() {
         fs::remove_dir_all(to)?;
     }

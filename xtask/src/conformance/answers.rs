@@ -1,5 +1,5 @@
-//! How many answers of the embedded server are a real server's, and where they differ on
-//! purpose.
+//! How many responses of the embedded server equal those of a real server, and the intended
+//! differences.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -91,7 +91,7 @@ fn entries(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     object.as_object().into_iter().flatten()
 }
 
-/// A text as one cell of a table.
+/// A text as a cell of a table.
 fn cell(text: &Value) -> String {
     let text = text.as_str().unwrap_or_default();
     text.trim().replace('\n', " ").replace('|', "\\|")

@@ -1,4 +1,4 @@
-//! How long the creation of a Pod takes.
+//! How long it takes to create a Pod.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::creation::{RESULT, WAYS};
 
-/// Most microseconds that it may take in process.
+/// The bound in process, in microseconds.
 const BOUND: f64 = 100.0;
 
 pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {

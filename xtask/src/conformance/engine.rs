@@ -1,4 +1,4 @@
-//! How the admission engine does on cases from outside, and beside Kubernetes' libraries.
+//! How the admission engine does in external test suites, and compared with Kubernetes' libraries.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 /// Written by `cargo xtask conformance` and `cargo xtask differential --record`.
 const RESULT: &str = "e2e/oracle/agreement.json";
-/// Files of the CEL specification that are about what Kubernetes has not.
+/// Files of the CEL specification about features that Kubernetes does not have.
 const WHOLE_FILES: &str = "`bindings_ext`, `block_ext`, `encoders_ext`, `enums`, `math_ext`, \
     `network_ext`, `proto2`, `proto2_ext`, `proto3`, `wrappers`";
 
-/// Measures with the cases in `data`, keeps the results, and prints the section.
+/// Runs the cases in `data`, keeps the results, and prints the section.
 ///
 /// # Errors
-/// The cases cannot be read, or the results not be kept.
+/// The cases cannot be read, or the results cannot be written.
 pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
     for name in ["cel-spec.json", "kubernetes-crd-rules.jsonl"] {
         if !data.join(name).is_file() {
@@ -38,7 +38,7 @@ pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Keeps what a run beside Kubernetes' libraries came to.
+/// Keeps the result of a comparison with Kubernetes' libraries.
 pub(crate) fn keep_differential(root: &Path, found: Value) -> Result<(), Box<dyn Error>> {
     keep(root, |result| {
         let kept = result.entry("differential").or_insert_with(|| json!({}));
@@ -67,7 +67,7 @@ fn keep(
     Ok(())
 }
 
-/// The lines that an example of a package prints, one for each suite.
+/// The lines that an example of a package prints, one per suite.
 fn example(
     root: &Path,
     package: &str,
@@ -182,7 +182,7 @@ fn differential(text: &mut String, found: &Value) {
     explained(text, &found["explained"]);
 }
 
-/// What the differences are about.
+/// Writes the causes of the differences.
 fn explained(text: &mut String, explained: &Value) {
     let matters = explained["matters"].as_array();
     if matters.is_some_and(|matters| !matters.is_empty()) {
@@ -216,9 +216,9 @@ fn explained(text: &mut String, explained: &Value) {
          compares\n`crates/gostd` with Go's standard library itself: 20,000 generated texts for each \
          function, and every\nanswer and error text has to be the same.\n\n`cargo xtask mutations` has \
          Kubernetes' own libraries carry out 600 generated mutations of\nMutatingAdmissionPolicies, merges \
-         and JSON patches, right and wrong ones, and keeps what comes of them. A\ntest of the embedded server \
+         and JSON patches, valid and invalid ones, and keeps the results. A\ntest of the embedded server \
          (`mutations`) compares verdict, object and text of each. Texts about values that a\nmerge cannot \
-         have are not compared: Kubernetes prints the insides of Go's values.\n",
+         have are not compared: Kubernetes prints Go's internal form of the values.\n",
     );
 }
 

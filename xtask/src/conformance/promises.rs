@@ -1,4 +1,4 @@
-//! Which promises are kept on which backend, and why some are not run there.
+//! Which promises are kept on which backend, and the reasons why some are not run.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! What came of generated requests to a real API server and to the embedded one.
+//! The results of generated requests to a real API server and to the embedded one.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use serde_json::Value;
 /// Written by `cargo xtask differential --server --record`.
 const RESULT: &str = "e2e/differential/agreement.json";
 
-/// Most letters that are printed of an answer.
+/// Most characters that are printed of a response.
 const MOST: usize = 300;
 
-/// What is counted of each kind, in the order of the columns.
+/// The counts of each kind, in the order of the columns.
 const COUNTS: [&str; 6] = [
     "cases", "requests", "verdict", "message", "object", "warnings",
 ];
@@ -30,14 +30,14 @@ fn render(result: &Value) -> String {
     };
     let mut text = format!(
         "\
-`cargo xtask differential --server --cases N --seed S` makes requests from a valid object of each
+`cargo xtask differential --server --cases N --seed S` generates requests from a valid object of each
 kind (create, update, the four forms of patches, status, scale, get, list, delete with options),
 with one or two faults in them: a field that is removed, of another type, empty, too long, out of
-bounds, unknown or said twice. Some are made by users who may not do everything, and some in
-namespaces with limits, quotas, pod security standards or policies, or that are missing or being
+bounds, unknown or duplicated. Some are sent by users with few permissions, and some to namespaces
+with limits, quotas, pod security standards or policies, or to namespaces that are missing or being
 removed. A case is the requests about one object. They go to a real `kube-apiserver` 1.36 and to the
-embedded server, and a case counts as different in the first answer that is: in its verdict (code or
-reason), in the message or the details of a refusal, in the object or in the warnings.
+embedded server, and a case is counted by its first response that differs: in its verdict (code or
+reason), in the message or the details of an error, in the object or in the warnings.
 
 The last recorded run (seed {}, from case {}) compared **{} requests**; **{} verdicts** differ.
 
@@ -60,8 +60,8 @@ The last recorded run (seed {}, from case {}) compared **{} requests**; **{} ver
     if unanswered > 0 {
         let _ = write!(
             text,
-            "\nNot compared is what makes the real server panic, such as a list in the place of the key \
-             of a list's\nentries: it closes the connection, which ended {unanswered} of the cases.\n"
+            "\nRequests that make the real server panic are not compared, such as a list as the key of a \
+             list's\nentries: it closes the connection, which ended {unanswered} of the cases.\n"
         );
     }
     text.push_str(&explained(&result["explained"]));
@@ -69,12 +69,12 @@ The last recorded run (seed {}, from case {}) compared **{} requests**; **{} ver
     text
 }
 
-/// The differences whose cause is known.
+/// The differences with a known cause.
 fn explained(list: &Value) -> String {
     let mut text = String::new();
     for (index, it) in list.as_array().into_iter().flatten().enumerate() {
         if index == 0 {
-            text.push_str("\nWhat differs for a known cause:\n\n");
+            text.push_str("\nDifferences with a known cause:\n\n");
             text.push_str("| cases | what | why |\n|---:|---|---|\n");
         }
         let word = |name: &str| it[name].as_str().unwrap_or_default();
@@ -84,13 +84,15 @@ fn explained(list: &Value) -> String {
     text
 }
 
-/// The others, each with its words.
+/// The other differences, each with its text.
 fn unexplained(list: &Value) -> String {
     let mut text = String::new();
     for (index, it) in list.as_array().into_iter().flatten().enumerate() {
         if index == 0 {
-            text.push_str("\nWhat else differs, by its words without the values:\n\n");
-            text.push_str("| cases | first | words |\n|---:|---:|---|\n");
+            text.push_str(
+                "\nOther differences, grouped by their texts without the values:\n\n",
+            );
+            text.push_str("| cases | first | texts |\n|---:|---:|---|\n");
         }
         let words = it["words"].as_str().unwrap_or_default();
         let lines = words.lines().map(|line| {

@@ -13,13 +13,13 @@ use super::ours::list;
 pub(super) enum Aspect {
     /// Whether something is accepted.
     Verdict,
-    /// The words in which it is refused, warned about or noted.
+    /// The text of an error, a warning or an audit annotation.
     Text,
-    /// What an object becomes: pruned, defaulted.
+    /// The object after pruning and defaulting.
     Object,
-    /// What running costs.
+    /// The cost of an evaluation.
     Cost,
-    /// What running may cost at most.
+    /// The estimate of the highest cost.
     Estimate,
 }
 
@@ -43,19 +43,19 @@ impl Aspect {
     }
 }
 
-/// One thing that two answers say otherwise.
+/// One difference between two answers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Difference {
     pub(super) aspect: Aspect,
-    /// Where: `definition`, `writes[2]`.
+    /// The part of the answer: `definition`, `writes[2]`.
     pub(super) place: String,
     pub(super) theirs: Value,
     pub(super) ours: Value,
 }
 
 impl Difference {
-    /// What makes two differences one and the same matter: the aspect, and the first text
-    /// that only one side has, without names and numbers.
+    /// The key by which differences are grouped: the aspect, and the first text that only one side
+    /// has, without names and numbers.
     pub(super) fn matter(&self) -> (Aspect, String) {
         if self.aspect == Aspect::Cost {
             return (self.aspect, self.dearer());
@@ -85,7 +85,7 @@ impl Difference {
 }
 
 impl Difference {
-    /// How two costs differ: which is the greater, and whether of the same evaluations.
+    /// How two costs differ: which one is greater, or that the evaluations differ.
     fn dearer(&self) -> String {
         let costs = |value: &Value| -> Vec<u64> {
             let one = |value: &Value| value["cost"].as_u64().or(value.as_u64());
@@ -105,7 +105,7 @@ impl Difference {
     }
 }
 
-/// What was compared, and what of it differs.
+/// What was compared, and the differences.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Comparison {
     pub(super) compared: BTreeMap<Aspect, usize>,
@@ -142,7 +142,7 @@ pub(super) fn compare(theirs: &Value, ours: &Value) -> Comparison {
             all_agree &= is_accepted(one) == is_accepted(other);
         }
     }
-    // Nothing is checked against a definition that is refused.
+    // The policies are not checked against a definition that is rejected.
     let checked = if accepted {
         list(&theirs["typeChecks"])
     } else {
@@ -151,7 +151,7 @@ pub(super) fn compare(theirs: &Value, ours: &Value) -> Comparison {
     for (at, one) in checked.iter().enumerate() {
         check.texts(&format!("typeChecks[{at}]"), one, &ours["typeChecks"][at]);
     }
-    // Where other policies are in force, other answers are right.
+    // With different policies in force, the decisions differ rightly.
     if all_agree && ours["refusesToStart"].is_null() {
         for (at, one) in list(&theirs["decisions"]).iter().enumerate() {
             check.decision(&format!("decisions[{at}]"), one, &ours["decisions"][at]);
@@ -189,7 +189,7 @@ impl Check<'_> {
         is_equal
     }
 
-    /// Whether both accept.
+    /// Compares whether both accept, and the errors. Returns whether both accept.
     fn registration(&mut self, place: &str, theirs: &Value, ours: &Value) -> bool {
         if theirs.is_null() {
             return false;
@@ -206,14 +206,14 @@ impl Check<'_> {
             return false;
         }
         self.equal(Aspect::Verdict, place, &json!(one), &json!(other));
-        // The words of a decoder that does not know what it reads are not the engine's.
+        // The errors of a failed decoding are not those of the engine.
         if !one && theirs["undecodable"].is_null() {
             self.texts(place, &theirs["errors"], &ours["errors"]);
         }
         one
     }
 
-    /// The server walks maps in an order of chance: lists are compared sorted.
+    /// Compares sorted lists, because the server iterates over maps in random order.
     fn texts(&mut self, place: &str, theirs: &Value, ours: &Value) {
         let sorted = |value: &Value| {
             let mut texts: Vec<_> = list(value).iter().map(unnamed).collect();
@@ -250,7 +250,7 @@ impl Check<'_> {
             self.texts(place, &theirs["unknown"], &ours["unknown"]);
             self.texts(place, &theirs["errors"], &ours["errors"]);
             self.texts(place, &theirs["warnings"], &ours["warnings"]);
-            // Rules that must not run still ran in the oracle, to see their cost.
+            // The oracle evaluates rules even if they must not run, to measure their cost.
             let blocked = list(&ours["errors"]).iter().any(|it| {
                 it.as_str()
                     .is_some_and(|it| it.contains("rules were not checked"))
@@ -283,7 +283,7 @@ impl Check<'_> {
     }
 }
 
-/// A text without the nanosecond that the API server gives types of its own as a name.
+/// A text without the number that the API server appends to the names of its own types.
 fn unnamed(value: &Value) -> Value {
     const NAME: &str = "selfType";
     let Some(text) = value.as_str() else {
@@ -298,7 +298,7 @@ fn unnamed(value: &Value) -> Value {
     plain.into()
 }
 
-/// The value with whole numbers written as such: Go writes 3.0 as 3.
+/// The value with whole floats as integers: Go writes 3.0 as 3.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(plain).collect(),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_libraries_did_not_answer_is_no_difference() {
+    fn an_unanswered_case_has_no_difference() {
         let ours = json!({"policies": [{"errors": []}], "decisions": [{"denied": true}]});
         let compared = compare(&json!({"unanswered": "not within 20s"}), &ours);
         assert!(compared.unanswered && compared.differences.is_empty());
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_differ_by_who_charges_more() {
+    fn a_difference_in_cost_states_which_side_charges_more() {
         let differ = |theirs: Value, ours: Value| {
             let place = "decisions[0]".to_owned();
             let aspect = Aspect::Cost;

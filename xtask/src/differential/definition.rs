@@ -1,10 +1,10 @@
-//! Definitions around a schema.
+//! CustomResourceDefinitions for a schema.
 
 use serde_json::{Value, json};
 
 use super::random::Random;
 
-/// A definition that has nothing unusual beside its schema.
+/// A definition that is usual except for its schema.
 pub(super) fn plain(schema: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -28,10 +28,10 @@ pub(super) fn accepted() -> Value {
     }, "x-kubernetes-validations": [{"rule": "self.a != self.b"}]}}})
 }
 
-/// Where an edit is made, as a JSON pointer; and what is put there.
+/// A JSON pointer, and the value to put there.
 type Edit = (&'static str, Value);
 
-/// Changes something about a definition, rightly or wrongly.
+/// Changes something in a definition, to a valid or an invalid value.
 pub(super) fn edit(random: &mut Random, definition: &mut Value) {
     let edits = match random.below(4) {
         0 => names(),

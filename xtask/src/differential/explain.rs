@@ -1,25 +1,25 @@
-//! What the differences are about that are known, and why they are there.
+//! The known causes of differences.
 
 use serde_json::{Value, json};
 
 use super::compare::{Aspect, Difference};
 
-/// What a difference is about: its name, why it is there, and how it is known by the texts
-/// that only Kubernetes and only the engine has.
-struct Matter {
+/// A cause of differences: what differs, why, and how it is recognized by the texts that only
+/// Kubernetes has and those that only the engine has.
+struct Cause {
     what: &'static str,
     why: &'static str,
     fits: fn(theirs: &str, ours: &str) -> bool,
 }
 
-/// The first that fits counts.
-const MATTERS: &[Matter] = &[
-    Matter {
+/// The first that matches is used.
+const CAUSES: &[Cause] = &[
+    Cause {
         what: "several syntax errors",
         why: "Kubernetes' parser goes on behind an error where the engine's stops, and reports more",
         fits: |theirs, _| theirs.contains("Syntax error"),
     },
-    Matter {
+    Cause {
         what: "the type of a node with rules whose schema is refused for something else",
         why: "Kubernetes reports it at the node and at what is in it, the engine at its default or not at all",
         fits: |theirs, ours| {
@@ -27,36 +27,36 @@ const MATTERS: &[Matter] = &[
                 || ours.contains("failed to convert to declType")
         },
     },
-    Matter {
+    Cause {
         what: "a key that is a fraction or null",
         why: "Kubernetes takes it, but the conformance tests of the language refuse it",
         fits: |_, ours| ours.contains("unsupported key type"),
     },
-    Matter {
+    Cause {
         what: "what expressions may cost together",
         why: "where some do not compile, the shares of the others are reported, or not",
         fits: |theirs, ours| {
             format!("{theirs}{ours}").contains("contributed to estimated rule cost total")
         },
     },
-    Matter {
+    Cause {
         what: "warnings of type checks of stored policies",
         why: "mostly the definition is one that is refused, and nothing is checked against it",
         fits: |theirs, ours| format!("{theirs}{ours}").contains("Kind="),
     },
-    Matter {
+    Cause {
         what: "a zone that is named like a folder of zones",
         why: "Go says what reading a folder of its machine ends with, the engine that there is no such zone",
         fits: |theirs, ours| {
             theirs.contains("is a directory") && ours.contains("unknown time zone")
         },
     },
-    Matter {
+    Cause {
         what: "the metadata of a default of an embedded resource",
         why: "Kubernetes reports what of it cannot be read, and looks no further",
         fits: |theirs, _| theirs.contains("json: cannot unmarshal"),
     },
-    Matter {
+    Cause {
         what: "where an error of a macro is reported",
         why: "Kubernetes places some errors of macros at the macro, the engine at what is in it",
         fits: |theirs, ours| {
@@ -65,17 +65,17 @@ const MATTERS: &[Matter] = &[
     },
 ];
 
-/// How many differences in text or cost are about what, and the cases that nothing explains.
+/// The number of differences in text or cost by cause, and the cases without a known cause.
 pub(super) fn explained<'d>(
     found: impl Iterator<Item = (&'d u64, &'d Vec<Difference>)>,
 ) -> Value {
-    let mut counts = vec![0_usize; MATTERS.len()];
+    let mut counts = vec![0_usize; CAUSES.len()];
     let mut unexplained: Vec<u64> = Vec::new();
     for (case, differences) in found {
-        // A cost differs for the reason that a text beside it does.
-        let known = differences.iter().find_map(matter);
+        // A difference in cost has the cause of a difference in text in the same case.
+        let known = differences.iter().find_map(cause);
         for difference in differences {
-            match matter(difference).or(known) {
+            match cause(difference).or(known) {
                 Some(at) if difference.aspect != Aspect::Verdict => {
                     if let Some(count) = counts.get_mut(at) {
                         *count += 1;
@@ -86,14 +86,14 @@ pub(super) fn explained<'d>(
             }
         }
     }
-    let rows = MATTERS.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let rows = CAUSES.iter().zip(counts).filter(|(_, count)| *count > 0);
     let rows: Vec<_> = rows
-        .map(|(matter, count)| json!({"what": matter.what, "why": matter.why, "answers": count}))
+        .map(|(cause, count)| json!({"what": cause.what, "why": cause.why, "answers": count}))
         .collect();
     json!({"matters": rows, "unexplained": unexplained})
 }
 
-fn matter(difference: &Difference) -> Option<usize> {
+fn cause(difference: &Difference) -> Option<usize> {
     let texts = |value: &Value| -> Vec<String> {
         match value {
             Value::Array(items) => items.iter().map(Value::to_string).collect(),
@@ -106,7 +106,7 @@ fn matter(difference: &Difference) -> Option<usize> {
         own.cloned().collect::<Vec<_>>().join("\n")
     };
     let (theirs_only, ours_only) = (only(&theirs, &ours), only(&ours, &theirs));
-    MATTERS
+    CAUSES
         .iter()
         .position(|it| (it.fits)(&theirs_only, &ours_only))
 }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_counted_with_its_matter_and_a_verdict_never_is() {
+    fn a_difference_is_counted_by_cause_and_a_verdict_is_never_explained() {
         let same = "a: Required value";
         let text = difference(
             Aspect::Text,

@@ -1,4 +1,4 @@
-//! Expressions that are right by their types, and now and then are not.
+//! Expressions that are well-typed, except for some.
 
 use super::kind::{Kind, Parameter};
 use super::literal::{LITERALS, WRONG};
@@ -6,7 +6,7 @@ use super::random::Random;
 use super::table::{ANY, TEMPLATES};
 use super::text;
 
-/// The forms of texts that a type of literal stands for.
+/// The forms of texts for a type of literal.
 const FORMS: &[(&str, &str)] = &[
     ("string", "text"),
     ("regex", "pattern"),
@@ -20,11 +20,11 @@ const FORMS: &[(&str, &str)] = &[
     ("zone", "zone"),
 ];
 
-/// What an expression may name, with its type.
+/// The names that an expression may use, with their types.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     names: Vec<(String, Kind)>,
-    /// Expressions that are true or false by what is there: `has(self.a)`.
+    /// Boolean expressions about the presence of fields: `has(self.a)`.
     pub(super) presence: Vec<String>,
     fresh: usize,
 }
@@ -34,7 +34,7 @@ impl Scope {
         self.names.push((text.into(), kind));
     }
 
-    /// A variable that no other is called like.
+    /// Declares a variable with an unused name.
     fn declare(&mut self, kind: Kind) -> String {
         let name = ["i", "j", "k", "m", "n", "p"][self.fresh % 6];
         let name = format!("{name}{}", self.fresh / 6);
@@ -45,13 +45,13 @@ impl Scope {
     }
 }
 
-/// Makes expressions.
+/// Generates expressions.
 pub(super) struct Expressions<'r> {
     pub(super) random: &'r mut Random,
 }
 
 impl Expressions<'_> {
-    /// A rule: mostly right, and about what is in scope.
+    /// A rule about the names in scope; most are valid.
     pub(super) fn rule(&mut self, scope: &Scope) -> String {
         if self.random.chance(3) {
             return self.random.pick(WRONG).to_owned();
@@ -72,9 +72,9 @@ impl Expressions<'_> {
         rule
     }
 
-    /// An expression of a type, nested at most so deep.
+    /// An expression of a type with at most this nesting depth.
     pub(super) fn of(&mut self, kind: &Kind, scope: &Scope, depth: usize) -> String {
-        // A wrong type now and then.
+        // Sometimes a wrong type.
         let other = Kind::read(self.random.pick(ANY));
         let kind = if self.random.below(250) == 0 {
             &other
@@ -110,7 +110,7 @@ impl Expressions<'_> {
             .filter_map(|template| {
                 let (result, text) = template.split_once(" = ")?;
                 let parameter = Kind::read(result).unify(kind)?;
-                // Those that fit every type would otherwise crowd out the others.
+                // Templates that fit every type would otherwise crowd out the others.
                 Some((text, parameter, result == "T"))
             })
             .collect();
@@ -145,7 +145,7 @@ impl Expressions<'_> {
         }
     }
 
-    /// A known literal of a type, or a text that is nearly of its form.
+    /// A known literal of a type, or a text that is almost of its form.
     fn literal(&mut self, kind: &Kind, known: &[&str]) -> String {
         match FORMS.iter().find(|(name, _)| kind.is(name)) {
             Some((_, form)) if self.random.chance(25) => {
@@ -189,7 +189,7 @@ impl Expressions<'_> {
         filled + rest
     }
 
-    /// An expression that stands beside others, in parentheses where it needs them.
+    /// An operand of a larger expression, in parentheses where it needs them.
     fn operand(&mut self, kind: &Kind, scope: &Scope, depth: usize) -> String {
         let text = self.of(kind, scope, depth);
         let is_simple = text
@@ -202,7 +202,7 @@ impl Expressions<'_> {
         }
     }
 
-    /// The text with something taken out, put in, or exchanged.
+    /// The text with a character removed, inserted or replaced.
     fn broken(&mut self, text: &str) -> String {
         let mut letters: Vec<char> = text.chars().collect();
         let at = self.random.below(letters.len());

@@ -1,6 +1,6 @@
-//! Texts by their form, and what stands at a border of some form or type.
+//! Texts by form, and values at the limits of forms and types.
 
-/// What a text is like, with texts that are of that form or known to be near it.
+/// The name of a form, with texts that are valid or almost valid in it.
 pub(super) type Form = (&'static str, &'static [&'static str]);
 
 pub(super) const FORMS: &[Form] = &[
@@ -283,7 +283,7 @@ pub(super) const FORMS: &[Form] = &[
     ),
 ];
 
-/// What is put into a text: signs that mean something to some reader.
+/// Pieces to insert into a text: characters that are special to some parser.
 pub(super) const PIECES: &[&str] = &[
     "%", "%zz", "%41", "%25", ":", "::", "/", "//", "@", "[", "]", "-", "--", ".", "..",
     "+", "0", "00", "1", "9", "e", "E", "x", "_", " ", "\t", "\n", "\u{0}", "é", "😀",
@@ -291,7 +291,7 @@ pub(super) const PIECES: &[&str] = &[
     "(", ")", "|", "^", "<", ">", "!", "٣", "Ａ",
 ];
 
-/// Numbers near a border of some type or rule.
+/// Numbers at the limit of some type or rule.
 pub(super) const BORDERS: &[i64] = &[
     0,
     1,

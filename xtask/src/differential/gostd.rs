@@ -1,7 +1,7 @@
-//! `cargo xtask gostd`: crates/gostd beside Go's standard library.
+//! `cargo xtask gostd`: compares crates/gostd with Go's standard library.
 //!
-//! Texts are made from a seed: nearly URLs, addresses, numbers, times and patterns. Go and the
-//! crate are asked what each is, and every answer has to be the same, errors included.
+//! Texts are generated from a seed: almost valid URLs, addresses, numbers, times and patterns. Both
+//! evaluate each text, and every answer must be equal, errors included.
 
 use std::error::Error;
 use std::path::Path;
@@ -18,10 +18,10 @@ use super::random::Random;
 use super::text;
 use crate::Faults;
 
-/// What Go returns, and its words where it returns an error.
+/// What Go returns: a value or the text of an error.
 type Outcome = Result<Value, String>;
 
-/// A function of Go's, the form of the texts that it is asked about, and our port of it.
+/// A function of Go, the form of the texts that it is called with, and our port of it.
 struct Function {
     name: &'static str,
     form: &'static str,
@@ -133,7 +133,7 @@ const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// What patterns are matched with, as in the program.
+/// Texts that patterns are matched with, the same as in the Go program.
 const SUBJECTS: [&str; 8] = [
     "",
     "a",
@@ -145,13 +145,13 @@ const SUBJECTS: [&str; 8] = [
     "2024-01-01",
 ];
 
-/// Differences that are printed of each function.
+/// Most differences that are printed for each function.
 const SHOWN: usize = 5;
 
-/// Asks both about `cases` texts for each function and says where they differ.
+/// Calls both with `cases` texts for each function and returns where they differ.
 ///
 /// # Errors
-/// There is no Go, or its program cannot be built or asked.
+/// Go is not installed, or its program cannot be built or fails.
 pub(crate) fn run(root: &Path, cases: u64, seed: u64) -> Result<Faults, Box<dyn Error>> {
     let program = oracle::build_package(root, "./gostd", "gostd")?;
     let mut go = Oracle::start(&program)?;
@@ -194,7 +194,7 @@ fn parse_url(text: &str) -> Outcome {
     ]))
 }
 
-/// Words that no API server shows are not compared.
+/// Error texts that no API server shows are not compared.
 fn unsaid(value: Option<String>) -> Outcome {
     value.map(Value::from).ok_or_else(|| "refused".to_owned())
 }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_function_is_asked_about_texts_that_are_accepted_and_refused() {
+    fn every_function_is_called_with_valid_and_invalid_texts() {
         for function in FUNCTIONS {
             let mut random = Random::of(1, 0);
             let mut texts = (0..500).map(|_| text::near(&mut random, function.form));

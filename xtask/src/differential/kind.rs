@@ -1,16 +1,16 @@
-//! The types of expressions, as far as the generator knows them.
+//! The types of expressions that the generator supports.
 
 use std::fmt;
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One without parameters, by its name in the tables of [`super::table`]. `T` stands
-    /// for any, until it is replaced.
+    /// A type without parameters, by its name in the tables of [`super::table`]. `T` is a
+    /// placeholder for any type.
     Plain(String),
     /// `list(T)`.
     List(Box<Kind>),
-    /// `map(T)`, with text as keys.
+    /// `map(T)`, with strings as keys.
     Map(Box<Kind>),
     /// `optional(T)`.
     Optional(Box<Kind>),
@@ -37,7 +37,7 @@ impl Kind {
         matches!(self, Self::Plain(own) if own == name)
     }
 
-    /// Reads what a table says. An unknown word is a plain type of that name.
+    /// Parses a type of a table. An unknown word is a plain type of that name.
     pub(super) fn read(text: &str) -> Self {
         let inner = |prefix: &str| {
             let rest = text.strip_prefix(prefix)?.strip_suffix(')')?;
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// What `T` has to be for this pattern to be `wanted`; nothing if it cannot be.
+    /// The value of `T` with which this pattern is `wanted`; `None` if there is none.
     pub(super) fn unify(&self, wanted: &Self) -> Option<Parameter> {
         match (self, wanted) {
             (Self::Plain(name), _) if name == "T" => {
@@ -79,12 +79,12 @@ impl Kind {
     }
 }
 
-/// What `T` has to be.
+/// The value of `T`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Parameter {
-    /// It does not occur.
+    /// Any type: `T` does not occur.
     Any,
-    /// This type.
+    /// Only this type.
     Only(Kind),
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_says_what_its_parameter_is() {
+    fn a_pattern_determines_its_parameter() {
         let wanted = Kind::read("list(map(int))");
         assert_eq!(
             Kind::read("list(T)").unify(&wanted),

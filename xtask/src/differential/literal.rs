@@ -1,6 +1,6 @@
-//! Literals, and expressions that are wrong.
+//! Literals, and invalid expressions.
 
-/// Literals, by type. Many are near a border of some function that takes them.
+/// Literals by type. Many are at a limit of some function that takes them.
 pub(super) const LITERALS: &[(&str, &[&str])] = &[
     ("bool", &["true", "false"]),
     (
@@ -210,7 +210,7 @@ pub(super) const LITERALS: &[(&str, &[&str])] = &[
     ("small", &["0", "1", "2", "-1", "5"]),
 ];
 
-/// What Kubernetes' dialect has not, or what is wrong in it whatever the types.
+/// Expressions that are not in Kubernetes' dialect, or that are invalid for all types.
 pub(super) const WRONG: &[&str] = &[
     "math.greatest(1, 2) == 2",
     "base64.encode(b'a') == ''",

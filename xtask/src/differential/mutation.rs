@@ -1,8 +1,8 @@
-//! `cargo xtask mutations`: mutations of MutatingAdmissionPolicies as Kubernetes' own libraries carry
-//! them out, as test data of ours.
+//! `cargo xtask mutations`: records mutations of MutatingAdmissionPolicies, as Kubernetes' own
+//! libraries make them, as test data.
 //!
-//! Each case is one mutation, made from a seed, and an object; `crates/apiserver` compares what it
-//! makes of it.
+//! A case is a mutation, generated from a seed, and an object. A test of `crates/apiserver`
+//! compares its own result with the recorded one.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::oracle::{self, Oracle};
 use super::random::Random;
 
-/// Where the data is kept: a case a line.
+/// The file of the data: a case per line.
 const DATA: &str = "crates/apiserver/tests/server/mutations.jsonl";
 const SEED: u64 = 1;
 
-/// Texts, as expressions.
+/// Expressions that are strings.
 const TEXTS: [&str; 6] = [
     "'a'",
     "''",
@@ -27,7 +27,7 @@ const TEXTS: [&str; 6] = [
     "string(size(object.metadata.name))",
     "'é\\n'",
 ];
-/// What may be where a text should, and anywhere in a JSON patch.
+/// Values where a string is expected, and values of a JSON patch.
 const VALUES: [&str; 18] = [
     "1",
     "0",
@@ -50,7 +50,7 @@ const VALUES: [&str; 18] = [
 ];
 const KEYS: [&str; 4] = ["a", "b", "example.com/team", "n"];
 
-/// A path of a JSON patch.
+/// Paths of a JSON patch.
 const PATHS: [&str; 16] = [
     "/metadata/labels/a",
     "/metadata/labels/' + jsonpatch.escapeKey('example.com/team') + '",
@@ -70,10 +70,10 @@ const PATHS: [&str; 16] = [
     "",
 ];
 
-/// Writes as many cases with the answers of the libraries.
+/// Writes this many cases with the answers of the libraries.
 ///
 /// # Errors
-/// There is no Go, or the oracle cannot be built or ends early.
+/// Go is not installed, or the oracle cannot be built or ends early.
 pub(crate) fn write(root: &Path, cases: u64) -> Result<(), Box<dyn Error>> {
     let mut oracle = Oracle::start(&oracle::build(root)?)?;
     let mut text = String::new();
@@ -155,7 +155,7 @@ fn map(random: &mut Random) -> String {
     }
 }
 
-/// An object that is merged, in which some types are wrong.
+/// An apply configuration, in which some types are wrong.
 fn configuration(random: &mut Random, kind: &str) -> String {
     let mut fields = Vec::new();
     if random.chance(50) {
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_can_be_made_again_and_both_types_of_patches_are_among_them() {
+    fn cases_are_reproducible_and_have_both_types_of_patches() {
         let cases: Vec<Value> = (0..200).map(case).collect();
         assert_eq!(cases, (0..200).map(case).collect::<Vec<_>>());
         for patch_type in ["ApplyConfiguration", "JSONPatch"] {

@@ -1,4 +1,4 @@
-//! Kubernetes' own libraries, in a process of their own.
+//! Kubernetes' own libraries, in a separate process.
 
 use std::error::Error;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use crate::cluster::target;
 use crate::go;
 
-/// Builds the program, which Go does only as far as needed, and says where it is.
+/// Builds the program, incrementally, and returns its path.
 ///
 /// # Errors
-/// There is no Go, or it cannot be built.
+/// Go is not installed, or the build fails.
 pub(super) fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     build_package(root, ".", "oracle")
 }
 
-/// Builds one package of the oracle's module into a program of that name.
+/// Builds a package of the oracle's module into a program of the given name.
 ///
 /// # Errors
 /// As for [`build`].
@@ -32,7 +32,7 @@ pub(super) fn build_package(
     Ok(program)
 }
 
-/// A running oracle; ends when it is dropped.
+/// A running oracle. Dropping it ends the process.
 pub(super) struct Oracle {
     program: PathBuf,
     process: Process,
@@ -46,11 +46,11 @@ impl Oracle {
         })
     }
 
-    /// Asks one question. An answer with `unanswered` is the last one of its process, and
-    /// another is started.
+    /// Sends a question and returns the answer. A process ends after an answer with `unanswered`,
+    /// and another is started.
     ///
     /// # Errors
-    /// The oracle has ended, or did not understand.
+    /// The oracle has ended, or the question is malformed.
     pub(super) fn ask(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
         let answer = self.process.ask(question)?;
         if is_unanswered(&answer) {
@@ -60,7 +60,7 @@ impl Oracle {
     }
 }
 
-/// Whether the libraries took too long, so that there is nothing to compare with.
+/// Whether the libraries took too long or panicked, so that there is nothing to compare with.
 pub(super) fn is_unanswered(answer: &Value) -> bool {
     !answer["unanswered"].is_null()
 }
@@ -94,7 +94,7 @@ impl Process {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         if line.is_empty() {
-            // The libraries have panicked where nobody can catch that.
+            // The libraries have panicked, and the panic could not be recovered.
             return Ok(json!({"unanswered": "the oracle has ended"}));
         }
         let answer: Value = serde_json::from_str(&line)
@@ -108,7 +108,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The process ends when its input is closed.
         self.questions = None;
         let _ = self.child.wait();
     }

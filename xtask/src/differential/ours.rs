@@ -1,4 +1,4 @@
-//! What our engine answers to a question, in the form of the oracle's answers.
+//! The answers of our engine to a question, in the form of the oracle's answers.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 
 use super::world::{Asked, TestWorld};
 
-/// What a question may take here, where no work may be unbounded.
+/// The longest time for a question. The engine must bound all its work.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
 
-/// Answers a question.
+/// Returns the answer to a question.
 ///
 /// # Errors
-/// The engine takes too long, which is a fault of its own, or panics.
+/// The engine takes too long, which is a bug, or panics.
 pub(super) fn answer_in_time(question: &Value) -> Result<Value, Box<dyn Error>> {
     let question = question.clone();
     let (given, taken) = mpsc::channel();
@@ -57,7 +57,7 @@ fn answer(question: &Value) -> Value {
     for policy in list(&question["policies"]) {
         let compiled = Policy::compile(policy, version);
         said.push(json!({"errors": texts(compiled.as_ref().err())}));
-        // What is stored is compiled anew, in the newer dialect.
+        // A stored policy is compiled again, in the newer dialect.
         let stored = compiled.and_then(|_| Policy::stored(policy, version));
         policies.extend(stored.ok().map(Arc::new));
     }
@@ -94,7 +94,7 @@ pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The warnings of each policy that could be registered.
+/// The type-checking warnings of each policy that could be registered.
 fn type_checks(question: &Value, crd: &Crd) -> Value {
     let version = KubeVersion::default();
     let policies = list(&question["policies"]).iter();
@@ -117,7 +117,7 @@ fn texts(errors: Option<&Vec<FieldError>>) -> Vec<String> {
         .collect()
 }
 
-/// The estimates of the first version, by path.
+/// The cost estimates of the first version, by path.
 fn costs(crd: &Crd) -> Value {
     let costs = crd
         .versions()

@@ -1,4 +1,4 @@
-//! What a run of `cargo xtask differential` is asked for.
+//! The arguments of `cargo xtask differential`.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ pub(crate) struct Plan {
     pub(super) first: u64,
     pub(super) seed: u64,
     pub(super) only: Option<u64>,
-    /// A file with the cases to look at again, as a run prints them on standard error.
+    /// A file with the cases to run again, as a run prints them on standard error.
     pub(super) among: Option<PathBuf>,
-    /// A file with one question, in place of those that are made.
+    /// A file with one question that replaces the generated ones.
     pub(super) question: Option<PathBuf>,
-    /// A file with questions, one a line, in place of those that are made.
+    /// A file with questions, one per line, that replace the generated ones.
     pub(super) questions: Option<PathBuf>,
     pub(super) jobs: usize,
     /// Whether the result is kept for the documentation.
@@ -26,10 +26,10 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Reads the words behind `differential`.
+    /// Parses the arguments after `differential`.
     ///
     /// # Errors
-    /// A flag is not known or has no number.
+    /// A flag is unknown or has no number.
     pub(crate) fn read(words: &[&str]) -> Result<Self, Box<dyn Error>> {
         let jobs = thread::available_parallelism().map_or(1, usize::from);
         let mut plan = Self {

@@ -1,4 +1,4 @@
-//! Policies, their bindings, and what they are asked.
+//! Policies and their bindings.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::scope;
 use super::text;
 use super::value::Values;
 
-/// What every policy may look at.
+/// The paths that every policy may read, with their types.
 const PATHS: &[(&str, &str)] = &[
     ("request.operation", "string"),
     ("request.name", "string"),
@@ -44,7 +44,7 @@ const PATHS: &[(&str, &str)] = &[
     ("authorizer.path('/metrics').check('get').errored()", "bool"),
 ];
 
-/// Makes policies for objects of one schema.
+/// Generates policies for objects of a schema.
 pub(super) struct Policies<'r> {
     pub(super) random: &'r mut Random,
     pub(super) schema: &'r Value,
@@ -82,7 +82,7 @@ impl Policies<'_> {
         policy
     }
 
-    /// A policy that an older server has stored, and that may not compile any more.
+    /// A policy that an older server has stored, and that may not compile in this version.
     pub(super) fn stored(&mut self, name: &str) -> Value {
         let mut spec = self.specification();
         let list = self
@@ -96,7 +96,7 @@ impl Policies<'_> {
         of(name, &spec)
     }
 
-    /// What is being deleted is in force until it is gone.
+    /// A policy or binding that is being deleted is in force until it is gone.
     fn perhaps_delete(&mut self, object: &mut Value) {
         if self.random.chance(4) {
             object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
@@ -359,19 +359,19 @@ impl Policies<'_> {
     }
 }
 
-/// A policy around its specification.
+/// A policy with a spec.
 pub(super) fn of(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A binding around its specification.
+/// A binding with a spec.
 pub(super) fn binding_of(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A value and what it was before.
+/// A value, and the value before the change.
 pub(super) fn pair(random: &mut Random, schema: &Value) -> (Value, Value) {
     let mut values = Values { random };
     let old = values.resource(schema);

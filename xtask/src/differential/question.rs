@@ -1,4 +1,4 @@
-//! One question of the kind that `e2e/oracle` answers, made from a seed and a number.
+//! A question for `e2e/oracle`, generated from a seed and a number.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::schema::Schemas;
 use super::value::Values;
 use super::{text, texts};
 
-/// The question of a case. The same seed and number make the same one.
+/// The question of a case. The same seed and number give the same question.
 pub(super) fn question(seed: u64, case: u64) -> Value {
     let mut random = Random::of(seed, case);
     match random.below(10) {
@@ -36,10 +36,10 @@ fn objects(random: &mut Random) -> Value {
     json!({"definition": definition, "writes": writes})
 }
 
-/// A definition that is unusual, perhaps in place of another.
+/// An unusual definition, in some cases as an update of another.
 fn definitions(random: &mut Random) -> Value {
     let replaces = random.chance(40);
-    // What is replaced was accepted once.
+    // The old definition must be a valid one.
     let schema = if replaces {
         definition::accepted()
     } else {
@@ -63,7 +63,7 @@ fn definitions(random: &mut Random) -> Value {
         }
     }
     if replaces {
-        // Without it, everything is refused for that.
+        // Without the resourceVersion, every update is rejected.
         new["metadata"]["resourceVersion"] = json!("1");
         json!({"definition": new, "oldDefinition": old})
     } else {
@@ -71,7 +71,7 @@ fn definitions(random: &mut Random) -> Value {
     }
 }
 
-/// Policies, and requests that they see.
+/// Policies, and requests that they match.
 fn policies(random: &mut Random) -> Value {
     let schema = Schemas { random, rules: 0 }.root();
     let (count, bindings) = (random.between(1, 2), random.between(1, 3));
@@ -125,14 +125,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_can_be_made_and_again() {
+    fn every_case_is_reproducible() {
         for case in 0..1000 {
             assert_eq!(question(42, case), question(42, case), "{case}");
         }
     }
 
     #[test]
-    fn a_thousand_cases_have_one_of_each_matter() {
+    fn a_thousand_cases_contain_every_feature() {
         let cases: Vec<_> = (0..1000).map(|case| question(42, case)).collect();
         let has = |holds: &dyn Fn(&Value) -> bool| cases.iter().any(holds);
         for part in [

@@ -1,5 +1,5 @@
-//! Questions that others have written down, one a line: `{"id": …, "question": …}`, where
-//! `kubernetes` may hold the answer of Kubernetes' libraries.
+//! Questions from a file, one per line: `{"id": …, "question": …}`, where `kubernetes` may contain
+//! the answer of Kubernetes' libraries.
 
 use std::error::Error;
 use std::fs;
@@ -14,12 +14,12 @@ use super::tally::Tally;
 use super::{judge, ours};
 use crate::Faults;
 
-/// Judges every question of a file, printing each difference and how many there are. The
-/// libraries are built only where a line comes without their answer.
+/// Compares the answers to every question of a file, and prints each difference and their number.
+/// The libraries are built only if a line has no answer.
 ///
 /// # Errors
-/// The file cannot be read, a line is no question, or the libraries are needed and cannot be
-/// built or asked.
+/// The file cannot be read, a line is not a question, or the libraries are needed and cannot be
+/// built or queried.
 pub(super) fn run(root: &Path, file: &Path) -> Result<Faults, Box<dyn Error>> {
     let lines = BufReader::new(
         fs::File::open(file).map_err(|error| format!("{}: {error}", file.display()))?,
@@ -38,7 +38,7 @@ pub(super) fn run(root: &Path, file: &Path) -> Result<Faults, Box<dyn Error>> {
     Ok(tally.faults())
 }
 
-/// Compares the answers to every line; `ask` compares where none is recorded.
+/// Compares the answers to every line; `ask` compares those without a recorded answer.
 fn judge_lines(
     lines: impl BufRead,
     mut ask: impl FnMut(&Value) -> Result<Comparison, Box<dyn Error>>,
@@ -100,7 +100,7 @@ mod tests {
         let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
         let text = lines.join("\n");
         let mut out = Vec::new();
-        let ask = |_: &Value| Err("nobody is to be asked".into());
+        let ask = |_: &Value| Err("the libraries must not be queried".into());
         let tally = judge_lines(text.as_bytes(), ask, &mut out).expect("it is judged");
         let faults = tally.faults();
         (String::from_utf8(out).expect("it is text"), faults)
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_answer_is_asked() {
+    fn a_line_without_an_answer_is_sent_to_the_libraries() {
         let line = json!({"id": "a", "question": {"policies": []}}).to_string();
         let mut asked = 0;
         let ask = |_: &Value| {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_question_is_an_error_that_names_it() {
+    fn an_error_has_the_number_of_a_line_that_is_no_question() {
         let ask = |_: &Value| Ok(Comparison::default());
         let text = "\n{\"id\": 1}\n";
         let error = judge_lines(text.as_bytes(), ask, &mut Vec::new()).unwrap_err();

@@ -1,14 +1,14 @@
-//! Numbers that look random and are the same for the same seed.
+//! Pseudo-random numbers from a seed.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// A stream of them.
+/// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Random(SplitMix64);
 
 impl Random {
-    /// The stream of one case of one run.
+    /// The stream of one case of a run.
     pub(super) fn of(seed: u64, case: u64) -> Self {
         let run = SplitMix64::seed_from_u64(seed).next_u64();
         let mut own = SplitMix64::seed_from_u64(run.wrapping_add(case));
@@ -28,12 +28,12 @@ impl Random {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// Whether something happens that happens `percent` times in a hundred.
+    /// Returns true with a probability of `percent` percent.
     pub(super) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of several, which must not be none.
+    /// One of several values; there must be at least one.
     pub(super) fn pick<T: Clone>(&mut self, several: &[T]) -> T {
         let at = self.below(several.len());
         several[at].clone()

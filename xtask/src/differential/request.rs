@@ -1,4 +1,4 @@
-//! What policies are asked about, and in what world.
+//! The requests that policies decide about, with parameters and permissions.
 
 use serde_json::{Map, Value, json};
 

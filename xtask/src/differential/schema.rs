@@ -1,4 +1,4 @@
-//! Schemas, mostly structural ones, with rules in them.
+//! Schemas with rules, most of them structural.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::scope;
 use super::text;
 use super::value::Values;
 
-/// Names of properties; some have to be written otherwise in an expression.
+/// Names of properties; some must be escaped in an expression.
 const NAMES: &[&str] = &[
     "a",
     "b",
@@ -28,7 +28,7 @@ const NAMES: &[&str] = &[
     "if",
     "metadata",
 ];
-/// A pattern of Go's syntax each.
+/// Patterns of Go's syntax.
 const PATTERNS: &[&str] = &[
     "^[a-z]+$",
     "^\\d+$",
@@ -72,10 +72,10 @@ const REASONS: &[&str] = &[
     "FieldValueDuplicate",
 ];
 
-/// Makes schemas.
+/// Generates schemas.
 pub(super) struct Schemas<'r> {
     pub(super) random: &'r mut Random,
-    /// How many more rules there may be.
+    /// How many more rules may be added.
     pub(super) rules: usize,
 }
 
@@ -256,7 +256,7 @@ impl Schemas<'_> {
         node
     }
 
-    /// A list whose items are found by a key.
+    /// A list of type `map`.
     fn list_map(&mut self, depth: usize) -> Value {
         let mut items = self.object(depth);
         items["properties"]["k"] = json!({"type": "string", "maxLength": 8});
@@ -271,7 +271,7 @@ impl Schemas<'_> {
         node
     }
 
-    /// Something whose content the schema does not say.
+    /// A node whose content the schema does not specify.
     fn open(&mut self) -> Value {
         match self.random.below(3) {
             0 => json!({"x-kubernetes-preserve-unknown-fields": true}),
@@ -281,7 +281,7 @@ impl Schemas<'_> {
         }
     }
 
-    /// Conditions beside what the structure says.
+    /// Adds `allOf`, `anyOf`, `oneOf` or `not` to a node.
     fn branch(&mut self, node: &mut Value) {
         let word = self.random.pick(&["allOf", "anyOf", "oneOf"]);
         let branches = match node["type"].as_str() {
@@ -297,7 +297,7 @@ impl Schemas<'_> {
         }
     }
 
-    /// Makes a schema one that is no structural one, or that contradicts itself.
+    /// Makes a schema non-structural or contradictory.
     fn spoil(&mut self, node: &mut Value) {
         let faults = [
             ("type", json!("strin")),

@@ -1,4 +1,4 @@
-//! What an expression can name, by the schema of what it is about.
+//! The names that an expression can use, according to a schema.
 
 use fivespot_cel::escape;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::expression::Scope;
 use super::kind::Kind;
 
-/// Adds what is below `path`, whose schema is `node`.
+/// Adds `path`, whose schema is `node`, and the paths below it.
 pub(super) fn add(scope: &mut Scope, path: &str, node: &Value, depth: usize) {
     if let Some(kind) = kind(node) {
         scope.add(path, kind);
@@ -44,7 +44,7 @@ pub(super) fn add(scope: &mut Scope, path: &str, node: &Value, depth: usize) {
     }
 }
 
-/// Adds what every rule sees of a whole resource.
+/// Adds the fields that every rule at the root of a resource can read.
 pub(super) fn add_resource(scope: &mut Scope, path: &str) {
     for field in ["metadata.name", "kind"] {
         scope.add(format!("{path}.{field}"), Kind::plain("string"));
@@ -71,7 +71,7 @@ fn add_items(scope: &mut Scope, path: &str, items: &Value, depth: usize) {
     }
 }
 
-/// The type of the values that a schema describes, as far as expressions are made of it.
+/// The type of the values of a schema; `None` if no expressions are generated for it.
 fn kind(node: &Value) -> Option<Kind> {
     let text = |name: &str| node[name].as_str().unwrap_or_default();
     Some(match (text("type"), text("format")) {

@@ -1,7 +1,7 @@
 //! `cargo xtask differential --server`: generated requests to a real API server and to the
 //! embedded one.
 //!
-//! What generates, sends and compares is a program of the end-to-end tests, so that this one
+//! A program of the end-to-end tests generates, sends and compares the requests, so that this one
 //! stays small.
 
 use std::env;
@@ -11,14 +11,14 @@ use std::process::Command;
 
 use crate::{Faults, cluster, record};
 
-/// Admission plugins that both servers have beside the default ones.
+/// Admission plugins that both servers enable in addition to the default ones.
 const PLUGINS: [&str; 1] = ["NodeRestriction"];
 
-/// Runs the cases beside a Kubernetes that is started for it, or beside the one behind
-/// `--kubeconfig FILE`. Verdicts that differ are faults.
+/// Runs the cases with a Kubernetes that is started for it, or with the one of `--kubeconfig FILE`.
+/// Verdicts that differ are faults.
 ///
 /// # Errors
-/// The cluster does not come up, a flag is not known, or a server cannot be asked.
+/// The cluster does not start, a flag is unknown, or a server cannot be reached.
 pub(super) fn run(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     let mut faults = Faults::new();
     match words {
@@ -33,7 +33,7 @@ pub(super) fn run(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>>
     Ok(faults)
 }
 
-/// What the program found wrong, which has printed the rest.
+/// Runs the program, which prints the results. Returns a fault if verdicts differ.
 fn compare(
     root: &Path,
     kubeconfig: &Path,

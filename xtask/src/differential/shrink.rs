@@ -1,11 +1,11 @@
-//! Making a question smaller while it still shows what it shows.
+//! Reduces a question to the smallest one that shows the same difference.
 
 use std::error::Error;
 
 use serde_json::Value;
 
-/// The smallest question found for which `holds` is true, as it is for `question`: parts
-/// are left out one at a time until nothing more can be.
+/// The smallest question found for which `holds` is true, as it is for `question`: parts are
+/// removed one at a time until nothing more can be removed.
 ///
 /// # Errors
 /// Those of `holds`.
@@ -18,7 +18,7 @@ pub(super) fn shrink(
     loop {
         let mut is_smaller = false;
         for pointer in pointers(&smallest) {
-            // Without it, everything is refused for that.
+            // Without the resourceVersion, every update is rejected.
             if pointer.ends_with("/resourceVersion") {
                 continue;
             }
@@ -40,7 +40,7 @@ pub(super) fn shrink(
     }
 }
 
-/// Where parts are, large ones first.
+/// The JSON pointers of all parts, large ones first.
 fn pointers(value: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
     let mut level = vec![String::new()];
@@ -52,7 +52,7 @@ fn pointers(value: &Value) -> Vec<String> {
                     let name = name.replace('~', "~0").replace('/', "~1");
                     format!("{pointer}/{name}")
                 })),
-                // From the end, so that what is left keeps its place.
+                // From the end, so that the remaining items keep their positions.
                 Some(Value::Array(items)) => {
                     below.extend(
                         (0..items.len()).rev().map(|at| format!("{pointer}/{at}")),
@@ -67,7 +67,7 @@ fn pointers(value: &Value) -> Vec<String> {
     pointers
 }
 
-/// The value without one part; nothing if there is no such part.
+/// The value without a part; `None` if there is no such part.
 fn without(value: &Value, pointer: &str) -> Option<Value> {
     let mut value = value.clone();
     let (parent, name) = pointer.rsplit_once('/')?;

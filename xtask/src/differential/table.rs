@@ -1,10 +1,10 @@
-//! What expressions are made of.
+//! The templates of expressions.
 //!
-//! A template is `type = text`; in the text, `{type}` is an expression of that type and
-//! `@type` the name of a new variable that the slots behind it may use. `T` is the same
-//! type everywhere in a template.
+//! A template is `type = text`. In the text, `{type}` is an expression of that type, and `@type` is
+//! the name of a new variable that the slots after it may use. `T` is the same type everywhere in a
+//! template.
 
-/// The types that `T` may be where a template leaves it open.
+/// The types of `T` where a template does not determine it.
 pub(super) const ANY: &[&str] = &[
     "bool",
     "int",

@@ -6,17 +6,17 @@ use std::fmt;
 use super::compare::{Aspect, Comparison};
 use crate::Faults;
 
-/// Counts of answers, by what of them is compared.
+/// Counts of answers by aspect.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     compared: BTreeMap<Aspect, usize>,
     differing: BTreeMap<Aspect, usize>,
-    /// Cases that Kubernetes' libraries took too long for, or panicked at.
+    /// Cases for which Kubernetes' libraries took too long or panicked.
     unanswered: usize,
 }
 
 impl Tally {
-    /// Counts what one case came to.
+    /// Adds the result of a case.
     pub(super) fn add(&mut self, comparison: &Comparison) {
         self.unanswered += usize::from(comparison.unanswered);
         for (aspect, count) in &comparison.compared {
@@ -27,7 +27,7 @@ impl Tally {
         }
     }
 
-    /// Every aspect with the answers that were compared and those that differ.
+    /// Each aspect with the number of answers that were compared and of those that differ.
     pub(super) fn rows(&self) -> [(Aspect, usize, usize); Aspect::ALL.len()] {
         Aspect::ALL.map(|aspect| (aspect, self.all(aspect), self.differing(aspect)))
     }
@@ -44,7 +44,7 @@ impl Tally {
         self.differing.get(&aspect).copied().unwrap_or(0)
     }
 
-    /// A fault where verdicts or objects differ; texts and costs are none.
+    /// A fault if verdicts or objects differ; differences in text and cost are not faults.
     pub(super) fn faults(&self) -> Faults {
         let (verdicts, objects) = (
             self.differing(Aspect::Verdict),

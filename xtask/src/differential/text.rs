@@ -1,5 +1,5 @@
-//! Texts that are nearly of a form: an address with a stray percent sign, a number with
-//! two signs. Most disagreements between two readers are about such texts.
+//! Texts that are almost of a form: an address with a stray percent sign, a number with two signs.
+//! Most disagreements between two parsers are about such texts.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(super) fn forms() -> impl Iterator<Item = &'static str> {
     FORMS.iter().map(|(name, _)| *name)
 }
 
-/// A text that is of a form, or nearly so. A form that is not known stands for any text.
+/// A text that is of a form, or almost. An unknown form gives any text.
 pub(super) fn near(random: &mut Random, form: &str) -> String {
     let known = FORMS.iter().find(|(name, _)| *name == form);
     let seeds = known.map_or(&["a"][..], |(_, seeds)| *seeds);
@@ -26,13 +26,13 @@ pub(super) fn near(random: &mut Random, form: &str) -> String {
     text
 }
 
-/// A text of any form, or nearly so.
+/// A text that is of any form, or almost.
 pub(super) fn any(random: &mut Random) -> String {
     let (form, _) = random.pick(FORMS);
     near(random, form)
 }
 
-/// The text after one edit, which may take from another text.
+/// The text after one edit; some edits insert a part of another text.
 pub(super) fn edited(random: &mut Random, text: &str, other: &str) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     let at = random.below(letters.len() + 1);
@@ -72,7 +72,7 @@ pub(super) fn edited(random: &mut Random, text: &str, other: &str) -> String {
     letters.into_iter().collect()
 }
 
-/// The text as a literal of the expression language.
+/// The text as a string literal of CEL.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
@@ -90,8 +90,7 @@ pub(super) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Changes one text, number or truth value somewhere in a document, but for what says of
-/// which kind the document is.
+/// Changes one string, number or boolean in a document, except `apiVersion` and `kind`.
 pub(super) fn edit_leaf(random: &mut Random, document: &mut Value) {
     let mut leaves = Vec::new();
     collect(document, String::new(), &mut leaves);
@@ -113,7 +112,7 @@ pub(super) fn edit_leaf(random: &mut Random, document: &mut Value) {
     };
 }
 
-/// A number near a border of some type or rule.
+/// A number at the limit of some type or rule.
 pub(super) fn border(random: &mut Random) -> i64 {
     random.pick(BORDERS)
 }
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn most_texts_of_a_form_are_in_no_list() {
+    fn most_texts_of_a_form_are_not_its_seeds() {
         let mut random = Random::of(1, 0);
         for (form, seeds) in FORMS {
             let made: Vec<_> = (0..200).map(|_| near(&mut random, form)).collect();
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_means_its_text() {
+    fn a_literal_escapes_its_text() {
         let text = "a\"b\\c\nd\u{1}é'";
         assert_eq!(quoted(text), r#""a\"b\\c\nd\u0001é'""#);
     }

@@ -1,5 +1,5 @@
-//! Questions about texts: what formats, patterns, bounds and the functions of expressions
-//! make of those that are nearly right.
+//! Questions about texts: how formats, patterns, bounds and the functions of expressions handle
+//! texts that are almost valid.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::definition;
 use super::random::Random;
 use super::{policy, text};
 
-/// Formats of a schema, with the form of texts that are near it.
+/// Formats of a schema, with the form of the texts that are almost valid.
 const FORMATS: &[(&str, &str)] = &[
     ("uri", "url"),
     ("hostname", "host"),
@@ -39,7 +39,7 @@ const FORMATS: &[(&str, &str)] = &[
     ("k8s-long-name", "name"),
 ];
 
-/// Expressions that are true or false of texts; `{form}` is a text that is nearly of that form.
+/// Boolean expressions about texts; `{form}` is a text that is almost of that form.
 const TESTS: &[&str] = &[
     "isURL({url})",
     "isIP({ip})",
@@ -56,7 +56,7 @@ const TESTS: &[&str] = &[
     "{text} < {text}",
 ];
 
-/// Expressions that make something else of texts.
+/// Expressions that return other values from texts.
 const FUNCTIONS: &[&str] = &[
     "url({url}).getHost()",
     "url({url}).getHostname()",
@@ -117,7 +117,7 @@ const FUNCTIONS: &[&str] = &[
     "{directive}.format(['a', 1.5, [1, 2]])",
 ];
 
-/// The form of texts that are near a format.
+/// The form of texts that are almost valid in a format.
 pub(super) fn form_of(format: &str) -> Option<&'static str> {
     let known = FORMATS.iter().find(|(name, _)| *name == format);
     known.map(|(_, form)| *form)
@@ -133,7 +133,7 @@ pub(super) fn question(random: &mut Random) -> Value {
     }
 }
 
-/// Fields of a format each, with values that are near it.
+/// Fields, each with a format and almost valid values.
 fn formats(random: &mut Random) -> Value {
     let mut fields = Map::new();
     let mut forms = Vec::new();
@@ -152,7 +152,7 @@ fn formats(random: &mut Random) -> Value {
     })
 }
 
-/// A field with a pattern, and texts that may be of it.
+/// A field with a pattern, and texts that may match it.
 fn patterns(random: &mut Random) -> Value {
     let mut pattern = text::near(random, "pattern");
     if random.chance(30) {
@@ -174,7 +174,7 @@ fn patterns(random: &mut Random) -> Value {
     })
 }
 
-/// Numbers with bounds that are near what a type can hold.
+/// Numbers with bounds at the limits of a type.
 fn bounds(random: &mut Random) -> Value {
     let mut fields = Map::new();
     for at in 0..4 {
@@ -204,7 +204,7 @@ fn number(random: &mut Random) -> Value {
     }
 }
 
-/// A definition with these fields in its specification, and objects of it.
+/// A definition with these fields in its spec, and objects of it.
 fn writes(
     random: &mut Random,
     fields: Map<String, Value>,
@@ -222,9 +222,8 @@ fn writes(
     json!({"definition": definition::plain(&schema), "writes": writes})
 }
 
-/// Policies with an expression of texts each, and objects with such texts for each of them:
-/// what is true is admitted, and what an expression makes of its texts is in the message with
-/// which they are refused.
+/// Policies with an expression about texts each, and objects with such texts. A true expression
+/// admits the object; the value of another expression is in the message of the rejection.
 fn functions(random: &mut Random) -> Value {
     let (mut policies, mut bindings, mut requests) = (Vec::new(), Vec::new(), Vec::new());
     for at in 0..8 {
@@ -238,7 +237,7 @@ fn functions(random: &mut Random) -> Value {
                 "messageExpression": format!("'gives ' + {shown}")})
         };
         let (name, resource) = (format!("p{at}"), format!("kind{at}s"));
-        // Where an error is forgiven, failing and giving something are not the same verdict.
+        // With `Ignore`, an error and a value give different verdicts.
         let on_error = random.pick(&["Fail", "Ignore"]);
         policies.push(policy::of(
             &name,
@@ -266,7 +265,8 @@ fn functions(random: &mut Random) -> Value {
         "namespaces": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}]})
 }
 
-/// The expression with a text of the object in each of its places, whose form is noted.
+/// The expression with a text of the object in each of its slots; adds the form of each slot to
+/// `forms`.
 fn placed(function: &'static str, forms: &mut Vec<&'static str>) -> String {
     let mut placed = String::new();
     let mut rest = function;
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_that_is_asked_for_is_known() {
+    fn every_form_in_use_exists() {
         let known: Vec<_> = text::forms().collect();
         let mut forms = Vec::new();
         for function in TESTS.iter().chain(FUNCTIONS) {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_of_texts_of_the_object() {
+    fn the_slots_of_a_function_are_texts_of_the_object() {
         let mut forms = vec!["url"];
         let expression = placed("cidr({cidr}).containsIP({ip})", &mut forms);
         assert_eq!(

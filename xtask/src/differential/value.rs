@@ -1,4 +1,4 @@
-//! Values that mostly fit a schema.
+//! Values that are valid for a schema, most of them.
 
 use serde_json::{Map, Value, json};
 
@@ -42,7 +42,7 @@ const DATES: &[&str] = &["2024-02-29", "1970-01-01", "0001-01-01"];
 const DURATIONS: &[&str] = &["1h", "5m30s", "0s", "1.5h", "2d", "1w"];
 const BYTES: &[&str] = &["", "YWJj", "AA==", "w6k="];
 
-/// Makes values.
+/// Generates values.
 pub(super) struct Values<'r> {
     pub(super) random: &'r mut Random,
 }
@@ -89,7 +89,7 @@ impl Values<'_> {
         object
     }
 
-    /// Gives an object names that are nearly right.
+    /// Gives an object names that are almost valid.
     fn name_oddly(&mut self, metadata: &mut Value) {
         let name = text::near(self.random, "name");
         let key = text::near(self.random, "name");
@@ -104,7 +104,7 @@ impl Values<'_> {
         metadata[field] = value;
     }
 
-    /// A value of a schema.
+    /// A value for a schema.
     pub(super) fn of(&mut self, schema: &Value, depth: usize) -> Value {
         if self.random.below(150) == 0 {
             return self.anything();
@@ -258,7 +258,7 @@ impl Values<'_> {
         Value::Object(fields)
     }
 
-    /// The object after someone has edited it.
+    /// The object after an edit by a user.
     pub(super) fn edited(&mut self, schema: &Value, object: &Value) -> Value {
         let fresh = self.of(schema, 5);
         let mut edited = object.clone();
@@ -272,7 +272,7 @@ impl Values<'_> {
         edited
     }
 
-    /// Something between two values.
+    /// A mixture of two values.
     fn mixed(&mut self, old: &Value, new: &Value) -> Value {
         match (old, new) {
             (Value::Object(old), Value::Object(new)) => {

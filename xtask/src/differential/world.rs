@@ -1,24 +1,24 @@
-//! The world of a question, for our engine.
+//! The objects and permissions of a question, for our engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fivespot_admission::policy::{
     Access, Authorizer, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
-    Permission, Request, Target, User, World,
+    Permission, Request, Resolver, Target, User,
 };
 use serde_json::Value;
 
 use super::ours::list;
 
-/// Parameters and permissions of a question.
+/// The parameters and permissions of a question.
 #[derive(Debug)]
 pub(super) struct TestWorld<'a> {
     params: &'a [Value],
     authorizer: Arc<Allowed>,
 }
 
-/// What the question allows.
+/// The permissions of a question.
 #[derive(Debug)]
 struct Allowed(Vec<Value>);
 
@@ -46,7 +46,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-impl World for TestWorld<'_> {
+impl Resolver for TestWorld<'_> {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         let last = self.of_kind(kind).last()?;
         Some(!text(&last["metadata"], "namespace").is_empty())

@@ -1,13 +1,13 @@
-//! Which examples no test uses, and why.
+//! The examples that no test uses, with the reasons.
 
 use super::read::Form;
 
-/// An example, by its place: the text of the documents is not repeated here.
+/// An example, identified by its position: the text of the documents is not repeated here.
 pub(super) struct Exception {
     pub(super) document: &'static str,
     pub(super) heading: &'static str,
     pub(super) form: Form,
-    /// Its number among those of its form below the heading, from 1.
+    /// Its number among the examples of its form below the heading, from 1.
     pub(super) ordinal: usize,
     pub(super) reason: &'static str,
 }

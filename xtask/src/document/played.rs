@@ -18,9 +18,9 @@ const TESTS: [&str; 5] = [
     "crates/apiserver/tests/server/removed_plugins.rs",
     "crates/apiserver/tests/server/webhooks.rs",
 ];
-/// The one of them that starts servers with the lists of plugins.
+/// The test that starts servers with the lists of plugins.
 const LISTS: &str = "crates/apiserver/tests/server/document.rs";
-/// Requests that are sent to a real server and to ours.
+/// Requests that are sent to a real server and to the embedded one.
 const CORPUS: &str = "e2e/record/corpus/documents";
 /// A page whose examples are run.
 const PAGE: &str = "docs/admission-plugins.md";
@@ -33,7 +33,7 @@ pub(super) struct Played {
 }
 
 impl Played {
-    /// Whether a test uses an example, be it with more fields.
+    /// Whether a test uses an example, possibly with more fields.
     pub(super) fn has(&self, example: &Example) -> bool {
         match example.form {
             Form::Block => self.manifests.iter().any(|it| {
@@ -93,7 +93,7 @@ pub(super) fn read(root: &Path) -> Result<Played, Box<dyn Error>> {
     for entry in fs::read_dir(root.join(CORPUS))? {
         let text = fs::read_to_string(entry?.path())?;
         let steps: Value = serde_saphyr::from_str(&text)?;
-        // The whole file is no example.
+        // The whole file is not an example.
         for part in steps.as_object().into_iter().flat_map(|it| it.values()) {
             for step in part.as_array().into_iter().flatten() {
                 played.add_bodies(&step["body"]);

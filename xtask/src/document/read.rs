@@ -1,20 +1,21 @@
-//! Finds the examples of a document that is kept as text, without marks around them.
+//! Finds the examples of a document that is kept as plain text, without markup.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
 
-/// What a block says, without its nesting: each field with its value, or alone where its value
-/// has fields of its own, and how often. The text of document 002 has lost its indentation.
+/// The entries of a block without its nesting: each field with its value, or its name only if its
+/// value has fields, with the number of occurrences. The text of document 002 has lost its
+/// indentation.
 pub(super) type Entries = BTreeMap<String, usize>;
 
-/// Of what form an example is.
+/// The form of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// YAML or JSON.
     Block,
-    /// A command, or flags of one.
+    /// A command, or flags of a command.
     Command,
 }
 
@@ -32,15 +33,15 @@ impl fmt::Display for Form {
 pub(super) struct Example {
     pub(super) heading: String,
     pub(super) form: Form,
-    /// Its number among those of its form below the heading, from 1.
+    /// Its number among the examples of its form below the heading, from 1.
     pub(super) ordinal: usize,
-    /// The line that it starts on, from 1.
+    /// The line where it starts, from 1.
     pub(super) line: usize,
     pub(super) text: String,
     pub(super) entries: Entries,
 }
 
-/// All examples of a document, in its order.
+/// All examples of a document, in order.
 pub(super) fn examples(text: &str) -> Vec<Example> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found: Vec<Example> = Vec::new();
@@ -77,7 +78,7 @@ pub(super) fn examples(text: &str) -> Vec<Example> {
     found
 }
 
-/// The value of the last flag of a command, or the whole of one without.
+/// The value of the last flag of a command; the whole command if it has none.
 pub(super) fn flag(command: &str) -> &str {
     let words = command.split_whitespace().rev();
     let mut values = words.filter_map(|it| it.strip_prefix("--")?.split_once('='));
@@ -89,7 +90,7 @@ fn is_command(line: &str) -> bool {
     starts.iter().any(|it| line.trim().starts_with(it))
 }
 
-/// A short line in capitals that does not end as a sentence does.
+/// A short capitalized line that does not end like a sentence.
 fn is_heading(line: &str) -> bool {
     let line = line.trim();
     let capital = line.starts_with(|it: char| it.is_ascii_uppercase());
@@ -99,7 +100,7 @@ fn is_heading(line: &str) -> bool {
         && !line.contains('|')
 }
 
-/// How many of the first lines are one block.
+/// How many of the first lines form one block.
 fn length_of_block(lines: &[&str]) -> usize {
     let first = lines.first().map_or("", |it| it.trim_end());
     if first == "{" {
@@ -119,7 +120,7 @@ fn length_of_block(lines: &[&str]) -> usize {
     lines.iter().take_while(goes_on).count()
 }
 
-/// Whether a line is `name:` or `name: value`, be it the first of an item.
+/// Whether a line is `name:` or `name: value`, or the first line of such an item.
 fn has_field(line: &str) -> bool {
     let line = line.trim().trim_start_matches("- ");
     let Some((name, value)) = line.split_once(':') else {
@@ -130,7 +131,7 @@ fn has_field(line: &str) -> bool {
         && (value.is_empty() || value.starts_with(' '))
 }
 
-/// What a block says; indentation, quotes and comments make no difference.
+/// The entries of a block; indentation, quotes and comments are ignored.
 pub(super) fn of_text(text: &str) -> Entries {
     let mut entries = Entries::new();
     if text.trim_start().starts_with('{')
@@ -152,7 +153,7 @@ pub(super) fn of_text(text: &str) -> Entries {
     entries
 }
 
-/// Adds what a value says.
+/// Adds the entries of a value.
 pub(super) fn of_value(value: &Value, entries: &mut Entries) {
     match value {
         Value::Object(fields) => {
@@ -171,7 +172,7 @@ pub(super) fn of_value(value: &Value, entries: &mut Entries) {
     }
 }
 
-/// A scalar as text; versions before `v1` of the kinds of admission are read as it.
+/// A scalar as text. Versions before `v1` of the admission kinds are read as `v1`.
 fn plain(name: &str, value: &Value) -> String {
     let text = value
         .as_str()
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_says_the_same_without_indentation_quotes_and_comments() {
+    fn a_block_has_equal_entries_without_indentation_quotes_and_comments() {
         let indented = "apiVersion: admissionregistration.k8s.io/v1\nspec:\n  a: \"x\" # c\n  \
                         l: [\"p\", \"q\"]\n";
         let flat = "apiVersion: admissionregistration.k8s.io/v1alpha1\nspec:\na: x\nl:\n- p\n- q";

@@ -8,7 +8,7 @@ use syn::{
 
 use super::tree::Tree;
 
-/// The name of an item that has one.
+/// The name of an item; `None` if the item has none.
 pub(super) fn ident(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(it) => &it.ident,
@@ -23,7 +23,7 @@ pub(super) fn ident(item: &Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// Whether it is `pub`, and not only within its crate.
+/// Whether an item is `pub`, and not only within its crate.
 pub(super) fn is_public(item: &Item) -> bool {
     let visibility = match item {
         Item::Const(it) => &it.vis,
@@ -42,7 +42,7 @@ fn is_visible(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// The item itself, under the path by which other crates name it.
+/// The declaration of an item, under the path by which other crates name it.
 pub(super) fn line(item: &Item, path: &str) -> String {
     match item {
         Item::Const(it) => format!("const {path}: {}", text(&it.ty)),
@@ -79,7 +79,7 @@ fn openness(attributes: &[Attribute]) -> &'static str {
     }
 }
 
-/// The public fields, the variants, and what a trait has.
+/// The public fields, the variants, and the items of a trait.
 pub(super) fn members(item: &Item) -> Vec<String> {
     match item {
         Item::Struct(it) => fields(&it.fields),
@@ -139,7 +139,7 @@ fn member(item: &TraitItem) -> Option<String> {
     }
 }
 
-/// The public functions and constants of the type of that name.
+/// The public functions and constants of the type with a name.
 pub(super) fn associated(tree: &Tree, name: &str) -> Vec<String> {
     let own = |item: &Item| match item {
         Item::Impl(it) if it.trait_.is_none() && is_of(it, name) => Some(it.clone()),
@@ -174,14 +174,14 @@ fn function(item: &ImplItem) -> Option<String> {
     }
 }
 
-/// A signature with another name.
+/// A signature under another name.
 fn signature(signature: &Signature, name: &str) -> String {
     let written = text(signature);
     let own = format!("fn {}", signature.ident);
     written.replacen(&own, &format!("fn {name}"), 1)
 }
 
-/// What is written in the source, on one line.
+/// The source of a node, on one line.
 fn text(node: &impl ToTokens) -> String {
     let tokens = node.to_token_stream();
     let written = tokens.span().source_text();

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use syn::{Attribute, Item};
 
-/// The items of the modules of a crate by their paths; the root has an empty one.
+/// The items of the modules of a crate, by path; the path of the root is empty.
 #[derive(Default)]
 pub(super) struct Tree(BTreeMap<Vec<String>, Vec<Item>>);
 
 impl Tree {
-    /// Reads the modules of a crate, whose sources are in `folder`.
+    /// Reads the modules of a crate with its sources in `folder`.
     pub(super) fn read(folder: &Path) -> Result<Self, Box<dyn Error>> {
         let mut tree = Self::default();
         let items = parse(&folder.join("lib.rs"))?;
@@ -20,7 +20,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds a module; those within it that are files are in `folder`.
+    /// Adds a module; its child modules that are files are in `folder`.
     fn add(
         &mut self,
         path: Vec<String>,
@@ -44,7 +44,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The items of a module; none if there is no such module.
+    /// The items of a module; `None` if there is no such module.
     pub(super) fn items(&self, path: &[String]) -> Option<&[Item]> {
         self.0.get(path).map(Vec::as_slice)
     }
@@ -55,7 +55,7 @@ impl Tree {
     }
 }
 
-/// A path and one more name.
+/// A path with another name appended.
 pub(super) fn joined(path: &[String], name: &str) -> Vec<String> {
     [path, &[name.to_owned()]].concat()
 }
@@ -68,7 +68,7 @@ fn parse(file: &Path) -> Result<Vec<Item>, Box<dyn Error>> {
     Ok(parsed.items)
 }
 
-/// Whether there is `#[cfg(test)]`.
+/// Whether the attributes contain `#[cfg(test)]`.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     let mut attributes = attributes.iter().filter(|it| it.path().is_ident("cfg"));
     attributes.any(|it| {

@@ -1,4 +1,4 @@
-//! Which items other crates can name, and by which paths.
+//! The items that other crates can name, with their paths.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use syn::{Item, UseTree, Visibility};
 use super::item;
 use super::tree::{Tree, joined};
 
-/// What was found, by its path, with the lines of its members below its own.
+/// The items by path, each with its declaration and the lines of its members.
 pub(super) type Found = BTreeMap<String, String>;
 
-/// Every item that other crates can name.
+/// Returns every item that other crates can name.
 pub(super) fn public(tree: &Tree) -> Found {
     let mut walk = Walk {
         tree,
@@ -26,7 +26,7 @@ struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    /// The public items of the module at `path`, which other crates know as `name`.
+    /// Adds the public items of the module at `path`, which other crates name `name`.
     fn module(&mut self, path: &[String], name: &[String]) {
         for item in self.tree.items(path).unwrap_or_default() {
             match item {
@@ -44,7 +44,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What one path of a `pub use` in the module at `path` names.
+    /// Adds the target of one path of a `pub use` in the module at `path`.
     fn reexport(&mut self, path: &[String], name: &[String], leaf: &Leaf) {
         let target = within(path, &leaf.path);
         let Some((last, module)) = target.split_last() else {
@@ -57,7 +57,7 @@ impl Walk<'_> {
             return self.module(&target, &joined(name, &leaf.name));
         }
         let Some(items) = self.tree.items(module) else {
-            // Of another crate.
+            // The target is in another crate.
             let (path, own) = (leaf.path.join("::"), joined(name, &leaf.name).join("::"));
             self.found
                 .insert(own.clone(), format!("use {path} as {own}"));
@@ -83,7 +83,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An item in the module that other crates know as `module`, under another name if there is
+    /// Adds an item in the module that other crates name `module`, under another name if there is
     /// one.
     fn item(&mut self, item: &Item, module: &[String], renamed: Option<&str>) {
         let Some(ident) = item::ident(item).filter(|_| item::is_public(item)) else {
@@ -97,7 +97,7 @@ impl Walk<'_> {
     }
 }
 
-/// A path that a `use` names, and the name that it gives to it.
+/// A path in a `use`, and the name that the `use` gives to it.
 struct Leaf {
     path: Vec<String>,
     name: String,
@@ -122,7 +122,7 @@ fn leaves(tree: &UseTree, before: &[String]) -> Vec<Leaf> {
     }
 }
 
-/// The path from the root of the crate of what is named in the module at `path`.
+/// The path from the root of the crate for a path in the module at `path`.
 fn within(path: &[String], named: &[String]) -> Vec<String> {
     match named.first().map(String::as_str) {
         Some("crate") => named[1..].to_vec(),

@@ -9,23 +9,23 @@ use std::process::Command;
 use super::{build, file_names, licences};
 use crate::process;
 
-/// What is put into an archive.
+/// The contents of an archive.
 pub(super) struct Archive<'r> {
     pub(super) root: &'r Path,
     pub(super) binaries: &'r Path,
     /// The folder of the manual pages.
     pub(super) pages: &'r Path,
-    /// The folder with the licences of what the programs are made of.
+    /// The folder with the licences of the linked packages.
     pub(super) notices: &'r Path,
-    /// The time of every file in it, in seconds since 1970.
+    /// The modification time of every file in it, in seconds since 1970.
     pub(super) time: &'r str,
 }
 
-/// What kubectl calls to complete the words after `kubectl 5spot`.
+/// The plugin that kubectl calls for completions of `kubectl 5spot`.
 const COMPLETER: &str = "#!/bin/sh\nexec kubectl-5spot __complete \"$@\"\n";
 
-/// Has the binary of this machine's architecture write its manual pages, and returns their folder,
-/// which is below `out`.
+/// Writes the manual pages with the binary for this machine's architecture, and returns their
+/// folder, which is below `out`.
 ///
 /// # Errors
 /// There is no such binary, or it fails.
@@ -56,7 +56,7 @@ impl Archive<'_> {
         );
         let stage = out.join(format!("stage-{architecture}"));
         fs::create_dir_all(&stage)?;
-        // One program under two names: kubectl finds a plugin by its name.
+        // One program with two names: kubectl finds a plugin by its file name.
         for name in ["5spot", "kubectl-5spot"] {
             fs::copy(self.binaries.join("5spot"), stage.join(name))?;
         }
@@ -80,9 +80,9 @@ impl Archive<'_> {
     }
 }
 
-/// Packs what a folder has under a name, or all of it (`.`). It is compressed if the name of the archive
-/// ends with `gz`. Nothing of this machine is in what is written: no user, no time, no order of its file
-/// system.
+/// Packs the entry of a folder with a name, or all entries (`.`). The archive is compressed if its
+/// name ends with `gz`. It does not depend on the user, the time and the order of files on this
+/// machine.
 ///
 /// # Errors
 /// `tar` fails.
@@ -103,7 +103,7 @@ pub(super) fn pack(
     process::run(&mut tar)
 }
 
-/// Packs an archive again, which is of the time of its writing.
+/// Packs an archive again with a fixed time, instead of the time when it was written.
 ///
 /// # Errors
 /// `tar` fails, or a file cannot be written.
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_files_are_the_same_archive_whenever_they_were_written() {
+    fn equal_files_give_equal_archives_whenever_they_were_written() {
         let place =
             std::env::temp_dir().join(format!("5spot-pack-{}", std::process::id()));
         let mut packed = Vec::new();

@@ -1,4 +1,4 @@
-//! The static binaries, whose bytes depend on nothing but the source and the compiler.
+//! Builds the static binaries, which depend only on the source and the compiler.
 
 use std::error::Error;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::process;
 /// A build of programs for this machine's architecture.
 pub(super) struct Build<'r> {
     pub(super) root: &'r Path,
-    /// Where everything that is built goes.
+    /// The target directory.
     pub(super) target: &'r Path,
     /// The time of the commit, in seconds since 1970.
     pub(super) time: &'r str,
@@ -19,15 +19,15 @@ pub(super) struct Build<'r> {
 }
 
 impl Build<'_> {
-    /// Builds them, and returns the folder with one folder for the architecture.
+    /// Builds the programs. Returns the folder that contains the folder for the architecture.
     ///
     /// # Errors
-    /// Nothing is released for this architecture, or the build fails.
+    /// The architecture is not supported, or the build fails.
     pub(super) fn run(&self) -> Result<PathBuf, Box<dyn Error>> {
         let (architecture, triple) = own()?;
         process::run(
             Command::new("cargo")
-                // Each binary has the list of its dependencies, which scanners read.
+                // Each binary contains the list of its dependencies, which scanners read.
                 .args(["auditable", "build", "--locked", "--profile", "dist"])
                 .args(["--target", triple])
                 .args(["-p", "fivespot-cli", "-p", "fivespot-agent"])
@@ -47,7 +47,7 @@ impl Build<'_> {
         Ok(folder)
     }
 
-    /// The flags of the compiler: the paths of this machine are not in what it writes.
+    /// The flags of the compiler, which remove the paths of this machine from the output.
     fn flags(&self) -> Result<String, Box<dyn Error>> {
         let home = std::env::var("CARGO_HOME")
             .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
@@ -67,15 +67,15 @@ impl Build<'_> {
     }
 }
 
-/// Where binaries are put, below a target directory.
+/// The folder of the binaries, below a target directory.
 pub(super) fn binaries(target: &Path) -> PathBuf {
     target.join("release-binaries")
 }
 
-/// The architecture of this machine, as containers have it, and the target that is built for it.
+/// The architecture of this machine as container images name it, and the Rust target for it.
 ///
 /// # Errors
-/// Nothing is released for it.
+/// The architecture is not supported.
 pub(super) fn own() -> Result<(&'static str, &'static str), String> {
     let own = std::env::consts::ARCH;
     let found = ARCHITECTURES

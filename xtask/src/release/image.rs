@@ -1,4 +1,4 @@
-//! The images, as OCI layouts: built by buildah from the Containerfile, without a registry.
+//! The images, as OCI layouts, built by buildah from the Containerfile without a registry.
 
 use std::error::Error;
 use std::fs;
@@ -8,18 +8,18 @@ use std::process::Command;
 use super::{archive, licences};
 use crate::process;
 
-/// The targets of the Containerfile, which are the programs' roles, and the names of the images.
+/// The targets of the Containerfile, one per program, and the names of the images.
 const TARGETS: [(&str, &str); 2] =
     [("operator", "5spot"), ("agent", "5spot-reclaim-agent")];
 
-/// What images are made of.
+/// The inputs of the images.
 pub(super) struct Images<'r> {
     pub(super) root: &'r Path,
     pub(super) binaries: &'r Path,
-    /// The folder with the licences of what the programs are made of.
+    /// The folder with the licences of the linked packages.
     pub(super) notices: &'r Path,
     pub(super) architecture: &'r str,
-    /// The time of every file in them, in seconds since 1970.
+    /// The modification time of every file in them, in seconds since 1970.
     pub(super) time: &'r str,
 }
 
@@ -28,7 +28,7 @@ impl Images<'_> {
     /// paths.
     ///
     /// # Errors
-    /// There is no buildah, or it fails.
+    /// buildah is not installed, or it fails.
     pub(super) fn write(
         &self,
         out: &Path,
@@ -61,7 +61,7 @@ impl Images<'_> {
         let store = context.join("store");
         let buildah = |words: &[&str]| {
             let mut command = Command::new("buildah");
-            // A store of its own, on any file system, which is thrown away.
+            // A temporary store, which works on any file system.
             command
                 .args(["--storage-driver", "vfs", "--root"])
                 .arg(store.join("root"))
@@ -99,7 +99,7 @@ impl Images<'_> {
                 .arg(&digest)
                 .args([built.trim(), &format!("oci:{}", layout.display())]),
         )?;
-        // The archives that buildah writes have the time at which they were written.
+        // The archives of buildah contain the time when they were written.
         archive::pack(&layout, ".", Path::new(&path), self.time)?;
         println!(
             "{} {} {}",
@@ -111,7 +111,7 @@ impl Images<'_> {
     }
 }
 
-/// What registries show of an image.
+/// The labels of an image, which registries show.
 fn labels() -> [String; 3] {
     [
         ("version", env!("CARGO_PKG_VERSION")),

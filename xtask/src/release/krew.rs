@@ -1,4 +1,4 @@
-//! The manifest by which `kubectl krew install` finds the plugin.
+//! The manifest of the plugin for `kubectl krew install`.
 
 use std::error::Error;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{file_names, sum};
 
-/// The manifest for the archives in a folder.
+/// Returns the manifest for the archives in a folder.
 ///
 /// # Errors
 /// The folder cannot be read, or `sha256sum` is missing.
@@ -44,7 +44,8 @@ pub(crate) fn manifest(folder: &Path) -> Result<GeneratedFile, Box<dyn Error>> {
     Ok(GeneratedFile::manifest("5spot.yaml", "release", &[plugin])?)
 }
 
-/// Operating system and architecture of an archive, by its name: `5spot-0.1.0-linux-amd64.tar.gz`.
+/// The operating system and architecture of an archive, from its name:
+/// `5spot-0.1.0-linux-amd64.tar.gz`.
 fn platform(name: &str) -> Option<(&str, &str)> {
     let parts = name.strip_prefix("5spot-")?.strip_suffix(".tar.gz")?;
     let platform = parts

@@ -1,7 +1,7 @@
-//! The licences of what is linked into the binaries, for the images and the archives.
+//! The licences of the packages that are linked into the binaries, for the images and archives.
 //!
-//! Every package's own files are taken, so that copyright notices are complete; equal texts are
-//! written once.
+//! The files of every package are copied, so that all copyright notices are included; equal texts
+//! are written once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The files that are written, below the folder of [`write`].
+/// The files that [`write`] creates in its folder.
 pub(super) const FILES: [&str; 2] = ["THIRD-PARTY-LICENSES", "RUST-LICENSES.html"];
 
-/// What the names of files with a licence or a notice begin with.
+/// The beginnings of the names of files with a licence or a notice.
 const NAMES: [&str; 7] = [
     "license",
     "licence",
@@ -28,10 +28,11 @@ const NAMES: [&str; 7] = [
     "patents",
 ];
 
-/// How deep below a package such a file is looked for: bundled C libraries are in folders.
+/// How many folders deep below a package such files are searched: bundled C libraries are in
+/// folders.
 const DEPTH: usize = 3;
 
-/// The C library is part of no package.
+/// The licence of the C library, which is not in any package.
 const MUSL: &str = "\
 Copyright (c) 2005-2020 Rich Felker, et al.
 
@@ -51,7 +52,7 @@ WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN 
 SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 ";
 
-/// Writes [`FILES`] for the programs of a source, built for a target, into a new folder below `out`,
+/// Writes [`FILES`] for the programs of a source tree and a target into a new folder below `out`,
 /// and returns the folder.
 ///
 /// # Errors
@@ -76,16 +77,16 @@ pub(super) fn write(
     Ok(folder)
 }
 
-/// A package that is linked.
+/// A linked package.
 struct Package {
     /// Name and version.
     title: String,
-    /// As its manifest has it, an SPDX expression.
+    /// The SPDX expression of its manifest.
     licence: String,
     folder: PathBuf,
 }
 
-/// The packages that are linked into the programs, sorted, without our own.
+/// The packages that are linked into the programs, sorted, except those of this workspace.
 fn packages(root: &Path, triple: &str) -> Result<Vec<Package>, Box<dyn Error>> {
     let words = ["tree", "--locked", "--target", triple, "--prefix", "none"];
     let programs = ["-p", "fivespot-cli", "-p", "fivespot-agent"];
@@ -118,14 +119,14 @@ fn packages(root: &Path, triple: &str) -> Result<Vec<Package>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// `anyhow 1.0.1` of a line such as `anyhow v1.0.1 (*)`.
+/// The title of a package from a line of `cargo tree`: `anyhow 1.0.1` for `anyhow v1.0.1 (*)`.
 fn title(line: &str) -> Option<String> {
     let mut words = line.split(' ');
     let (name, version) = (words.next()?, words.next()?);
     Some(format!("{name} {}", version.strip_prefix('v')?))
 }
 
-/// Every package with its licence, then every text with the packages that it is of.
+/// Every package with its licence, then every text with the packages that contain it.
 fn page(packages: &[Package]) -> Result<String, Box<dyn Error>> {
     let mut page = "The programs contain, beside 5-Spot itself:\n\n".to_owned();
     let mut texts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -154,7 +155,7 @@ fn page(packages: &[Package]) -> Result<String, Box<dyn Error>> {
     Ok(page)
 }
 
-/// The texts of licences and notices in a folder and the folders below it.
+/// The texts of licences and notices in a folder and its subfolders.
 fn texts_of(folder: &Path, depth: usize) -> Result<BTreeSet<String>, Box<dyn Error>> {
     let mut texts = BTreeSet::new();
     for entry in fs::read_dir(folder)? {
@@ -172,7 +173,7 @@ fn texts_of(folder: &Path, depth: usize) -> Result<BTreeSet<String>, Box<dyn Err
     Ok(texts)
 }
 
-/// Whether a file with this name is a licence or a notice, rather than source about one.
+/// Whether a file with this name is a licence or a notice, and not source code.
 fn is_notice(name: &str) -> bool {
     let name = name.to_lowercase();
     let is_source = [".rs", ".c", ".h", ".toml", ".py", ".hbs", ".json"]
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_are_told_from_source() {
+    fn notices_are_distinguished_from_source_code() {
         for name in [
             "LICENSE-MIT",
             "COPYING",

@@ -1,4 +1,4 @@
-//! `cargo xtask release --check-reproducible`: two builds on two paths give equal bytes.
+//! `cargo xtask release --check-reproducible`: compares two builds on two paths.
 
 use std::error::Error;
 use std::fs;
@@ -12,11 +12,11 @@ use crate::Faults;
 use crate::cluster::target;
 use crate::process;
 
-/// Where the two copies of the source are, below the target directory: paths of other lengths.
+/// The two copies of the source tree, below the target directory: paths of different lengths.
 const PATHS: [&str; 2] = ["one", "on/another/path"];
 
-/// Builds the last commit on two paths, with images, and prints size and sums of each. What differs
-/// is returned. Binaries that are equal are kept where `--dry-run` takes them from.
+/// Builds the last commit on two paths, with images, and prints sizes and checksums. Returns the
+/// differences. Equal binaries are kept in the folder that `--dry-run` uses.
 ///
 /// # Errors
 /// A program is unknown, or something cannot be built.
@@ -49,7 +49,7 @@ pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error
     Ok(faults)
 }
 
-/// Copies the binaries to where a build on the usual path leaves them, and returns the folder.
+/// Copies the binaries to the folder of a usual build, and returns the folder.
 fn keep(root: &Path, place: &Path, programs: &[&str]) -> Result<String, Box<dyn Error>> {
     let (architecture, _) = build::own()?;
     let built = build::binaries(&place.join(PATHS[0]).join("target"));
@@ -62,7 +62,7 @@ fn keep(root: &Path, place: &Path, programs: &[&str]) -> Result<String, Box<dyn 
     Ok(kept.display().to_string())
 }
 
-/// The programs that the words ask for.
+/// The programs of the arguments; `None` if one is unknown.
 fn programs(words: &[&str]) -> Option<Vec<&'static str>> {
     match words {
         [] => Some(PROGRAMS.to_vec()),
@@ -82,7 +82,7 @@ struct Made {
     sum: String,
 }
 
-/// Builds programs and their images from a source, and returns them.
+/// Builds programs and their images from a source tree, and returns the files.
 fn make(source: &Path, programs: &[&str]) -> Result<Vec<Made>, Box<dyn Error>> {
     let time = commit_time(source)?;
     let target = source.join("target");

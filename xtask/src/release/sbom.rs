@@ -1,4 +1,4 @@
-//! The software bills of materials, as CycloneDX: what each binary is made of, with licences.
+//! The software bills of materials, as CycloneDX: the packages in each binary, with licences.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The folders of the packages, and the programs that they make.
+/// The folders of the packages, and the programs that they build.
 const PACKAGES: [(&str, &str); 2] = [
     ("crates/cli", "5spot"),
     ("crates/agent", "5spot-reclaim-agent"),
 ];
 
-/// How deep below the root the manifests of our packages are.
+/// The depth of our packages' manifests below the root.
 const DEPTH: usize = 2;
 
 /// Writes `<program>-<target>.cdx.json` for each program.
 ///
 /// # Errors
-/// There is no cargo-cyclonedx, or it fails.
+/// cargo-cyclonedx is not installed, or it fails.
 pub(super) fn write(
     root: &Path,
     triple: &str,
@@ -37,14 +37,14 @@ pub(super) fn write(
             .args(["--override-filename", &name])
             .current_dir(root),
     )?;
-    // There is one beside the manifest of each package.
+    // cargo-cyclonedx writes a bill next to the manifest of each package.
     let mut bills = BTreeMap::new();
     take(root, &format!("{name}.json"), DEPTH, &mut bills)?;
     for (folder, program) in PACKAGES {
         let bill = bills
             .get(&root.join(folder))
             .ok_or_else(|| format!("cargo cyclonedx wrote nothing for {folder}"))?;
-        // Packages of this source are named by their paths.
+        // Packages of the workspace have names with their paths.
         let bill = bill.replace(&root.display().to_string(), "/5spot");
         let bill = at(serde_json::from_str(&bill)?, time)?;
         let path = out.join(format!("{program}-{triple}.cdx.json"));
@@ -53,7 +53,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Removes the files of a name from a folder and those below it, and collects what was in them.
+/// Removes the files with a name from a folder and its subfolders, and returns their contents.
 fn take(
     folder: &Path,
     name: &str,
@@ -78,7 +78,7 @@ fn take(
     Ok(())
 }
 
-/// A bill as of a time, in seconds since 1970. Otherwise it has the time at which it was written, and a
+/// A bill with a fixed time, in seconds since 1970. As written, it contains the current time and a
 /// random number.
 fn at(mut bill: Value, time: &str) -> Result<Value, Box<dyn Error>> {
     let time = jiff::Timestamp::from_second(time.parse()?)?;
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bill_depends_on_the_commit_alone() {
+    fn a_bill_depends_only_on_the_commit() {
         let written = |number: &str, time: &str| json!({"serialNumber": number, "metadata": {"timestamp": time}, "components": []});
         let [one, other] = [
             written("urn:1", "2026-11-24"),

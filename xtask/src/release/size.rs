@@ -1,4 +1,4 @@
-//! How large what is released is, and the section of `docs/releases.md` about it.
+//! The sizes of the released files, and the section of `docs/releases.md` about them.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -16,18 +16,18 @@ pub(crate) const PAGE: &str = "docs/releases.md";
 /// Where the sizes are kept, below the root.
 const KEPT: &str = "xtask/results/release.json";
 
-/// What the generated section begins with.
+/// The first line of the generated section.
 const MARK: &str = "<!-- generated from here on: cargo xtask release --record -->\n";
 
-/// The images, and how many MiB one may have, compressed as registries store it.
+/// The images, with the limit of each in MiB, compressed as registries store it.
 const LIMITS: [(&str, u64); 2] = [("5spot", 15), ("5spot-reclaim-agent", 5)];
 
 const MIB: u64 = 1 << 20;
 
-/// Checks the images in a folder.
+/// Checks the sizes of the images in a folder.
 ///
 /// # Errors
-/// One is larger than it may be, or the folder cannot be read.
+/// An image is larger than its limit, or the folder cannot be read.
 pub(super) fn check(folder: &Path) -> Result<(), Box<dyn Error>> {
     for name in file_names(folder)? {
         let Some(limit) = limit(&name) else {
@@ -43,7 +43,7 @@ pub(super) fn check(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many MiB an image may have, by the name of its file: `5spot-amd64.oci.tar`.
+/// The limit of an image in MiB, by the name of its file: `5spot-amd64.oci.tar`.
 fn limit(file: &str) -> Option<u64> {
     let stem = file.strip_suffix(".oci.tar")?;
     let (image, _) = stem.rsplit_once('-')?;
@@ -51,10 +51,10 @@ fn limit(file: &str) -> Option<u64> {
     found.map(|(_, limit)| *limit)
 }
 
-/// Keeps the sizes of what was made for this machine's architecture.
+/// Keeps the sizes of the files that were built for this machine's architecture.
 ///
 /// # Errors
-/// Nothing was made, or a file cannot be written.
+/// There are no files, or the result cannot be written.
 pub(crate) fn record(root: &Path) -> Result<(), Box<dyn Error>> {
     let folder = target(root).join("release-files");
     let (architecture, triple) = build::own()?;
@@ -77,7 +77,7 @@ pub(crate) fn record(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The page with the section about sizes; as it is where none were kept.
+/// The page with the section about sizes; the unchanged page if no sizes were kept.
 ///
 /// # Errors
 /// The page or the sizes cannot be read.
@@ -100,7 +100,7 @@ fn with_section(page: &str, kept: &Value) -> String {
     );
     for file in kept["files"].as_array().into_iter().flatten() {
         let bytes = file["bytes"].as_u64().unwrap_or_default();
-        // Rounded up, in tenths.
+        // Rounded up to tenths.
         let tenths = (bytes * 10).div_ceil(MIB);
         let name = file["name"].as_str().unwrap_or_default();
         let limit = match file["limitMiB"].as_u64() {

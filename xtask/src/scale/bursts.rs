@@ -1,4 +1,4 @@
-//! The part about many machines that are wanted at once, each run beside a floor of its own.
+//! The section about many machines that are wanted at once, each run with its own floor.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{name, number};
 use crate::kept;
 
-/// Where `benches/scale --burst` keeps its numbers.
+/// The folder in which `benches/scale --burst` keeps its numbers.
 const RESULTS: &str = "benches/bursts";
 
-/// The requests that are patches of a status.
+/// The name of the status patches among the requests.
 const PATCHES: &str = "patch scheduledmachines/status";
 
 const HEAD: &str = "
@@ -23,17 +23,17 @@ are created at once (`created`), `schedule.enabled` of all becomes true at once 
 windows of all open at the same instant (`edge`). A row has the pairs of one run; the ratio, the
 requests and the patches are the median of the pairs.
 
-- *times the floor*: until the last Machine exists, beside the floor of the same pair. For `created`
+- *times the floor*: the time until the last Machine exists, divided by the floor of the same pair. For `created`
   and `enabled` the time includes the requests of the client that creates or edits the machines.
-- *requests*: what the operator asks for each machine before the last Machine is created.
-- *status patches*: of ScheduledMachines, for each machine until all serve.
-- *workload*: requests to the workload cluster for each machine until all serve.
+- *requests*: requests of the operator per machine before the last Machine is created.
+- *status patches*: patches of ScheduledMachines' status per machine until all serve.
+- *workload*: requests to the workload cluster per machine until all serve.
 
-The floor has three requests for each machine. `edge` has two reads more: the ScheduledMachine, and
+The floor has three requests per machine. `edge` has two more reads: the ScheduledMachine, and
 whether the name of the Machine is free. `enabled` has the edit of the client as well, and `created` the
 creation by the client, the finalizer and the first status. Meanwhile Cluster API writes about the
-machines that exist already, which it does for the floor too, but later. The runs with 1,000
-machines are of a version that sent all requests over one connection, and compilers ran beside them, at idle priority.
+machines that exist already, which it does for the floor too, but later. Where a row says one core,
+another program used the other.
 
 The last two columns are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
 API takes long until a thousand machines serve.
@@ -48,7 +48,7 @@ $ target/release/scale --profile release --machines 300 --burst edge --pairs 3 -
 |---|---|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-/// The part, one row for each run that is kept.
+/// The section, with a row for each run that is kept.
 ///
 /// # Errors
 /// A result cannot be read.
@@ -90,13 +90,13 @@ fn row(run: &Value) -> String {
     row
 }
 
-/// The seconds of each pair, in their order.
+/// The seconds of each pair, in order.
 fn seconds(run: &Value, of: impl Fn(&Value) -> f64) -> String {
     let pairs = pairs(run).iter().map(|pair| format!("{:.1}", of(pair)));
     format!("{} s", pairs.collect::<Vec<_>>().join(", "))
 }
 
-/// The middle one of the pairs' values; 0 without pairs.
+/// The median of the pairs' values; 0 without pairs.
 fn median(run: &Value, of: impl Fn(&Value) -> f64) -> f64 {
     let mut values: Vec<f64> = pairs(run).iter().map(of).collect();
     values.sort_by(f64::total_cmp);
@@ -107,7 +107,7 @@ fn pairs(run: &Value) -> &[Value] {
     run["pairs"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// How many requests of all kinds.
+/// The number of requests of all kinds.
 fn sum(requests: &Value) -> f64 {
     let counts = requests.as_object().into_iter().flatten();
     counts.map(|(_, count)| number(count)).sum()

@@ -1,4 +1,4 @@
-//! What a crowd costs for each machine, beside few machines, and what follows for ten times as many.
+//! The costs per machine with many machines, compared with few, and an extrapolation.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -8,30 +8,30 @@ use serde_json::Value;
 
 use super::{kept, name, number, thousands};
 
-/// Where the measurements of `benches/scale` are kept that belong together: of each server, the one
-/// with the fewest machines is what the others are compared with.
+/// The folder of the measurements of `benches/scale` that are compared with each other. Of each
+/// server, the result with the fewest machines is the reference.
 const RESULTS: &str = "benches/crowd";
 
-/// How many times as much a crowd may take for each machine.
+/// The limit of the ratio between the costs per machine.
 const BOUND: f64 = 1.3;
 
 const HEAD: &str = "
 ## A crowd
 
-What one machine costs where there are many. Each column has the value per machine and, in parentheses,
-how many times that of the server's first row it is. *99 in 100* and *all* are from the opening of the windows until the
-three objects of so many machines exist. The CPU time and the requests are the operator's in that time.
-*memory* is what is resident of the operator when all exist, beyond what it was before there was a machine.
+The cost of one machine among many. Each column has the value per machine and, in parentheses, its ratio to
+the server's first row. *99 in 100* and *all* are the times from the opening of the windows until the three
+objects of so many machines exist. The CPU time and the requests are those of the operator in that time.
+*memory* is the operator's resident memory when all exist, minus that before the first machine was created.
 
 | server | machines | Clusters | floor | 99 in 100 | all | CPU time | requests | memory |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-/// What is compared.
+/// A column of the table.
 struct Figure {
     unit: &'static str,
     of: fn(&Value) -> f64,
-    /// The floor is that of the server, not of the operator.
+    /// The floor has no bound, because it is a cost of the server and not of the operator.
     is_bounded: bool,
 }
 
@@ -73,12 +73,12 @@ fn cpu_seconds(of: &Value) -> f64 {
     number(&of["opened"]["cpuSeconds"]) - number(&of["settled"]["cpuSeconds"])
 }
 
-/// What the operator needs beyond what it needs without a machine.
+/// The memory of the operator beyond its memory without machines.
 fn memory_kib(of: &Value) -> f64 {
     number(&of["opened"]["residentKib"]) - number(&of["started"]["residentKib"])
 }
 
-/// The sections; empty where nothing is kept.
+/// The sections; empty if no results are kept.
 ///
 /// # Errors
 /// A result cannot be read.
@@ -104,7 +104,7 @@ fn table(all: &[Value]) -> String {
     let mut text = HEAD.to_owned();
     let mut above = Vec::new();
     for of in all {
-        // There is one: the row itself.
+        // Always found: at least the row itself.
         let first = all.iter().find(|it| name(it) == name(of)).unwrap_or(of);
         let _ = write!(
             text,
@@ -147,15 +147,15 @@ fn table(all: &[Value]) -> String {
     text
 }
 
-/// How many machines the plan is for.
+/// The number of machines in the plan.
 const PLANNED: f64 = 100_000.0;
 
-/// What an etcd holds by default, in GiB, and at most by its documentation.
+/// The default quota of etcd and the maximum of its documentation, in GiB.
 /// <https://etcd.io/docs/v3.6/dev-guide/limit/>
 const ETCD_GIB: [u32; 2] = [2, 8];
 
-/// The seconds for each machine where Cluster API reacts to what is created: of the run with the most
-/// machines, of those that are kept of a real server.
+/// The seconds per machine while Cluster API reacts to the created objects, from the run with the
+/// most machines on a real server.
 fn with_cluster_api(runs: &[Value]) -> Option<f64> {
     let of_server = runs.iter().filter(|of| {
         name(of).starts_with("Kubernetes") && name(of).contains(", Cluster API")
@@ -164,8 +164,8 @@ fn with_cluster_api(runs: &[Value]) -> Option<f64> {
     Some(number(&run["latenessSeconds"][2]) / number(&run["machines"]))
 }
 
-/// What the largest measurement of each server means for many more machines, and that with Cluster
-/// API, in seconds for each machine.
+/// The plan, from the largest measurement of each server, and with Cluster API from its seconds per
+/// machine.
 fn plan(all: &[Value], with_cluster_api: Option<f64>) -> String {
     let largest = |is_real: bool| {
         let of_server = all
@@ -204,7 +204,7 @@ where it runs, Cluster API share; where a row says one core, another program use
 | the same while Cluster API reacts to each Machine | {whole} | Cluster API's CPU time, and its writes |
 | the operator's CPU time for it | {cpu} of one core | one process; divided among replicas |
 | the operator's memory | {mib:.0} MiB | the caches; every replica holds them all |
-| what etcd stores of them | {gib:.1} GiB ({kib:.1} KiB for each) | etcd's quota: {quota} GiB by default, {most} GiB at most |
+| storage in etcd | {gib:.1} GiB ({kib:.1} KiB for each) | etcd's quota: {quota} GiB by default, {most} GiB at most |
 
 - *What limits first* is the rate of writes to one API server, most of which are Cluster API's: an edge that all share
   is spread over the minutes above, however many operators there are. Edges that differ, or `--max-starts-per-minute`, spread the same writes.
@@ -214,9 +214,9 @@ where it runs, Cluster API share; where a row says one core, another program use
 - *Watches*: each write is sent once to each process that watches its kind: the operator's replicas, Cluster API's
   controllers and the providers. With N replicas that divide the work it is sent to each, because a watch cannot select by the hash of
   a uid.
-- *N operators by namespace* (`--namespaces`) divide everything that the operator needs: CPU time, memory and watches.
-- *N replicas that divide the work* (`--instance-count`) divide the CPU time and the requests. Memory and watches are those of one operator, in each.
-- *Several management clusters* are the only way to more writes, more storage and fewer watches of one server.
+- *N operators by namespace* (`--namespaces`) divide all costs of the operator: CPU time, memory and watches.
+- *N replicas that divide the work* (`--instance-count`) divide the CPU time and the requests. Each replica needs the memory and the watches of a single operator.
+- *Several management clusters* are the only way to more writes, more storage and fewer watches per server.
 ",
         planned = format_args!("{}", thousands(PLANNED)),
         floor = minutes(floor),

@@ -1,4 +1,4 @@
-//! What many machines cost in the dashboard and in a picture.
+//! The costs of many machines in the dashboard and in a picture.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Where the measurement keeps its numbers, below the root.
+/// The file of the measurement, below the root.
 const RECORD: &str = "e2e/browser/figures.json";
 
-/// The part of the page.
+/// The section of the page.
 ///
 /// # Errors
 /// The numbers cannot be read.
@@ -25,8 +25,8 @@ fn text(record: &Value) -> String {
         "\n## The dashboard and a picture\n\n\
          `5spot dashboard -A` with {} machines on the embedded server, seen with a headless Chromium; \
          server, dashboard and browser run on one computer with {} cores and {} GiB. The times of the \
-         page end when the browser has painted. `quiet` is with nothing else to do for the computer, \
-         `busy` with a process for each second core that only computes. Each number is the median of \
+         page end when the browser has painted. `quiet` is on an idle computer, `busy` with one \
+         compute-bound process per two cores. Each number is the median of \
          {} runs with the profile `{}`:\n\n\
          ```console\n\
          $ cargo build --release --bin 5spot\n\
@@ -60,7 +60,7 @@ fn text(record: &Value) -> String {
     text
 }
 
-/// Whether all bounds are kept.
+/// A sentence with the figures that exceed their bounds.
 fn exceeded(figures: &[Value]) -> String {
     let over = figures.iter().filter(|of| {
         let most = of["quiet"].as_u64().max(of["busy"].as_u64());

@@ -1,4 +1,5 @@
-//! The machines of an upgrade test: one in every phase, and how each gets there and leaves.
+//! The machines of an upgrade test: one in every phase, with the changes that bring it there and
+//! away.
 
 use std::error::Error;
 use std::process::Command;
@@ -9,49 +10,49 @@ use super::operator::until;
 use super::server::Server;
 use super::text;
 
-/// The namespace of everything that the test creates.
+/// The namespace of all objects of the test.
 pub(super) const NAMESPACE: &str = "upgrade-test";
 
 /// The Cluster that most machines join.
 const CLUSTER: &str = "production";
 
-/// The Cluster that comes at the end.
+/// The Cluster that is created at the end.
 const LATE: &str = "late";
 
 /// One ScheduledMachine.
 pub(super) struct Case {
     pub(super) name: &'static str,
-    /// The phase in which it stays while versions change.
+    /// The phase in which it stays during the upgrades.
     pub(super) phase: &'static str,
-    /// Whether it is wanted when it is created.
+    /// Whether its schedule is open when it is created.
     is_wanted: bool,
     cluster: &'static str,
-    /// What is done once it is Active.
+    /// The change once it is Active.
     then: Option<Change>,
     /// The mode of the ScheduleOverride for it.
     mode: Option<&'static str>,
-    /// What is done at the end, when both versions are the new one.
+    /// The change at the end, when the manifests and the operator are new.
     last: Option<Change>,
-    /// The phase after that.
+    /// The phase after the last change.
     pub(super) end: &'static str,
 }
 
 /// A change that a user makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// Another schedule: not wanted.
+    /// Edits the schedule so that the machine is not wanted.
     Close,
-    /// The same with a pod on its Node that may not be evicted.
+    /// The same, with a pod on its Node that cannot be evicted.
     CloseHeld,
-    /// The pod may be evicted.
+    /// Allows the eviction of the pod.
     Release,
     Disable,
     Enable,
     Kill,
     Revive,
-    /// Another schedule: wanted.
+    /// Edits the schedule so that the machine is wanted.
     Open,
-    /// An override of the mode of the case.
+    /// Creates an override with the mode of the case.
     Override,
     EndOverride,
     AddCluster,
@@ -68,7 +69,7 @@ const USUAL: Case = Case {
     end: "Inactive",
 };
 
-/// One in every phase that lasts, and one under every mode of an override.
+/// One in every stable phase, and one under every mode of an override.
 pub(super) const CASES: [Case; 9] = [
     Case {
         name: "pending",
@@ -129,7 +130,7 @@ pub(super) const CASES: [Case; 9] = [
     Case {
         name: "override-hold",
         phase: "Active",
-        // An override that holds creates no machine.
+        // An override with mode Hold creates no machine.
         then: Some(Change::Override),
         mode: Some("Hold"),
         last: Some(Change::EndOverride),
@@ -138,30 +139,30 @@ pub(super) const CASES: [Case; 9] = [
     },
 ];
 
-/// The one that is opened and removed after each step.
+/// The machine that is opened and removed after each step.
 pub(super) const NEW_MACHINE: Case = Case {
     name: "new",
     ..USUAL
 };
 
-/// What is compared of a machine.
+/// The state of a machine that is compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) phase: String,
-    /// The uid of the Machine that is there; empty where there is none.
+    /// The uid of the Machine; empty if there is none.
     pub(super) machine: String,
-    /// Whether somebody deletes that Machine.
+    /// Whether the Machine has a deletion timestamp.
     pub(super) is_deleting: bool,
-    /// `status.shutdown`, as it is written.
+    /// `status.shutdown` as JSON.
     pub(super) shutdown: String,
-    /// Why it is not Ready, or why it is.
+    /// The reason of its condition Ready.
     pub(super) reason: String,
 }
 
 /// Creates the Cluster that most machines join.
 ///
 /// # Errors
-/// It is refused.
+/// The server rejects it.
 pub(super) fn add_cluster(server: &Server) -> Result<(), Box<dyn Error>> {
     create_cluster(server, CLUSTER)
 }
@@ -184,10 +185,10 @@ fn create_cluster(server: &Server, name: &str) -> Result<(), Box<dyn Error>> {
 }
 
 impl Case {
-    /// Creates the ScheduledMachine, with its override.
+    /// Creates the ScheduledMachine with its override.
     ///
     /// # Errors
-    /// It is refused.
+    /// The server rejects them.
     pub(super) fn create(&self, server: &Server) -> Result<(), Box<dyn Error>> {
         if self.then != Some(Change::Override) {
             self.change_by_override(server)?;
@@ -212,19 +213,19 @@ impl Case {
                     "kind": "RemoteMachine",
                     "spec": {"address": format!("{}.example", self.name), "port": 22},
                 },
-                // Longer than the test.
+                // Longer than the test takes.
                 "gracefulShutdownTimeout": "4h",
                 "nodeDrainTimeout": "4h",
             },
         });
-        // As a person creates it: their fields are theirs at a change, too.
+        // With `create`, as a user does, so that the user's manager owns the fields later too.
         server
             .management
             .kubectl_with(&["create", "-f", "-"], &object.to_string())
             .map(drop)
     }
 
-    /// Creates the override for it, if there is to be one.
+    /// Creates the override of the case, if it has a mode.
     fn change_by_override(&self, server: &Server) -> Result<(), Box<dyn Error>> {
         let Some(mode) = self.mode else {
             return Ok(());
@@ -245,10 +246,10 @@ impl Case {
             .map(drop)
     }
 
-    /// Brings it from being created to the phase in which it stays.
+    /// Brings the machine to the phase in which it stays.
     ///
     /// # Errors
-    /// It does not get there.
+    /// It does not reach the phase.
     pub(super) fn bring(&self, server: &Server) -> Result<(), Box<dyn Error>> {
         if let Some(change) = self.then {
             self.wait(server, "Active")?;
@@ -257,10 +258,10 @@ impl Case {
         self.wait(server, self.phase)
     }
 
-    /// Does what is done at the end, and waits for what comes of it.
+    /// Makes the last change, and waits for the phase after it.
     ///
     /// # Errors
-    /// It does not come.
+    /// The phase is not reached.
     pub(super) fn finish(&self, server: &Server) -> Result<(), Box<dyn Error>> {
         if let Some(change) = self.last {
             self.change(server, change)?;
@@ -268,10 +269,10 @@ impl Case {
         self.wait(server, self.end)
     }
 
-    /// Deletes it and waits until it is gone.
+    /// Deletes it and waits until it has been removed.
     ///
     /// # Errors
-    /// It stays.
+    /// It remains.
     pub(super) fn remove(&self, server: &Server) -> Result<(), Box<dyn Error>> {
         let words = ["delete", "sm", self.name, "-n", NAMESPACE];
         server
@@ -283,7 +284,7 @@ impl Case {
     /// Waits for a phase.
     ///
     /// # Errors
-    /// It does not come.
+    /// The phase is not reached.
     pub(super) fn wait(
         &self,
         server: &Server,
@@ -294,10 +295,10 @@ impl Case {
         })
     }
 
-    /// What there is of it.
+    /// Returns the current state of the machine.
     ///
     /// # Errors
-    /// The server does not answer.
+    /// The server does not respond.
     pub(super) fn look(&self, server: &Server) -> Result<Seen, Box<dyn Error>> {
         let object = server.management.get(&["sm", self.name, "-n", NAMESPACE])?;
         let machine = server
@@ -362,7 +363,7 @@ impl Case {
             .map(drop)
     }
 
-    /// Puts a pod on its Node that no eviction may take.
+    /// Creates a pod on its Node that cannot be evicted.
     fn hold_pod(&self, server: &Server) -> Result<(), Box<dyn Error>> {
         let object = server.management.get(&["sm", self.name, "-n", NAMESPACE])?;
         let labels = json!({"app": self.name});
@@ -392,7 +393,7 @@ impl Case {
     }
 }
 
-/// Hours in UTC: all, or one that is far away.
+/// Hours in UTC: all hours, or one that is 12 hours away.
 fn hours(is_wanted: bool) -> Result<String, Box<dyn Error>> {
     if is_wanted {
         return Ok("0-23".to_owned());
@@ -401,7 +402,7 @@ fn hours(is_wanted: bool) -> Result<String, Box<dyn Error>> {
     Ok(((now + 12) % 24).to_string())
 }
 
-/// The time of this machine, which is that of the operators.
+/// The time of this machine, which the operators use.
 fn utc(words: &[&str]) -> Result<String, Box<dyn Error>> {
     let done = Command::new("date").arg("-u").args(words).output()?;
     Ok(String::from_utf8(done.stdout)?.trim().to_owned())

@@ -1,4 +1,4 @@
-//! The operator as a program, with the rights of its roles and no others.
+//! The operator as a process, with only the permissions of its roles.
 
 use std::error::Error;
 use std::fs;
@@ -15,16 +15,16 @@ use super::program::{Programs, Version};
 use super::server::Server;
 use super::text;
 
-/// Where the operator and its Lease are.
+/// The namespace of the operator and its Lease.
 const HOME: &str = "5spot-system";
 
-/// How long something may take to come true.
+/// The timeout of every wait.
 pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How long nothing has to happen until an operator is taken to have seen everything.
+/// How long the operator must be idle until it counts as settled.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// Between two looks.
+/// The interval between two checks.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 
 /// A running operator. Dropping it stops it with SIGTERM.
@@ -35,7 +35,7 @@ pub(super) struct Operator {
 
 impl Drop for Operator {
     fn drop(&mut self) {
-        // So that it releases its Lease, as in a rollout.
+        // SIGTERM lets it release its Lease, as in a rollout.
         let pid = self.process.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &pid]).status();
         let _ = self.process.wait();
@@ -43,10 +43,10 @@ impl Drop for Operator {
 }
 
 impl Operator {
-    /// Starts the operator of a version, and waits until it leads.
+    /// Starts the operator of a version, and waits until it holds the Lease.
     ///
     /// # Errors
-    /// It does not start, or does not lead.
+    /// It does not start, or does not become the leader.
     pub(super) fn start(
         programs: &Programs,
         version: Version,
@@ -83,18 +83,18 @@ impl Operator {
         Ok(operator)
     }
 
-    /// Whether it still runs.
+    /// Whether the process is running.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The state of the process cannot be read.
     pub(super) fn is_running(&mut self) -> Result<bool, Box<dyn Error>> {
         Ok(self.process.try_wait()?.is_none())
     }
 
-    /// Waits until it has looked at the machines, and has nothing to do.
+    /// Waits until the operator has reconciled the machines and is idle.
     ///
     /// # Errors
-    /// It goes on and on, or its metrics cannot be read.
+    /// It does not become idle, or its metrics cannot be read.
     pub(super) fn settle(&self) -> Result<(), Box<dyn Error>> {
         let mut count = None;
         let mut since = Instant::now();
@@ -107,7 +107,7 @@ impl Operator {
         })
     }
 
-    /// How many reconciles have ended.
+    /// The number of reconciles that have ended.
     fn reconciles(&self) -> Result<u64, Box<dyn Error>> {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.metrics)) else {
             return Ok(0);
@@ -126,7 +126,7 @@ impl Operator {
     }
 }
 
-/// A kubeconfig with the rights of the operator's account.
+/// A kubeconfig with the permissions of the operator's service account.
 fn restricted(server: &Server) -> Result<String, Box<dyn Error>> {
     let admin = server.management.kubeconfig()?;
     let account = "5spot-controller";
@@ -143,15 +143,15 @@ fn restricted(server: &Server) -> Result<String, Box<dyn Error>> {
     Ok(kubeconfig.to_string())
 }
 
-/// A port that nobody listens on.
+/// A free TCP port.
 fn free_port() -> Result<u16, Box<dyn Error>> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// Looks until something is true.
+/// Checks repeatedly until a condition is true.
 ///
 /// # Errors
-/// It was not in time, or the look itself failed.
+/// The condition was not true in time, or a check failed.
 #[expect(
     clippy::disallowed_methods,
     reason = "programs and kubectl do not say when they are ready"

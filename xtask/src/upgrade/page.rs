@@ -1,4 +1,4 @@
-//! `docs/upgrades.md`: what was kept between two versions.
+//! `docs/upgrades.md`: the results of the upgrade tests.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ const INTRODUCTION: &str = "\
 into every phase and changes one version at a time: that of the CRDs, policies and roles (*manifests*), or that
 of the operator. After each step it compares every machine with the beginning, and a new machine is opened and
 removed. *kept* means the same phase, the same Machine and the same `status.shutdown`. At the end, with
-everything new, each machine is changed and has to follow.
+both new, each machine is changed and must reach the phase in the last column.
 
 On the embedded server, and on a real one (`cargo xtask cluster up --name upgrade`, then
 `cargo xtask upgrade --cluster upgrade`). With `--record` the results are stored in `e2e/upgrades`, from which
@@ -27,7 +27,7 @@ On the embedded server, and on a real one (`cargo xtask cluster up --name upgrad
 
 `cargo xtask upgrade --platform kubernetes` upgrades Kubernetes and then Cluster API under one running operator, in a
 cluster of its own; with `cluster-api`, in the other order. etcd and the operator stay. Every program of Kubernetes and
-Cluster API is replaced, and Cluster API migrates what is stored. Both go from the oldest to the newest supported
+Cluster API is replaced, and Cluster API migrates the stored objects. Both go from the oldest to the newest supported
 version in one step, which Kubernetes does not recommend; the versions between are not run. [Upgrade](how-to/upgrade.md) has the steps for a cluster.
 ";
 
@@ -92,7 +92,7 @@ pub(super) fn table(results: &Value) -> String {
     table
 }
 
-/// What runs in a step.
+/// The versions of a step.
 fn column(step: &Value) -> String {
     let named = [
         ("manifests", "/manifests"),
@@ -118,7 +118,7 @@ mod tests {
     use super::table;
 
     #[test]
-    fn a_machine_is_a_row_and_a_stop_a_column() {
+    fn a_machine_is_a_row_and_a_step_is_a_column() {
         let results = json!({
             "cases": [{"name": "active", "phase": "Active"}],
             "steps": [{

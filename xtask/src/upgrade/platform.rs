@@ -1,4 +1,4 @@
-//! Kubernetes and Cluster API are upgraded under a running operator.
+//! Upgrades Kubernetes and Cluster API under a running operator.
 
 use std::error::Error;
 use std::path::Path;
@@ -11,14 +11,14 @@ use super::sequence::{self, Results, Step};
 use super::server::Server;
 use crate::cluster::{self, Choice};
 
-/// The name of the cluster, which is of this test alone.
+/// The name of the cluster, which only this test uses.
 const NAME: &str = "upgrade-platform";
 
-/// The minor versions at the beginning.
+/// The minor versions at the beginning and at the end.
 const KUBERNETES: [&str; 2] = ["1.30", "1.36"];
 const CLUSTER_API: [&str; 2] = ["1.8", "1.14"];
 
-/// What of the two is upgraded first.
+/// Which of the two is upgraded first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum First {
     Kubernetes,
@@ -26,7 +26,7 @@ pub(super) enum First {
 }
 
 impl First {
-    /// Reads it as the command line has it.
+    /// Parses the argument of the command line.
     pub(super) fn called(word: &str) -> Option<Self> {
         match word {
             "kubernetes" => Some(Self::Kubernetes),
@@ -35,7 +35,7 @@ impl First {
         }
     }
 
-    /// The pairs of versions, Kubernetes and Cluster API, one step after the other.
+    /// The pairs of versions, Kubernetes and Cluster API, in order.
     fn pairs(self) -> [(&'static str, &'static str); 3] {
         let [(old, new), (older, newer)] =
             [KUBERNETES, CLUSTER_API].map(|[from, to]| (from, to));
@@ -46,7 +46,7 @@ impl First {
         [(old, older), between, (new, newer)]
     }
 
-    /// As people call it.
+    /// The title of the result.
     fn title(self) -> String {
         let [kubernetes, api] = [KUBERNETES, CLUSTER_API].map(|it| it.join(" to "));
         match self {
@@ -68,10 +68,10 @@ impl First {
     }
 }
 
-/// Runs one operator while both are upgraded, in a cluster of its own.
+/// Runs one operator while both are upgraded, in a separate cluster.
 ///
 /// # Errors
-/// Something cannot be started, asked or done; what is not kept is in the result.
+/// Something cannot be started, queried or changed; a machine that was not kept is in the result.
 pub(super) fn run(
     root: &Path,
     programs: &Programs,
@@ -135,7 +135,7 @@ fn sequence(
     Ok((results, stored))
 }
 
-/// The version in which Machines are stored, once it is a single one.
+/// The version in which Machines are stored. Waits until it is the only one.
 fn stored(server: &Server) -> Result<String, Box<dyn Error>> {
     let mut stored = Value::Null;
     until("Machines are stored in one version", || {

@@ -8,10 +8,10 @@ use std::process::Command;
 use crate::cluster::target;
 use crate::process;
 
-/// The commit that stands for the first version, `v0.1.0`. The file has the id alone.
+/// The commit of the first version, `v0.1.0`. The file contains only its id.
 const FIRST: &str = include_str!("v0.1.0.commit");
 
-/// Which of the two versions.
+/// One of the two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     Older,
@@ -19,7 +19,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Older => "old",
@@ -28,15 +28,15 @@ impl Version {
     }
 }
 
-/// `5spot` of both versions.
+/// The programs `5spot` of both versions.
 pub(super) struct Programs {
     older: PathBuf,
     newer: PathBuf,
 }
 
 impl Programs {
-    /// Builds them. Each has a target folder of its own: Cargo takes packages of two sources for the same
-    /// if their paths below the root are.
+    /// Builds the programs. Each has a separate target folder: Cargo considers packages of two
+    /// source trees equal if their paths below the root are equal.
     ///
     /// # Errors
     /// The commit is not in this repository, or does not build.
@@ -55,7 +55,7 @@ impl Programs {
         Ok(Self { older, newer })
     }
 
-    /// The path of one.
+    /// The path of the program of a version.
     pub(super) fn path(&self, version: Version) -> &Path {
         match version {
             Version::Older => &self.older,
@@ -64,14 +64,15 @@ impl Programs {
     }
 }
 
-/// The commit of the older one.
+/// The commit of the older version.
 pub(super) fn first() -> &'static str {
     FIRST.trim()
 }
 
-/// Builds `5spot` of a source and puts it at a path of its own.
+/// Builds `5spot` of a source tree and copies it to a path.
 fn build(source: &Path, target: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
-    // By the name of the program: a package alone has other features, and compiles all of them again.
+    // Selected by the name of the program: a single package has other features, and compiles all of
+    // them again.
     process::run(
         Command::new("cargo")
             .args(["build", "--locked", "--quiet", "--bin", "5spot"])

@@ -13,10 +13,10 @@ use super::server::Server;
 use crate::process;
 use Version::{Newer, Older};
 
-/// One pair of versions.
+/// A pair of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pair {
-    /// Of the definitions, policies and roles.
+    /// The version of the definitions, policies and roles.
     manifests: Version,
     operator: Version,
 }
@@ -31,23 +31,23 @@ const fn pair(manifests: Version, operator: Version) -> Pair {
 /// Every change of one of the two versions, in both directions.
 const STEPS: [Pair; 9] = [
     pair(Older, Older),
-    // As the documentation has it: manifests first, then the operator; and back the same way.
+    // As documented: manifests first, then the operator; and back the same way.
     pair(Newer, Older),
     pair(Newer, Newer),
     pair(Newer, Older),
     pair(Older, Older),
-    // The wrong way round, and back.
+    // In the wrong order, and back.
     pair(Older, Newer),
     pair(Newer, Newer),
     pair(Older, Newer),
     pair(Older, Older),
 ];
 
-/// What was seen after one step.
+/// The observations after one step.
 pub(super) struct Step {
-    /// What runs, as fields of the result.
+    /// The versions that run, as fields of the result.
     runs: Value,
-    /// Whether a new machine may have to wait.
+    /// Whether a new machine is allowed to wait.
     may_wait: bool,
     /// A verdict for each of [`CASES`].
     machines: Vec<String>,
@@ -55,10 +55,10 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Compares every machine with the beginning, and tries a new one.
+    /// Compares every machine with its state at the beginning, and tries a new one.
     ///
     /// # Errors
-    /// Something cannot be asked.
+    /// The server cannot be queried.
     pub(super) fn see(
         server: &Server,
         before: &[Seen],
@@ -75,22 +75,22 @@ impl Step {
     }
 }
 
-/// What was seen in the whole sequence.
+/// The observations of the whole sequence.
 #[derive(Default)]
 pub(super) struct Results {
     pub(super) steps: Vec<Step>,
-    /// What came of each of [`CASES`] at the end.
+    /// The phase of each of [`CASES`] at the end, or an error.
     ends: Vec<String>,
 }
 
-/// What is written where nothing has changed.
+/// The verdict about an unchanged machine.
 const KEPT: &str = "kept";
 
-/// What is written of a machine that was opened and removed.
+/// The verdict about a machine that was opened and removed.
 const SERVED: &str = "opened and removed";
 
 impl Results {
-    /// For the table.
+    /// The results as JSON, for the table.
     pub(super) fn result(&self) -> Value {
         let steps: Vec<Value> = self
             .steps
@@ -109,10 +109,10 @@ impl Results {
         json!({"cases": cases, "steps": steps, "ends": self.ends})
     }
 
-    /// Changes every machine, sees whether it follows, and removes it.
+    /// Changes every machine, waits for the expected phase, and removes the machine.
     ///
     /// # Errors
-    /// One stays.
+    /// A machine remains.
     pub(super) fn finish(&mut self, server: &Server) -> Result<(), Box<dyn Error>> {
         for case in &CASES {
             let end = case.finish(server).map(|()| case.end.to_owned());
@@ -124,7 +124,7 @@ impl Results {
         Ok(())
     }
 
-    /// What was not as it has to be.
+    /// The verdicts that differ from the expected ones.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for step in &self.steps {
@@ -150,10 +150,10 @@ impl Results {
     }
 }
 
-/// Runs the sequence, and cleans up.
+/// Runs the sequence, and cleans up before and after it.
 ///
 /// # Errors
-/// Something cannot be asked or done; what is not kept is in the result.
+/// The server cannot be queried or changed; a machine that was not kept is in the result.
 pub(super) fn run(
     programs: &Programs,
     server: &Server,
@@ -175,7 +175,7 @@ pub(super) fn run(
             install(programs.path(pair.manifests), server)?;
         }
         if is_other(|it| it.operator) {
-            // The one before has released its Lease when this returns.
+            // When this returns, the previous operator has released its Lease.
             drop(operator.take());
             operator = Some(Operator::start(programs, pair.operator, server, folder)?);
         }
@@ -190,7 +190,7 @@ pub(super) fn run(
             "manifests": pair.manifests.name(),
             "operator": pair.operator.name(),
         });
-        // An operator creates nothing under definitions that it would lose fields under.
+        // An operator creates no machine under older definitions, which would drop fields.
         let may_wait = pair == self::pair(Older, Newer);
         results
             .steps
@@ -209,7 +209,7 @@ pub(super) fn run(
 /// Brings every machine to its phase.
 ///
 /// # Errors
-/// One does not get there.
+/// A machine does not reach its phase.
 pub(super) fn begin(server: &Server) -> Result<(), Box<dyn Error>> {
     add_cluster(server)?;
     for case in &CASES {
@@ -221,15 +221,15 @@ pub(super) fn begin(server: &Server) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What there is of every machine.
+/// Returns the current state of every machine.
 ///
 /// # Errors
-/// The server does not answer.
+/// The server does not respond.
 pub(super) fn look(server: &Server) -> Result<Vec<Seen>, Box<dyn Error>> {
     CASES.iter().map(|case| case.look(server)).collect()
 }
 
-/// What has changed of a machine since the beginning.
+/// The change of a machine since the beginning.
 fn verdict(before: &Seen, now: &Seen) -> String {
     if before.machine != now.machine || before.is_deleting != now.is_deleting {
         return "another Machine".to_owned();
@@ -243,7 +243,7 @@ fn verdict(before: &Seen, now: &Seen) -> String {
     KEPT.to_owned()
 }
 
-/// Whether the new machine is opened and removed, or why not.
+/// The verdict about the new machine: opened and removed, or the reason why not.
 fn try_new_machine(server: &Server) -> Result<String, Box<dyn Error>> {
     NEW_MACHINE.create(server)?;
     let opened = super::operator::until("the new machine is Active, or refused", || {
@@ -261,10 +261,10 @@ fn try_new_machine(server: &Server) -> Result<String, Box<dyn Error>> {
     }
 }
 
-/// Applies what a version installs, as its user does.
+/// Applies the manifests of a version, as a user does.
 ///
 /// # Errors
-/// It is refused.
+/// The server rejects them.
 pub(super) fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
     let manifests = process::output(
         Command::new(program)
@@ -290,7 +290,8 @@ pub(super) fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Err
     server.management.kubectl(&words).map(drop)
 }
 
-/// Removes what another run has left, and the definitions that a development server begins with.
+/// Removes the objects of an earlier run, and the definitions that a development server has from
+/// the start.
 fn clear(server: &Server) -> Result<(), Box<dyn Error>> {
     let words = ["delete", "--ignore-not-found", "--timeout=120s"];
     let found = server.management.kubectl(&["get", "crd", "-o", "name"])?;
@@ -320,8 +321,7 @@ fn clear(server: &Server) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The names of the ScheduledMachines that a run which failed has left; none where the kind is not
-/// served.
+/// The names of the ScheduledMachines of a failed run; empty if the kind is not served.
 fn left(server: &Server) -> String {
     let words = ["get", "sm", "-n", NAMESPACE, "-o", "name"];
     server.management.kubectl(&words).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The API server of an upgrade test, asked with kubectl as a user does.
+//! The API server of an upgrade test, with kubectl as its client.
 
 use std::error::Error;
 use std::fs;
@@ -12,16 +12,16 @@ use serde_json::Value;
 use super::program::{Programs, Version};
 use super::text;
 
-/// An API server, by the kubeconfig of who may do everything there.
+/// An API server, with a kubeconfig of an administrator.
 pub(super) struct Api {
     kubeconfig: PathBuf,
 }
 
-/// API servers with Cluster API and providers. An embedded one ends when it is dropped.
+/// API servers with Cluster API and providers. Dropping an embedded one stops it.
 pub(super) struct Server {
-    /// Where ScheduledMachines and Machines are.
+    /// The API server with ScheduledMachines and Machines.
     pub(super) management: Api,
-    /// Where Nodes join; the same on the embedded server.
+    /// The API server that Nodes join; the embedded server is both.
     pub(super) workload: Api,
     process: Option<Child>,
     title: String,
@@ -31,7 +31,7 @@ pub(super) struct Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // It has ended by itself where this fails.
+            // Fails if the process has ended already.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -80,10 +80,10 @@ impl Server {
         Ok(server)
     }
 
-    /// The running cluster of that name.
+    /// The running cluster with this name.
     ///
     /// # Errors
-    /// None of that name runs.
+    /// No cluster with this name runs.
     pub(super) fn real(root: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
         let state = crate::cluster::target(root).join(format!("cluster/run-{name}"));
         let versions = fs::read_to_string(state.join("versions.json")).map_err(|_| {
@@ -106,27 +106,27 @@ impl Server {
         })
     }
 
-    /// As people call it.
+    /// The title of the results.
     pub(super) fn title(&self) -> &str {
         &self.title
     }
 
-    /// The same, as the name of a file.
+    /// The name of the file of the results.
     pub(super) fn label(&self) -> &str {
         &self.label
     }
 }
 
 impl Api {
-    /// Runs kubectl to its end.
+    /// Runs kubectl to its end and returns its output.
     ///
     /// # Errors
-    /// It is not installed, or fails: what it printed.
+    /// kubectl is not installed, or fails; the error contains its output.
     pub(super) fn kubectl(&self, words: &[&str]) -> Result<String, Box<dyn Error>> {
         self.kubectl_with(words, "")
     }
 
-    /// The same with something to read on its standard input.
+    /// Runs kubectl with text on its standard input.
     ///
     /// # Errors
     /// As for [`kubectl`](Self::kubectl).
@@ -159,11 +159,11 @@ impl Api {
         Ok(kubectl.wait_with_output()?)
     }
 
-    /// Applies objects as `kubectl apply --server-side` does. What a version before has set and this
-    /// one does not is removed, because both are applied by the same manager.
+    /// Applies objects as `kubectl apply --server-side` does. Both versions are applied by the same
+    /// manager, so fields of the previous version that this one does not set are removed.
     ///
     /// # Errors
-    /// They are refused.
+    /// The server rejects them.
     pub(super) fn apply(&self, manifests: &str) -> Result<(), Box<dyn Error>> {
         let words = [
             "apply",
@@ -176,7 +176,7 @@ impl Api {
         self.kubectl_with(&words, manifests).map(drop)
     }
 
-    /// An object; null where there is none.
+    /// Returns an object; null if there is none.
     ///
     /// # Errors
     /// kubectl fails.
@@ -189,7 +189,7 @@ impl Api {
         Ok(serde_json::from_str(&printed)?)
     }
 
-    /// The text of the kubeconfig with every right.
+    /// The contents of the kubeconfig of the administrator.
     ///
     /// # Errors
     /// It cannot be read.

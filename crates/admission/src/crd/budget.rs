@@ -1,27 +1,27 @@
-//! What the rules of a definition may cost: each for itself, and all of a schema together.
+//! The estimated cost limits of the rules of a definition: per expression, and per schema.
 
 use crate::FieldError;
 use crate::crd_rules::RuleCost;
 use crate::field::Path;
 
-/// The most that all rules of a schema may cost together.
+/// The maximum cost of all rules of a schema together.
 const SCHEMA_LIMIT: u64 = 100_000_000;
-/// Rules that cost less than this are not named when all cost too much.
+/// The minimum cost of a rule to be reported when the sum exceeds the limit.
 const WORTH_NAMING: u64 = SCHEMA_LIMIT / 100;
-/// Nor are more than this many.
+/// The maximum number of rules reported then.
 const MOST_NAMED: usize = 4;
 
-/// What the expressions of a schema were found to cost.
+/// The estimated costs of the expressions of a schema.
 #[derive(Default)]
 pub(super) struct Spent {
     total: u64,
-    /// The dear ones, in order of appearance.
-    dear: Vec<(u64, FieldError)>,
+    /// The expensive ones, in order of appearance.
+    expensive: Vec<(u64, FieldError)>,
 }
 
 impl Spent {
-    /// Counts an expression; `what` it is, as `estimated` costs are called in errors. Says
-    /// if it costs too much for itself.
+    /// Adds the cost of an expression; `what` is its name in the error text. Returns the error
+    /// if the expression alone exceeds the limit.
     pub(super) fn add(
         &mut self,
         what: &str,
@@ -32,7 +32,8 @@ impl Spent {
         if cost >= WORTH_NAMING {
             let detail = "contributed to estimated rule cost total exceeding cost limit for \
                           entire OpenAPIv3 schema";
-            self.dear.push((cost, FieldError::forbidden(path, detail)));
+            self.expensive
+                .push((cost, FieldError::forbidden(path, detail)));
         }
         (cost > RuleCost::LIMIT).then(|| {
             let what = format!("estimated {what} cost");
@@ -42,17 +43,19 @@ impl Spent {
 
     pub(super) fn merge(&mut self, other: Self) {
         self.total = self.total.saturating_add(other.total);
-        self.dear.extend(other.dear);
+        self.expensive.extend(other.expensive);
     }
 
-    /// What is wrong with all of them together, in the schema at `path`.
+    /// The errors if all expressions together exceed the limit, in the schema at `path`.
     pub(super) fn errors(mut self, path: &Path<'_>) -> Vec<FieldError> {
         if self.total <= SCHEMA_LIMIT {
             return Vec::new();
         }
-        self.dear.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-        self.dear.truncate(MOST_NAMED);
-        let mut errors: Vec<_> = self.dear.into_iter().map(|(_, error)| error).collect();
+        self.expensive
+            .sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+        self.expensive.truncate(MOST_NAMED);
+        let errors = self.expensive.into_iter().map(|(_, error)| error);
+        let mut errors: Vec<_> = errors.collect();
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 \
                     schema";
         let detail = exceeded(what, self.total, SCHEMA_LIMIT);
@@ -61,20 +64,20 @@ impl Spent {
     }
 }
 
-/// Whether an error says that one expression costs too much for itself.
+/// Whether an error reports that a single expression exceeds the limit.
 pub(super) fn is_of_one_expression(error: &FieldError) -> bool {
     let words = error.detail.strip_prefix("estimated ");
     let after = words.and_then(|it| it.split_once(" cost exceeds budget"));
     after.is_some_and(|(what, _)| !what.contains(' '))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "it is printed to six digits")]
+#[expect(clippy::cast_precision_loss, reason = "at most six digits are printed")]
 fn exceeded(what: &str, cost: u64, limit: u64) -> String {
     let factor = cost as f64 / limit as f64;
     let factor = if factor > 100.0 {
         "more than 100x".to_owned()
     } else if factor < 1.5 {
-        // With one digit it could read as no excess at all.
+        // With one digit a small excess could be printed as 1.0.
         format!("{factor:.6}x")
     } else {
         format!("{factor:.1}x")

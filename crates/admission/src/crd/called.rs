@@ -1,4 +1,4 @@
-//! `names`: what a kind is called.
+//! `names`: the names of a resource.
 
 use fivespot_gostd::unicode::to_lower;
 use serde_json::Value;

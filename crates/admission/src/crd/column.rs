@@ -1,4 +1,4 @@
-//! `additionalPrinterColumns`: what a table shows of an object.
+//! `additionalPrinterColumns`: the columns of a table of objects.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ const FORMATS: [&str; 8] = [
     "password",
 ];
 
-/// What keeps the columns of `owner`, which is at `path`, from being registered.
+/// The validation errors of the columns of `owner`, which is at `path`.
 pub(super) fn errors(columns: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = path.field("additionalPrinterColumns");

@@ -1,4 +1,4 @@
-//! `conversion`: how an object of one version becomes one of another.
+//! `conversion`: how objects are converted between versions.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use super::definition::{SPEC, text};
 use crate::field::Path;
 use crate::{FieldError, name};
 
-/// What `-----BEGIN ` is in base64, with which every certificate in PEM begins.
+/// `-----BEGIN ` in base64, the start of every certificate in PEM.
 const CERTIFICATE: &str = "LS0tLS1CRUdJTi";
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 
-/// What keeps a conversion from being registered. `preserves` is whether the definition
-/// keeps unknown fields, which no webhook could convert.
-/// `trusts` is whether a bundle of certificates has to be one.
+/// The validation errors of a conversion. `preserves` is whether the definition preserves
+/// unknown fields, which a webhook cannot convert. `trusts` is whether a CA bundle must be
+/// valid.
 pub(super) fn errors(
     conversion: &Value,
     (preserves, trusts): (bool, bool),
@@ -100,7 +100,7 @@ fn review_errors(reviews: &Value, path: Path<'_>, errors: &mut Vec<FieldError>) 
     }
 }
 
-/// Why a bundle holds no certificates; an empty one is none.
+/// The error of a CA bundle without certificates; an empty bundle is valid.
 fn bundle_error(client: &Value, path: &Path<'_>) -> Option<FieldError> {
     let bundle = text(client, "caBundle");
     let is_one = bundle.is_empty() || bundle.starts_with(CERTIFICATE);
@@ -111,7 +111,7 @@ fn bundle_error(client: &Value, path: &Path<'_>) -> Option<FieldError> {
     })
 }
 
-/// Whether a definition's bundle is no bundle, so that it need not become one.
+/// Whether a definition's CA bundle is invalid, so that an update need not make it valid.
 pub(super) fn has_bad_bundle(crd: &Value) -> bool {
     let client = crd.pointer("/spec/conversion/webhook/clientConfig");
     client.is_some_and(|client| bundle_error(client, &SPEC).is_some())
@@ -169,7 +169,7 @@ fn url_errors(url: &str, path: Path<'_>, errors: &mut Vec<FieldError>) {
 }
 
 fn service_errors(service: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    // The server takes the two for each other.
+    // The API server checks the other field of the two.
     for (said, looked_at) in [("name", "namespace"), ("namespace", "name")] {
         if text(service, looked_at).is_empty() {
             errors.push(FieldError::required(path.field(said), ""));
@@ -195,7 +195,7 @@ fn service_errors(service: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>
     if !given.starts_with('/') {
         refuse("must start with a '/'".to_owned());
     }
-    // Whatever stands first is taken for the slash.
+    // The first character is treated as the slash.
     let mut letters = given.chars();
     letters.next();
     let inner = letters.as_str();

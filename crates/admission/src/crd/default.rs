@@ -1,4 +1,4 @@
-//! Whether defaults keep the schema and the rules that they are part of.
+//! Validates defaults with the schema and the rules that they are part of.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ struct Defaults {
     errors: Vec<FieldError>,
 }
 
-/// Where a node is in the resource, or embedded resource, that it belongs to.
+/// The position of a node in the resource, or embedded resource, that contains it.
 #[derive(Clone)]
 struct Place<'n> {
     resource: &'n Node,
@@ -63,7 +63,7 @@ impl<'n> Place<'n> {
         inner
     }
 
-    /// A resource with `value` here and nothing else.
+    /// A resource with only `value`, at this position.
     fn resource_with(&self, value: &Value) -> Value {
         let mut whole = json!({"apiVersion": "validation/v1", "kind": "Validation"});
         let steps = self.steps.iter().rev();
@@ -91,7 +91,7 @@ impl Defaults {
         if let Some(default) = &node.default {
             self.default((node, rules), default, &path.field("default"), place);
         }
-        // Maps have no defaults inside: there is nothing to fill them into.
+        // Values of a map have no defaults: there is no object to fill them into.
         if let Some(each) = &node.items {
             let rules = rules.and_then(|rules| rules.items.as_deref());
             self.node(each, rules, &path.field("items"), &place.step(Step::Item));
@@ -127,7 +127,7 @@ impl Defaults {
         let Some(rules) = rules.filter(|_| usable) else {
             return;
         };
-        // As if nothing changed, and as if it were new.
+        // Runs the rules with the value as its own previous state, and as a new value.
         self.run
             .default((rules, node), path, default, Some(default));
         if self.run.errors.is_empty() {

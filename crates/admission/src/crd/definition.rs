@@ -1,4 +1,4 @@
-//! The definition around the schemas: names, group, versions.
+//! A definition without its schemas: names, group, versions.
 
 use serde_json::Value;
 
@@ -39,14 +39,14 @@ pub(super) fn compile(
     errors.extend(history::stored_versions(crd, old));
     errors.extend(history::approval(crd, old));
     errors.extend(history::preserving(crd, old));
-    kept::forgive(&mut errors, (crd, old), version);
+    kept::ignore_existing(&mut errors, (crd, old), version);
     if !errors.is_empty() {
         return Err(errors);
     }
     Ok(definition.build(schemas, version))
 }
 
-/// The definition with the server's defaults.
+/// The definition with the API server's defaults.
 pub(super) struct Definition<'a> {
     spec: &'a Value,
     group: &'a str,
@@ -57,7 +57,7 @@ pub(super) struct Definition<'a> {
     pub(super) list_kind: String,
     pub(super) names: &'a Value,
     versions: Vec<&'a Value>,
-    /// Whether all versions have one schema, which errors then name `spec.validation`.
+    /// Whether all versions have the same schema; errors then have the path `spec.validation`.
     shares_schema: bool,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Definition<'a> {
         }
     }
 
-    /// The server no longer looks at the name of one that is there already.
+    /// On update, the API server does not validate the name.
     fn metadata_errors(&self, crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let metadata = crd.get("metadata");
         if let Some(old) = old {
@@ -179,8 +179,8 @@ impl<'a> Definition<'a> {
         }
     }
 
-    /// Compiles the schema of each version and says what is wrong with each version.
-    /// Errors of a shared schema are kept with the first one.
+    /// Compiles the schema of each version and adds the errors of each version. Errors of a
+    /// shared schema are stored with the first version.
     fn schemas(
         &self,
         version: KubeVersion,
@@ -231,7 +231,8 @@ impl<'a> Definition<'a> {
         shares(&self.versions, part)
     }
 
-    /// What is wrong with what all versions have alike, which the server moves out of them.
+    /// Validates the parts that all versions share, which the API server moves out of the
+    /// versions.
     fn shared(&self, schemas: &[Compiled], errors: &mut Vec<FieldError>) {
         let Some(first) = self.versions.first() else {
             return;
@@ -248,7 +249,7 @@ impl<'a> Definition<'a> {
         }
         if self.shares(SELECTABLE) {
             let detail = "may only be set when validations.schema is included";
-            // Whatever holds a schema, there may be none in it.
+            // `schema` may be set without an `openAPIV3Schema`.
             let empty = Node::default();
             let holds = first.get("schema").is_some_and(|it| !it.is_null());
             let root = schemas.first().map_or(&empty, |it| it.schema.root());
@@ -266,7 +267,7 @@ impl<'a> Definition<'a> {
             let detail = "must contain unique version names";
             errors.push(FieldError::invalid_shown(path, &self.shown(), detail));
         }
-        // The name of the first one is also that of the whole.
+        // The name of the first version is also `spec.version`.
         let first = self.versions.first().map_or("", |it| text(it, "name"));
         let wrong = name::dns_1035_label(first);
         if !first.is_empty() && !wrong.is_empty() {
@@ -284,8 +285,7 @@ impl<'a> Definition<'a> {
         }
     }
 
-    /// The versions as Kubernetes prints its own form of them, in which what all versions
-    /// share has been moved out.
+    /// The versions in Kubernetes' internal form, without the parts that all versions share.
     fn shown(&self) -> String {
         let shown: Vec<_> = self
             .versions
@@ -353,11 +353,11 @@ impl<'a> Definition<'a> {
 const COLUMNS: &str = "additionalPrinterColumns";
 const SELECTABLE: &str = "selectableFields";
 
-/// Whether every version has the same there; absence is as good as any value.
+/// Whether this part is the same in every version; absent in all versions also counts.
 fn shares(versions: &[&Value], part: &str) -> bool {
     let of = |version: &Value| {
         let found = version.get(part).cloned().unwrap_or_default();
-        // What is empty is absent.
+        // An empty list is treated as absent.
         if found.as_array().is_some_and(Vec::is_empty) {
             Value::Null
         } else {
@@ -376,7 +376,7 @@ fn scale_errors(version: &Value, path: Path<'_>) -> Vec<FieldError> {
     scale.map_or_else(Vec::new, |scale| scale.errors(&path.to_string()))
 }
 
-/// `missing` is what to say where there is no `root` of a schema.
+/// `missing` is the error message if there is no `root` of a schema.
 fn selectable_errors(
     version: &Value,
     root: Option<&Node>,
@@ -397,7 +397,7 @@ fn selectable_errors(
     unread.into_iter().chain(errors).collect()
 }
 
-/// Whether a default is anywhere in a schema.
+/// Whether a schema contains a default.
 fn defaults(schema: &Value) -> bool {
     let Some(fields) = schema.as_object() else {
         return false;

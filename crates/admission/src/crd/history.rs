@@ -1,4 +1,4 @@
-//! What a definition is checked for beside its spec, and what it may not change.
+//! Validation of a definition outside its spec, and of its immutable fields.
 
 use serde_json::Value;
 
@@ -7,8 +7,8 @@ use crate::FieldError;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// What is wrong with the list of versions in which objects may be stored: those of `old`,
-/// and the one in which they are from now on.
+/// Validates the stored versions: those of `old`, and the storage version of the new
+/// definition.
 pub(super) fn stored_versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let status = ROOT.field("status");
     let path = status.field("storedVersions");
@@ -24,7 +24,7 @@ pub(super) fn stored_versions(crd: &Value, old: Option<&Value>) -> Vec<FieldErro
         return vec![FieldError::invalid_shown(path, "null", detail)];
     }
     let mut errors = Vec::new();
-    // Each stored version is found once: a second version of its name is not it.
+    // Each stored version is matched once: a second version with its name is not matched.
     let mut missing: Vec<&String> = stored.iter().collect();
     for version in versions(crd) {
         let name = text(version, "name");
@@ -72,7 +72,7 @@ fn stored_before(old: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The annotation that groups of the Kubernetes community need.
+/// The annotation that API groups of the Kubernetes community require.
 pub(super) fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     let group = crd.get("spec").map_or("", |it| text(it, "group"));
     let is_protected = ["k8s.io", "kubernetes.io"].iter().any(|domain| {
@@ -136,7 +136,7 @@ impl Approval {
     }
 }
 
-/// Keeping unknown fields everywhere is for definitions that always did.
+/// Preserving unknown fields everywhere is only allowed if the old definition already did.
 pub(super) fn preserving(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     let preserves = |crd: &Value| crd.get("spec").is_some_and(|it| flag(it, PRESERVE));
     (preserves(crd) && !old.is_some_and(preserves)).then(|| {
@@ -148,8 +148,8 @@ pub(super) fn preserving(crd: &Value, old: Option<&Value>) -> Option<FieldError>
 
 pub(super) const PRESERVE: &str = "preserveUnknownFields";
 
-/// What names an object's place for good: `group` and the plural, and once the kind is
-/// served also whether it is namespaced and what it is called.
+/// Immutable fields: `group` and the plural, and once the definition is established also the
+/// scope and the kind.
 pub(super) fn immutable(crd: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let null = Value::Null;

@@ -1,5 +1,5 @@
-//! Parts of a definition as Kubernetes prints its own form of them in errors: Go structs as
-//! JSON, every field in the order of declaration, whether it was given or not.
+//! Parts of a definition in Kubernetes' internal form, as errors print them: Go structs as
+//! JSON, with every field in the order of declaration, set or not.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::quote::Json;
 
-/// What a field of a Go struct holds.
+/// The kind of a field of a Go struct.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Text, empty if not given.
+    /// Text, empty if not set.
     Text,
-    /// `false` if not given.
+    /// `false` if not set.
     Flag,
-    /// `null` if not given, else as it is.
+    /// `null` if not set, otherwise the value unchanged.
     Any,
-    /// `null` if not given or empty.
+    /// `null` if not set or empty.
     List,
     Schema,
     Schemas,
@@ -25,11 +25,11 @@ enum Kind {
     SchemasByName,
     Documents,
     Rules,
-    /// 0 if not given.
+    /// 0 if not set.
     Number,
 }
 
-/// The fields of a struct: as printed, as given, and what they hold.
+/// The fields of a struct: the printed name, the name in the manifest, and the kind.
 type Fields = &'static [(&'static str, &'static str, Kind)];
 
 const SCHEMA: Fields = &[
@@ -122,7 +122,7 @@ const VALIDATION: Fields = &[("OpenAPIV3Schema", "openAPIV3Schema", Kind::Schema
 
 const SELECTABLE: Fields = &[("JSONPath", "jsonPath", Kind::Text)];
 
-/// What holds the schema of a version; `null` if nothing does.
+/// The validation of a version, which contains its schema; `null` if there is none.
 pub(super) fn validation(given: &Value) -> String {
     if given.is_null() {
         return "null".to_owned();

@@ -1,4 +1,4 @@
-//! What an update of a definition may keep although no new definition may have it. Older
+//! Errors that are ignored on update of a definition if the old definition has them too. Older
 //! servers have stored such definitions.
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::budget;
 use super::definition::{self, text};
 use crate::{ErrorKind, FieldError, KubeVersion};
 
-/// Faults that an update may have if the registered definition has one of the same kind.
+/// Errors that are ignored if the old definition has an error of the same kind.
 const FAULTS: &[fn(&FieldError) -> bool] =
     &[non_atomic_set, map_key, unpruned_default, unknown_reviews];
 
@@ -15,7 +15,7 @@ fn non_atomic_set(error: &FieldError) -> bool {
     error.detail == "must be atomic as item of a list with x-kubernetes-list-type=set"
 }
 
-/// A key of a list map that may be absent or null, or items of such a list that may be null.
+/// An optional or nullable key of a list map, or nullable items of such a list.
 fn map_key(error: &FieldError) -> bool {
     let starts = [
         "this property is in x-kubernetes-list-map-keys, so it ",
@@ -33,8 +33,8 @@ fn unknown_reviews(error: &FieldError) -> bool {
         && error.detail.starts_with("must include at least one of ")
 }
 
-/// Removes the errors of a definition that it may have as an update of the second one.
-pub(super) fn forgive(
+/// Removes the errors that an update of `old` may have.
+pub(super) fn ignore_existing(
     errors: &mut Vec<FieldError>,
     (crd, old): (&Value, Option<&Value>),
     version: KubeVersion,
@@ -58,8 +58,8 @@ pub(super) fn forgive(
     });
 }
 
-/// Whether this part of the version that an error is about is as it was. Errors of what all
-/// versions share name none: then it is the first version that counts.
+/// Whether this part of the version that an error is about is unchanged. Errors of parts that
+/// all versions share have no version in their path: then the first version is compared.
 fn is_unchanged(error: &FieldError, (crd, old): (&Value, &Value), part: &str) -> bool {
     let inside = error.path.strip_prefix("spec.versions[");
     let at = inside.and_then(|it| it.split_once(']')?.0.parse().ok());

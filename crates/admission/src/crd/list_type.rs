@@ -1,4 +1,4 @@
-//! Whether `x-kubernetes-list-type` and `x-kubernetes-map-type` fit what they are about.
+//! Validates `x-kubernetes-list-type` and `x-kubernetes-map-type` of a schema.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::FieldError;
 use crate::field::Path;
 use crate::schema::node::Node;
 
-/// Everything that does not fit at one node.
+/// Adds the errors of one node.
 pub(super) fn check(node: &Node, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if let Some(map_type) = node.map_type.as_deref() {
         errors.extend(wrong_kind(node, "object", "x-kubernetes-map-type", path));
@@ -57,7 +57,7 @@ fn wrong_kind(
     }
 }
 
-/// Items of a set are compared whole, so that they must not be merged field by field.
+/// Items of a set are compared as a whole, so that they must not be merged by field.
 fn set_items(node: &Node, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let Some(each) = node.items.as_deref() else {
         return;

@@ -1,5 +1,5 @@
-//! What a schema may say in a definition beyond being structural, and whether its rules
-//! compile and cost no more than they may.
+//! Validates a schema in a definition beyond being structural, and whether its rules compile
+//! and are within the cost limits.
 
 use super::budget::Spent;
 use super::{list_type, rule};
@@ -11,7 +11,7 @@ use crate::schema::node::{Additional, Extras, Node};
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const META: [&str; 3] = ["metadata", "kind", "apiVersion"];
 
-/// Checks a schema, and its rules if they were compiled.
+/// Validates a schema, and its rules if they were compiled.
 pub(super) fn check(
     root: &Node,
     rules: Option<&Rules>,
@@ -28,20 +28,20 @@ pub(super) fn check(
     errors
 }
 
-/// What is known about the place of a node.
+/// The context of a node.
 #[derive(Clone, Default)]
 struct Place<'p> {
     root: bool,
-    /// Inside of `apiVersion`, `kind` or `metadata`.
+    /// Whether it is inside `apiVersion`, `kind` or `metadata`.
     in_meta: bool,
-    /// Why no default may be set here.
+    /// Why a default is not allowed here.
     no_default: Option<String>,
-    /// The nearest list or map above whose entries cannot be distinguished over time.
+    /// The nearest ancestor list or map whose entries cannot be correlated with the old object.
     uncorrelated: Option<&'p Path<'p>>,
 }
 
-/// Errors of the schema, and errors of the rules, which are left out where the schema they
-/// are about has errors of its own.
+/// Errors of the schema, and errors of the rules. Errors of a rule are omitted if the schema it
+/// applies to has errors.
 #[derive(Default)]
 struct Found {
     schema: Vec<FieldError>,
@@ -73,7 +73,7 @@ fn node<'p>(
         let rules = path.field("x-kubernetes-validations");
         let path = rules.index(at);
         rule::words(source, &path, &mut found.schema);
-        // Where no structural schema can be made, nobody knows which paths there are.
+        // If the schema is not structural, its field paths are unknown.
         if !source.field_path.is_empty() && is_structural(node) {
             rule::field_path(source, node, &path, &mut found.schema);
         }
@@ -97,7 +97,8 @@ fn node<'p>(
     found
 }
 
-/// Whether nothing in the node or below it is such that a structural schema cannot have it.
+/// Whether the node and its descendants have no parts that a structural schema cannot
+/// represent.
 fn is_structural(node: &Node) -> bool {
     let Extras {
         unsupported,

@@ -1,4 +1,4 @@
-//! What keeps a validation rule from being registered.
+//! Validates validation rules.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// What can be said about a rule without compiling it.
+/// The errors of a rule that do not require its compilation.
 pub(super) fn words(source: &RuleSource, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let message = source.message.trim();
     let given = |text: &str| Value::from(text);
@@ -62,7 +62,7 @@ pub(super) fn words(source: &RuleSource, path: &Path<'_>, errors: &mut Vec<Field
     }
 }
 
-/// Whether there is a field where a rule says that its errors belong.
+/// Whether the `fieldPath` of a rule exists in the schema.
 pub(super) fn field_path(
     source: &RuleSource,
     node: &Node,
@@ -77,8 +77,8 @@ pub(super) fn field_path(
     }
 }
 
-/// What compiling a rule found. Inside of `uncorrelated` nothing can be compared with what
-/// was there before.
+/// The compile errors of a rule. A value inside `uncorrelated` cannot be correlated with its
+/// old value.
 pub(super) fn compiled(
     rule: &Rule,
     path: &Path<'_>,
@@ -115,7 +115,7 @@ pub(super) fn compiled(
     }
 }
 
-/// A rule as Kubernetes prints its own form of it.
+/// A rule in Kubernetes' internal form.
 fn shown(source: &RuleSource) -> String {
     let json = |text: &str| quote::Json(&text.into()).to_string();
     let or_null =

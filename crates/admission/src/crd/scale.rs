@@ -1,4 +1,4 @@
-//! The scale subresource: where replicas are, and that they are numbers.
+//! The scale subresource: the paths of its replicas, and that they are integers.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ impl Scale {
         })
     }
 
-    /// What keeps the paths from being registered; `path` is that of the subresources.
+    /// The validation errors of the paths; `path` is that of the subresources.
     pub(super) fn errors(&self, path: &str) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let mut check = |name: &str, given: &str, under: &[&str], detail: &str| {
@@ -76,7 +76,7 @@ impl Scale {
     }
 }
 
-/// Why a text is no path of names with a dot before each.
+/// Why a text is not a path of names, each after a dot.
 pub(super) fn simple_path_error(
     path: impl Into<String>,
     given: &str,
@@ -85,9 +85,9 @@ pub(super) fn simple_path_error(
     (!given.starts_with('.')).then(|| FieldError::invalid(path, given.into(), detail))
 }
 
-/// The value at a path, with how many segments led to it; none if a part is absent, or null
-/// with something wanted of it. Where a segment is wanted of what is no object, that value is
-/// returned.
+/// The value at a path, with the number of segments read. `None` if a part is absent, or is
+/// null with segments left. If a segment is read from a value that is not an object, that value
+/// is returned.
 fn nested<'a>(object: &'a Value, path: &str) -> Option<(&'a Value, usize)> {
     let mut value = object;
     for (at, name) in path.trim_start_matches('.').split('.').enumerate() {

@@ -1,4 +1,4 @@
-//! `selectableFields`: what a field selector may name.
+//! `selectableFields`: the fields that a field selector may use.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::schema::node::Node;
 
 const MOST: usize = 8;
 
-/// What keeps the fields, which are at `path`, from being registered for a schema.
+/// The validation errors of the fields, which are at `path`, for a schema.
 pub(super) fn errors(fields: &Value, root: &Node, path: Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut known: Vec<String> = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn errors(fields: &Value, root: &Node, path: Path<'_>) -> Vec<FieldEr
     errors
 }
 
-/// Follows a path of names; lists and quoted keys are not for selectors.
+/// Follows a path of names; lists and quoted keys are not allowed in selectable fields.
 fn follow<'a>(path: &str, root: &'a Node) -> Result<(String, &'a Node), String> {
     match path.find('[') {
         None => field_path::parse(path, root),

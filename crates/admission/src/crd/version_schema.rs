@@ -8,14 +8,14 @@ use crate::field::Path;
 use crate::schema::Structural;
 use crate::{FieldError, KubeVersion};
 
-/// The schema of one version and what is wrong with it.
+/// The compiled schema of one version and its errors.
 pub(super) struct Compiled {
     pub(super) schema: Structural,
     pub(super) rules: Option<Rules>,
     pub(super) errors: Vec<FieldError>,
 }
 
-/// Compiles a schema, `path` being that of what holds it.
+/// Compiles a schema; `path` is that of its parent.
 pub(super) fn compile(
     schema: &Value,
     path: &Path<'_>,
@@ -55,13 +55,13 @@ pub(super) fn compile(
     }
 }
 
-/// Whether the server can read a schema as a structural one; if not, it says why in other
-/// words and looks no further.
+/// Whether the API server can convert a schema to a structural one; if not, it returns another
+/// error and stops.
 fn is_convertible(schema: &Value) -> bool {
     unconvertible(schema).is_none()
 }
 
-/// What the server says where it needs a structural schema and cannot read this one as such.
+/// The API server's error if it cannot convert the schema to a structural one.
 pub(super) fn unconvertible(schema: &Value) -> Option<&'static str> {
     let fields = schema.as_object()?;
     let own = fields.iter().find_map(|(name, value)| match name.as_str() {
@@ -103,7 +103,7 @@ pub(super) fn unconvertible(schema: &Value) -> Option<&'static str> {
     })
 }
 
-/// Whether a keyword says anything.
+/// Whether a keyword is set.
 fn is_set(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -113,7 +113,7 @@ fn is_set(value: &Value) -> bool {
     }
 }
 
-/// Where the status is validated alone, the root may say nothing that would be lost.
+/// With a status subresource, the root must not have keywords that would not be validated.
 fn root_errors(
     fields: &Map<String, Value>,
     has_status: bool,

@@ -1,17 +1,17 @@
-//! How large the values of a schema can get, as the API server works it out: from what the
-//! schema says, or else from how much of them fits into one request.
+//! The maximum sizes of the values of a schema, as the API server computes them: from the
+//! schema, or from what fits into one request.
 
 use fivespot_cel::Bounds;
 
 use super::declared;
 use crate::schema::node::Node;
 
-/// Bytes of the largest request.
+/// The maximum size of a request, in bytes.
 const REQUEST: i64 = 3 * 1024 * 1024;
 /// Bytes of `""`, and of `[]` and `{}`.
 const EMPTY: i64 = 2;
 
-/// The bounds of a value, and the bytes of its shortest form in JSON.
+/// The bounds of a value, and the bytes of its shortest JSON form.
 pub(super) struct Sized {
     pub(super) bounds: Bounds,
     shortest: i64,
@@ -23,19 +23,19 @@ impl Sized {
         Self { bounds, shortest }
     }
 
-    /// How often such a value fits into a request, with a comma after each.
+    /// The number of such values that fit into a request, with a comma after each.
     pub(super) fn fits(&self) -> u64 {
         unsigned(REQUEST / (self.shortest + 1))
     }
 }
 
-/// A bound below zero is one of zero.
+/// A negative bound is treated as 0.
 pub(super) fn unsigned(most: i64) -> u64 {
     u64::try_from(most).unwrap_or(0)
 }
 
-/// The bounds of what rules see of a node; nothing where they see nothing. Resources show
-/// `apiVersion`, `kind` and two fields of `metadata`, whatever their schema says.
+/// The bounds of a node's values as rules see them; `None` if rules cannot see them. Rules see
+/// `apiVersion`, `kind` and two fields of `metadata` of a resource, whatever its schema is.
 pub(super) fn of(node: &Node, resource: bool) -> Option<Sized> {
     if node.int_or_string {
         return Some(Sized::of_size(longest(node).unwrap_or(REQUEST - EMPTY), 1));
@@ -53,7 +53,7 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Sized> {
         "object" => match node.additional.schema() {
             Some(each) => {
                 let each = part(each)?;
-                // Each with a key, its quotes, a colon and a comma.
+                // Each entry has a key, its quotes, a colon and a comma.
                 let fits = (REQUEST - EMPTY) / (each.shortest + 6);
                 let most = unsigned(node.checks.max_properties.unwrap_or(fits));
                 Some(Sized {
@@ -98,7 +98,7 @@ fn text(node: &Node) -> Sized {
     }
 }
 
-/// The bytes of the longest text of an `enum`.
+/// The length in bytes of the longest value of an `enum`.
 fn longest_allowed(node: &Node) -> Option<i64> {
     let allowed = &node.checks.allowed;
     let lengths = allowed.iter().map(|value| {
@@ -114,7 +114,7 @@ fn object<'n>(node: &'n Node, resource: bool) -> Sized {
     let mut shortest = EMPTY;
     let mut add = |name: &'n str, value: Sized, has_default: bool| {
         let required = node.checks.required.iter().any(|it| it == name);
-        // Defaults are filled in after the request was read.
+        // Defaults are filled in after the request has been read.
         if required && !has_default {
             let length = i64::try_from(name.len()).unwrap_or(i64::MAX);
             shortest = length

@@ -1,4 +1,4 @@
-//! What rules may see of a schema.
+//! The declared types of a schema, as rules see them.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use fivespot_cel::{ListKind, ObjectType, Type};
 
 use crate::schema::node::Node;
 
-/// The type of `self` at a node; nothing for values without a schema, which rules cannot
-/// see. Resources show `apiVersion`, `kind` and two fields of `metadata`, whatever their
-/// schema says.
+/// The type of `self` at a node; `None` for values without a schema, which rules cannot see.
+/// Rules see `apiVersion`, `kind` and two fields of `metadata` of a resource, whatever its
+/// schema is.
 pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
     if node.int_or_string {
         return Some(Type::IntOrString);
@@ -36,7 +36,7 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
     }
 }
 
-/// The type of a part of a value, which other than the value itself may be null.
+/// The type of a nested value, which may be null, unlike the value itself.
 fn part(node: &Node) -> Option<Type> {
     let ty = of(node, node.embedded)?;
     Some(if node.nullable {
@@ -46,7 +46,7 @@ fn part(node: &Node) -> Option<Type> {
     })
 }
 
-/// A schema that declares these itself is taken at its word.
+/// Whether the schema declares these fields itself, in which case its declarations are used.
 pub(super) fn declares_meta(node: &Node) -> bool {
     let is = |node: &Node, name: &str, kind: &str| {
         node.properties.get(name).is_some_and(|it| it.kind == kind)
@@ -76,7 +76,7 @@ fn object(node: &Node, resource: bool) -> Type {
     Type::object(ObjectType::new(fields))
 }
 
-/// The type of `metadata` in a resource, also where its schema says more of it.
+/// The type of a resource's `metadata`, also if its schema has more fields.
 pub(super) fn meta() -> Type {
     let names = [("name", Type::String), ("generateName", Type::String)];
     Type::object(ObjectType::new(names))

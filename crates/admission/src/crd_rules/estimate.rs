@@ -1,4 +1,4 @@
-//! What the rules of a schema may cost at most in one validation.
+//! The estimated cost of the rules of a schema in one validation.
 
 use fivespot_cel::Program;
 
@@ -7,21 +7,23 @@ use super::{Rule, Rules};
 use crate::field::Path;
 use crate::schema::node::{Additional, Node};
 
-/// What one expression of a definition may cost at most in one validation, in the units in
-/// which the API server estimates it.
+/// The maximum cost of one expression of a definition in one validation, in the units of the
+/// API server's estimate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleCost {
-    /// Where it stands: `openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule`.
+    /// The path of the expression:
+    /// `openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule`.
     pub path: String,
     /// The cost of one run.
     pub once: u64,
-    /// How often it may run: once, or as often as the lists and maps around it have room.
+    /// The maximum number of runs: 1, or the maximum number of entries of the enclosing lists
+    /// and maps.
     pub times: u64,
 }
 
 impl RuleCost {
-    /// The most that an expression may cost in total, if its definition is to be registered.
+    /// The maximum total cost of an expression of a definition that can be registered.
     pub const LIMIT: u64 = 10_000_000;
 
     /// The cost of all runs.
@@ -30,19 +32,19 @@ impl RuleCost {
     }
 }
 
-/// An expression, if there is one, or why it does not compile.
+/// A compiled expression or its compile error, if there is an expression.
 type Attempt = Option<Result<Program, String>>;
 
 fn compiled(attempt: &Attempt) -> Option<&Program> {
     attempt.as_ref()?.as_ref().ok()
 }
 
-/// The estimates of a rule and its message. What does not compile costs nothing.
+/// The estimates of a rule and its message. An expression that does not compile costs 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     once: u64,
     times: u64,
-    /// The message is made for the first failure only.
+    /// The message is computed only for the first failure.
     pub(crate) message: u64,
 }
 
@@ -52,7 +54,7 @@ impl Estimate {
         self.once.saturating_mul(self.times)
     }
 
-    /// Estimates a compiled rule that runs so many times, or as often as a request has room.
+    /// Estimates a compiled rule that runs this many times, or as often as fits into a request.
     pub(super) fn of(rule: &Rule, value: &Sized, times: Option<u64>) -> Self {
         let most = |program: &Attempt| {
             compiled(program).map_or(0, |program| program.estimate(&value.bounds).max)
@@ -65,8 +67,8 @@ impl Estimate {
     }
 }
 
-/// How often what is in a node may be there for each time the node is; nothing if only the
-/// size of a request bounds it.
+/// The maximum number of children for each value of a node; `None` if only the size of a
+/// request limits it.
 pub(super) fn times_within(node: &Node) -> Option<u64> {
     match (node.kind.as_str(), &node.additional) {
         ("object", Additional::Unset) => Some(1),
@@ -77,7 +79,7 @@ pub(super) fn times_within(node: &Node) -> Option<u64> {
 }
 
 impl Rules {
-    /// Lists what every expression may cost, with paths that start at `path`.
+    /// Lists the cost of every expression, with paths that start at `path`.
     pub(crate) fn costs(&self, path: &Path<'_>, costs: &mut Vec<RuleCost>) {
         if let Some(each) = &self.additional {
             each.costs(&path.field("additionalProperties"), costs);

@@ -1,12 +1,12 @@
-//! Paths of fields as rules and selectable fields write them: `.spec.a`, `.m['a.b']`.
+//! Field paths in rules and selectable fields: `.spec.a`, `.m['a.b']`.
 
 use crate::schema::node::{Additional, Node};
 
-/// Follows `path` through the schema and returns it as errors print it, with the node it
-/// leads to.
+/// Follows `path` through the schema. Returns it in the form that errors print, with the node
+/// at its end.
 ///
 /// # Errors
-/// Why it is no path of this schema, in Kubernetes' words.
+/// Why it is not a path of this schema, with Kubernetes' message.
 pub(crate) fn parse<'a>(
     path: &str,
     node: &'a Node,
@@ -36,7 +36,7 @@ fn plain(text: &str) -> Result<(String, &str), String> {
         return Err("unexpected end of JSON path".to_owned());
     }
     let end = match text.find(['.', '[', ']']) {
-        // Two delimiters in a row: the second is taken for a name.
+        // Of two delimiters in a row, the second is treated as a name.
         Some(0) => 1,
         Some(end) => end,
         None => text.len(),
@@ -45,7 +45,7 @@ fn plain(text: &str) -> Result<(String, &str), String> {
     Ok((name.to_owned(), after))
 }
 
-/// The inside of `'…']`, still escaped.
+/// The text inside `'…']`, still escaped.
 fn quoted(text: &str) -> Result<(&str, &str), String> {
     if text.is_empty() {
         return Err("unexpected end of JSON path".to_owned());
@@ -109,7 +109,7 @@ fn step<'a>(
         let each = match &node.additional {
             Additional::Unset => return Err(no_field()),
             Additional::Each(each) => each,
-            // The server takes any name, and has no schema to go on with.
+            // The API server accepts any name, and there is no schema below it.
             Additional::Allowed(_) => node,
         };
         printed.extend(["[", name, "]"]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_keys_are_followed_and_printed_as_errors_print_them() {
+    fn names_and_keys_are_followed_and_printed_in_the_form_of_errors() {
         assert_eq!(follow(".a.x-y").as_deref(), Ok("a.x-y"));
         assert_eq!(follow(".a['x-y']").as_deref(), Ok("a.x-y"));
         assert_eq!(follow(".m['a.b']").as_deref(), Ok("m[a.b]"));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_of_the_schema_is_refused() {
+    fn a_path_that_is_not_in_the_schema_is_rejected() {
         let rows = [
             (".b", "does not refer to a valid field"),
             ("a", "expected [ or . but got: a"),

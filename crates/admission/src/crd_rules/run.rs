@@ -1,4 +1,4 @@
-//! Running rules over an object and its previous state.
+//! Runs rules over an object and its previous state.
 
 use fivespot_cel::{Activation, Binding, Budget, Program, RunError, Variables};
 use serde_json::Value;
@@ -10,32 +10,31 @@ use crate::schema::node::Node;
 use crate::schema::ratchets;
 use crate::{FieldError, KubeVersion};
 
-/// Most bytes of a message that an expression made.
+/// The maximum size in bytes of a message that an expression returns.
 pub(crate) const MOST_MESSAGE_BYTES: usize = 5 * 1024;
 
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
                              further validation rules will be run";
 
-/// One run over one object.
+/// One validation of one object.
 pub(crate) struct Run {
     version: KubeVersion,
     budget: Budget,
-    /// Set once nothing further may run.
+    /// Set once no further rule may run.
     stopped: bool,
-    /// Whether messages of the place at hand see `oldSelf`.
+    /// Whether messages at the current place have the variable `oldSelf`.
     shows_old: bool,
     pub(crate) errors: Vec<FieldError>,
-    /// Errors that are forgiven because what they are about did not change.
+    /// Errors that are ignored because their value is unchanged.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What is known of the previous state at a place, for forgiving.
+/// The previous state at a place, for ratcheting.
 #[derive(Clone, Copy, Default)]
 struct Before<'a> {
-    /// The same place, and what is there at present; absent where it is unknown which
-    /// it was.
+    /// The previous and the current state of the place; `None` if it cannot be correlated.
     here: Option<(Old<'a>, &'a Value)>,
-    /// The nearest place above that can be compared.
+    /// The nearest ancestor that can be correlated.
     above: Option<(Old<'a>, &'a Value)>,
 }
 
@@ -48,7 +47,7 @@ impl<'a> Before<'a> {
         let Some((old, _)) = self.here else {
             return self;
         };
-        // Both states were converted to one version, so that these two never differ.
+        // Both states have been converted to one version, so these two fields never differ.
         if self.above.is_none() && matches!(name, "apiVersion" | "kind") {
             return Self::default();
         }
@@ -71,12 +70,12 @@ struct Place<'a> {
     node: &'a Node,
     path: &'a Path<'a>,
     value: &'a Value,
-    /// What `oldSelf` is.
+    /// The value of `oldSelf`.
     old: Option<&'a Value>,
     before: Before<'a>,
 }
 
-/// What a rule sees.
+/// The variables of a rule.
 struct States<'a> {
     new: &'a Value,
     old: Option<Binding<'a>>,
@@ -104,12 +103,12 @@ impl Run {
         }
     }
 
-    /// What all rules cost together.
+    /// The total cost of all rules.
     pub(crate) fn cost(&self) -> u64 {
         self.budget.spent().min(Budget::PER_OBJECT)
     }
 
-    /// Runs every rule that applies to an object, forgiving what did not change.
+    /// Runs every rule that applies to an object, ignoring errors of unchanged values.
     pub(crate) fn object(
         &mut self,
         rules: &Rules,
@@ -129,7 +128,7 @@ impl Run {
         self.place(rules, place);
     }
 
-    /// Runs every rule that applies to a default, as if it replaced `old`.
+    /// Runs every rule that applies to a default, with `old` as the previous state.
     pub(crate) fn default(
         &mut self,
         (rules, node): (&Rules, &Node),
@@ -181,7 +180,7 @@ impl Run {
         }
     }
 
-    /// A field of an object or an entry of a map.
+    /// Runs the rules of a field of an object or an entry of a map.
     fn entry(&mut self, rules: &Rules, place: Place<'_>, name: &str, value: &Value) {
         let property = rules.properties.get(name);
         if property.is_none() && rules.additional.is_none() {
@@ -239,7 +238,7 @@ impl Run {
         }
     }
 
-    /// An error about a rule rather than about the value, which it does not show.
+    /// Adds an error about a rule itself; it does not contain the value.
     fn fail(&mut self, place: Place<'_>, detail: impl Into<String>) {
         let kind = place.node.kind.as_str().into();
         self.errors
@@ -261,7 +260,7 @@ impl Run {
         };
         let old = place.old.filter(|old| !old.is_null());
         let optional = rule.source.optional_old_self == Some(true);
-        // A rule about a change says nothing where there was nothing before.
+        // A transition rule does not run without a previous state.
         if rule.uses_old && old.is_none() && !(optional && ratchets(self.version)) {
             return;
         }
@@ -299,8 +298,8 @@ impl Run {
         }
     }
 
-    /// Messages have a plain `oldSelf`, also where the rule had an optional one, and only
-    /// where some rule of the place looks at it.
+    /// The variables of a message expression. `oldSelf` is not an optional, also if it is for
+    /// the rule, and it is only set if some rule of the place uses it.
     fn seen_by_messages<'a>(&self, rule: &Rule, place: Place<'a>) -> Variables<'a> {
         let variables = Variables::new().json("self", place.value);
         let old = place.old.filter(|old| self.shows_old && !old.is_null());
@@ -336,7 +335,8 @@ impl Run {
         self.add(rule, place, error);
     }
 
-    /// Refuses, or warns where the value did not change and the rule does not compare.
+    /// Adds an error, or a warning if the value is unchanged and the rule is not a transition
+    /// rule.
     fn add(&mut self, rule: &Rule, place: Place<'_>, error: FieldError) {
         if !rule.uses_old && place.before.is_unchanged() {
             self.warnings.push(error.to_string());
@@ -372,7 +372,7 @@ impl Run {
         }
     }
 
-    /// What the rule says, or why nothing further may run.
+    /// The message of a rule, or why no further rule may run.
     fn message(&mut self, rule: &Rule, place: Place<'_>) -> Result<String, String> {
         let Some(Ok(program)) = &rule.message else {
             return Ok(rule.plain_message());
@@ -400,8 +400,8 @@ impl Run {
     }
 }
 
-/// Runs a message expression: nothing if it has no usable value, an error only if a limit
-/// was exceeded.
+/// Runs a message expression: `None` if its value is not usable, an error only if a limit was
+/// exceeded.
 fn run_message(
     program: &Program,
     variables: &Variables<'_>,
@@ -414,13 +414,13 @@ fn run_message(
     }
 }
 
-/// Whether a text goes on in another line.
+/// Whether a text has several lines.
 pub(crate) fn has_lines(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.contains(&b'\n') || bytes.contains(&b'\r')
 }
 
-/// A message without surrounding space, unless it is empty, too long or of several lines.
+/// A message without surrounding space; `None` if it is empty, too long or has several lines.
 pub(crate) fn usable_message(text: &str) -> Option<String> {
     let text = text.trim();
     let usable =

@@ -1,9 +1,8 @@
-//! Addresses of mail, read as Go's `net/mail` reads them (RFC 5322, with some of its older
-//! forms).
+//! E-mail addresses, parsed as in Go's `net/mail` (RFC 5322, with some obsolete forms).
 
 use std::net::IpAddr;
 
-/// Whether `text` is one address: `a@b`, `Name <a@b>`, or a group of only one. Cannot fail.
+/// Whether `text` is one address: `a@b`, `Name <a@b>`, or a group with only one. Cannot fail.
 pub(super) fn is_email(text: &str) -> bool {
     let mut parser = Parser { rest: text };
     parser.address(true) == Some(1)
@@ -26,7 +25,7 @@ impl<'t> Parser<'t> {
         after.is_some()
     }
 
-    /// Spaces and comments. Nothing if a comment does not end.
+    /// Skips spaces and comments. `None` if a comment is not terminated.
     fn skip_comments(&mut self) -> Option<()> {
         self.skip_space();
         while self.eat('(') {
@@ -36,14 +35,14 @@ impl<'t> Parser<'t> {
         Some(())
     }
 
-    /// The rest of a comment, which may hold others.
+    /// The rest of a comment, which may contain nested comments.
     fn comment(&mut self) -> Option<&'t str> {
         let start = self.rest;
         let mut depth = 1_usize;
         let mut chars = start.char_indices();
         while let Some((at, c)) = chars.next() {
             match c {
-                // A backslash at the very end is itself.
+                // A backslash at the end of the text is literal.
                 '\\' => drop(chars.next()),
                 '(' => depth += 1,
                 ')' => depth -= 1,
@@ -57,7 +56,7 @@ impl<'t> Parser<'t> {
         None
     }
 
-    /// How many addresses there are in an address or group; nothing if it is neither.
+    /// The number of addresses in an address or group; `None` if it is neither.
     fn address(&mut self, may_be_group: bool) -> Option<usize> {
         self.skip_space();
         if self.rest.is_empty() {
@@ -89,7 +88,7 @@ impl<'t> Parser<'t> {
         self.eat('>').then_some(1)
     }
 
-    /// What follows the colon of a group.
+    /// The part after the colon of a group.
     fn group(&mut self) -> Option<usize> {
         self.skip_space();
         let mut count = 0;
@@ -130,7 +129,7 @@ impl<'t> Parser<'t> {
         literal.parse::<IpAddr>().ok().map(drop)
     }
 
-    /// An atom with dots only between other characters.
+    /// An atom in which dots are only between other characters.
     fn strict_atom(&mut self) -> Option<()> {
         let atom = self.atom()?;
         atom.split('.').all(|part| !part.is_empty()).then_some(())
@@ -144,7 +143,7 @@ impl<'t> Parser<'t> {
         atom.filter(|atom| !atom.is_empty())
     }
 
-    /// A string in quotes, and whether there is nothing in it.
+    /// A quoted string; returns whether it is empty.
     fn quoted(&mut self) -> Option<bool> {
         let inner = self.rest.strip_prefix('"')?;
         let mut chars = inner.char_indices();
@@ -164,7 +163,8 @@ impl<'t> Parser<'t> {
         None
     }
 
-    /// A name: words, of which the first has to be right, and the others end where one is not.
+    /// A display name: words, of which the first must be valid, ending before the next invalid
+    /// one.
     fn phrase(&mut self) -> Option<()> {
         self.word()?;
         loop {
@@ -184,12 +184,13 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Visible ASCII, and everything that is not ASCII.
+/// Visible ASCII, and all non-ASCII characters.
 fn is_visible(c: char) -> bool {
     c.is_ascii_graphic() || !c.is_ascii()
 }
 
-/// Whether a word is no encoded one (RFC 2047) of a character set that Go does not know.
+/// Whether a word is not an encoded word (RFC 2047) in a character set that Go does not
+/// support.
 fn is_readable_word(word: &str) -> bool {
     let inner = word.strip_prefix("=?").and_then(|it| it.strip_suffix("?="));
     let parts: Vec<_> = inner.into_iter().flat_map(|it| it.split('?')).collect();

@@ -1,10 +1,10 @@
-//! Addresses and names of the network.
+//! Network addresses and host names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fivespot_gostd::unicode::{is_letter, is_letter_or_symbol};
 
-/// An IP address; leading zeros are accepted in every part, as Kubernetes does.
+/// An IP address; leading zeros are accepted in every part, as in Kubernetes.
 fn ip(text: &str) -> Option<IpAddr> {
     if text.contains(':') {
         let groups: Vec<_> = text.split(':').map(without_zeros).collect();
@@ -13,7 +13,7 @@ fn ip(text: &str) -> Option<IpAddr> {
     without_zeros(text).parse::<Ipv4Addr>().ok().map(IpAddr::V4)
 }
 
-/// A group of an address, or several with dots between them, without leading zeros.
+/// A group of an address, or several separated by dots, without leading zeros.
 fn without_zeros(group: &str) -> String {
     let parts = group
         .split('.')
@@ -41,8 +41,8 @@ pub(super) fn is_cidr(text: &str) -> bool {
     digits && length.parse::<u32>().is_ok_and(|length| length <= most)
 }
 
-/// 6, 8 or 20 bytes in hexadecimal: in pairs with colons or hyphens, in fours with dots, or with
-/// nothing in between.
+/// 6, 8 or 20 bytes in hexadecimal: in pairs with colons or hyphens, in groups of four with
+/// dots, or without separators.
 pub(super) fn is_mac(text: &str) -> bool {
     let groups = |separator: char, width: usize, counts: [usize; 3]| {
         let groups: Vec<_> = text.split(separator).collect();
@@ -59,9 +59,9 @@ pub(super) fn is_mac(text: &str) -> bool {
         || groups('.', 4, [3, 4, 10])
 }
 
-/// A host name as Kubernetes' `strfmt` has it: one label, in which a hyphen may only be the
-/// second character, or several, of which the last has two letters at least. Letters and
-/// symbols are those of any script.
+/// A host name as in Kubernetes' `strfmt`: one label, in which a hyphen may only be the second
+/// character, or several, the last of which has at least two letters. Letters and symbols of
+/// any script are allowed.
 pub(super) fn is_hostname(text: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_digit() || is_letter_or_symbol(c);
     let is_long = |text: &str| text.chars().count() > 62;

@@ -1,4 +1,4 @@
-//! Numbers with check digits and other patterns of digits.
+//! Numbers with check digits and other digit patterns.
 
 fn digits(text: &str) -> Option<Vec<u32>> {
     text.chars().map(|c| c.to_digit(10)).collect()
@@ -41,7 +41,7 @@ pub(super) fn is_isbn13(text: &str) -> bool {
     digits.len() == 13 && sum.is_multiple_of(10)
 }
 
-/// The lengths and prefixes of the known issuers, and the check digit.
+/// The lengths and prefixes of the supported issuers, and the check digit.
 pub(super) fn is_credit_card(text: &str) -> bool {
     let text: String = text.chars().filter(char::is_ascii_digit).collect();
     let starts =
@@ -70,7 +70,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
     known && sum.is_multiple_of(10)
 }
 
-/// Three, two and four digits with a hyphen or space between them.
+/// Three, two and four digits separated by a hyphen or space.
 pub(super) fn is_ssn(text: &str) -> bool {
     let bytes = text.bytes().enumerate();
     text.len() == 11
@@ -80,7 +80,7 @@ pub(super) fn is_ssn(text: &str) -> bool {
         })
 }
 
-/// `rgb(r, g, b)` with numbers of 0 to 255 without leading zeros.
+/// `rgb(r, g, b)` with numbers from 0 to 255 without leading zeros.
 pub(super) fn is_rgb_color(text: &str) -> bool {
     let Some(inner) = text
         .strip_prefix("rgb(")

@@ -14,7 +14,7 @@ pub(super) fn is_date(text: &str) -> bool {
     text.len() == 10 && has_form && Date::strptime("%Y-%m-%d", text).is_ok()
 }
 
-/// `2006-01-02T15:04:05`, an optional fraction, and `Z` or an offset; in any case.
+/// `2006-01-02T15:04:05`, an optional fraction, and `Z` or an offset; case-insensitive.
 pub(super) fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
@@ -24,7 +24,7 @@ pub(super) fn is_date_time(text: &str) -> bool {
     is_date(date) && is_time(time)
 }
 
-/// What Kubernetes matches the time of a `date-time` with.
+/// Kubernetes' pattern for the time of a `date-time`.
 static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let zone = "(z|[+-][0-9]{2}:[0-9]{2})";
     Regex::new(&format!(

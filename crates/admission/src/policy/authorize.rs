@@ -1,4 +1,4 @@
-//! What policies may ask an authorizer.
+//! The variable `authorizer` of policies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,32 +8,32 @@ use fivespot_cel::{Abstract, RunError, Value};
 use super::request::{Request, User};
 use crate::name;
 
-/// Says who may do what.
+/// Makes authorization decisions.
 pub trait Authorizer: fmt::Debug + Send + Sync {
-    /// Whether something may be done.
+    /// Whether the access is allowed.
     ///
     /// # Errors
-    /// Why that is unknown, in the words that `error()` gives to an expression.
+    /// Why the decision is unknown; the text that `error()` returns to an expression.
     fn authorize(&self, access: &Access<'_>) -> Result<Permission, String>;
 }
 
-/// Somebody doing something.
+/// A user's access to a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// Who does it.
+    /// The user.
     pub user: &'a User,
-    /// What is done: `get`, `create`; for a path the HTTP verb.
+    /// The verb: `get`, `create`; for a path the HTTP verb.
     pub verb: &'a str,
-    /// What it is done to.
+    /// The target of the access.
     pub target: Target<'a>,
 }
 
-/// What something is done to.
+/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// Something that is no resource, such as `/healthz`.
+    /// A non-resource path, such as `/healthz`.
     Path(&'a str),
-    /// A resource; what is empty was not said.
+    /// A resource; an empty field was not set by the expression.
     Resource {
         /// The API group; empty for the core group.
         group: &'a str,
@@ -45,25 +45,25 @@ pub enum Target<'a> {
         namespace: &'a str,
         /// The name; empty for all of them.
         name: &'a str,
-        /// The field selector as the expression gave it, unparsed.
+        /// The field selector as given in the expression, unparsed.
         field_selector: &'a str,
-        /// The label selector as the expression gave it, unparsed.
+        /// The label selector as given in the expression, unparsed.
         label_selector: &'a str,
     },
 }
 
-/// The answer of an authorizer.
+/// The decision of an authorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
-    /// Whether it may be done.
+    /// Whether the access is allowed.
     pub allowed: bool,
-    /// Why, in the authorizer's words; may be empty.
+    /// The authorizer's reason; may be empty.
     pub reason: String,
 }
 
-/// The variable `authorizer`, and everything that is made from it.
+/// The variable `authorizer`, and the objects derived from it.
 #[derive(Clone, Debug)]
-pub(super) struct Asking {
+pub(super) struct AuthorizerValue {
     authorizer: Arc<dyn Authorizer>,
     user: User,
     stage: Stage,
@@ -89,7 +89,7 @@ struct Resource {
     labels: String,
 }
 
-impl Asking {
+impl AuthorizerValue {
     pub(super) fn new(authorizer: Arc<dyn Authorizer>, user: &User) -> Self {
         Self {
             authorizer,
@@ -190,7 +190,7 @@ impl Resource {
     }
 }
 
-impl Abstract for Asking {
+impl Abstract for AuthorizerValue {
     fn type_name(&self) -> &str {
         match self.stage {
             Stage::Authorizer => "kubernetes.authorization.Authorizer",
@@ -239,7 +239,7 @@ fn filled(what: &str, value: &str) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Who a service account is to an authorizer.
+/// The user of a service account.
 fn service_account(namespace: &str, account: &str) -> Result<User, RunError> {
     let refuse = |what: &str| {
         let text = format!("Invalid service account {what}");

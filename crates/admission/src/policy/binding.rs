@@ -1,4 +1,4 @@
-//! A binding of a policy, compiled, and the parameters it chooses.
+//! A compiled policy binding, and the parameters it selects.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::matching::Matching;
 use super::mutating_policy;
 use super::request::Request;
-use super::world::{ParamKind, World};
+use super::resolver::{ParamKind, Resolver};
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
 use crate::selector::Selector;
@@ -19,11 +19,11 @@ pub struct Binding {
     policy: String,
     pub(super) matching: Option<Matching>,
     params: Option<ParamRef>,
-    /// `Deny`, `Warn`, `Audit`, in the order of the manifest; none for a mutating policy.
+    /// `Deny`, `Warn`, `Audit`, in the order of the manifest; empty for a mutating policy.
     pub(super) actions: Vec<String>,
 }
 
-/// The kind of a policy's parameters, which is served.
+/// The kind of a policy's parameters; it is served.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params<'a> {
     pub(super) kind: &'a ParamKind,
@@ -44,16 +44,16 @@ impl Binding {
     /// Compiles a `ValidatingAdmissionPolicyBinding`.
     ///
     /// # Errors
-    /// What the server would refuse it for, with paths that start at `metadata` or `spec`.
+    /// The API server's errors, with paths that start at `metadata` or `spec`.
     pub fn compile(binding: &Value) -> Result<Self, Vec<FieldError>> {
         Self::read(binding, actions)
     }
 
-    /// Compiles a `MutatingAdmissionPolicyBinding`, which has no actions and matches no
+    /// Compiles a `MutatingAdmissionPolicyBinding`, which has no actions and does not match
     /// deletions.
     ///
     /// # Errors
-    /// What the server would refuse it for, with paths that start at `metadata` or `spec`.
+    /// The API server's errors, with paths that start at `metadata` or `spec`.
     pub fn compile_mutating(binding: &Value) -> Result<Self, Vec<FieldError>> {
         Self::read(binding, |spec, errors| {
             mutating_policy::check_operations(spec, "matchResources", errors);
@@ -104,25 +104,25 @@ impl Binding {
         })
     }
 
-    /// Its name.
+    /// The binding's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name of the policy that it puts in force.
+    /// The name of the policy that it binds.
     pub fn policy_name(&self) -> &str {
         &self.policy
     }
 
-    /// The parameters to evaluate the policy with, once for each; null where it has none.
+    /// The parameters to evaluate the policy with, once for each; null if the policy has none.
     ///
     /// # Errors
-    /// Why parameters could not be found.
+    /// Why the parameters could not be found.
     pub(super) fn params(
         &self,
         params: Option<Params<'_>>,
         request: &Request<'_>,
-        world: &dyn World,
+        resolver: &dyn Resolver,
     ) -> Result<Vec<Value>, String> {
         let (Some(Params { kind, namespaced }), Some(reference)) = (params, &self.params)
         else {
@@ -148,12 +148,12 @@ impl Binding {
             }
         };
         let params: Vec<Value> = match &reference.selector {
-            None => world
+            None => resolver
                 .param(kind, namespace, &reference.name)
                 .into_iter()
                 .collect(),
             Some(selector) => {
-                let mut all = world.params(kind, namespace);
+                let mut all = resolver.params(kind, namespace);
                 all.retain(|it| {
                     let labels = it.get("metadata").and_then(|it| it.get("labels"));
                     selector.matches(labels)

@@ -1,4 +1,4 @@
-//! All policies with all bindings against one request.
+//! Evaluates all policies with all bindings for one request.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -7,40 +7,40 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::authorize::Asking;
+use super::authorize::AuthorizerValue;
 use super::binding::{Binding, Params};
 use super::definition::Policy;
 use super::evaluate::{Found, Refusal};
 use super::matching::Matched;
 use super::request::Request;
+use super::resolver::{ParamKind, Resolver};
 use super::scope::{Inputs, NULL};
-use super::world::{ParamKind, World};
 use crate::field::Cause;
 
-/// Most bytes of the value of one audit annotation.
+/// The maximum size in bytes of an audit annotation's value.
 const MOST_ANNOTATION_BYTES: usize = 10 * 1024;
-/// Where failures are written that a binding wants audited.
+/// The audit annotation key for failures with the binding action `Audit`.
 const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
-/// Policies and their bindings, ready to decide. A policy without a binding decides
-/// nothing, and so does a binding whose policy is not there.
+/// Policies and their bindings, ready to evaluate. A policy without a binding has no effect,
+/// and neither has a binding without its policy.
 #[derive(Debug, Default)]
 pub struct Policies {
-    /// In the order of the policies' names, bindings in that of their own.
+    /// Sorted by the policies' names, with their bindings sorted by name.
     bound: Vec<(Arc<Policy>, Vec<Arc<Binding>>)>,
 }
 
-/// What the policies said to a request.
+/// The decision of the policies on a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// Every refusal. The API server reports only the first one to the client.
+    /// All denials. The API server reports only the first one to the client.
     pub denials: Vec<Denial>,
     /// Sent to the client as `Warning` headers.
     pub warnings: Vec<String>,
     /// Written to the audit log.
     pub audit_annotations: BTreeMap<String, String>,
-    /// What every policy that looked at the request cost, in the order in which they did.
+    /// The cost of every policy that was evaluated, in evaluation order.
     pub evaluations: Vec<Evaluation>,
 }
 
@@ -52,31 +52,31 @@ pub struct Evaluation {
     pub policy: String,
     /// The binding.
     pub binding: String,
-    /// What its match conditions, validations, messages and audit annotations cost
-    /// together, in the units of Kubernetes' tracker.
+    /// The total cost of its match conditions, validations, messages and audit annotations, in
+    /// the units of Kubernetes' cost tracker.
     pub cost: u64,
 }
 
 impl Decision {
-    /// The refusal that the API server answers with; none if the request is admitted.
+    /// The denial that the API server returns; `None` if the request is admitted.
     pub fn denied(&self) -> Option<&Denial> {
         self.denials.first()
     }
 }
 
-/// One refusal.
+/// One denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denial {
-    /// The policy that refused.
+    /// The policy that denied the request.
     pub policy: String,
-    /// The binding that made it do so; absent where the policy itself is at fault.
+    /// The binding; `None` if the policy itself is misconfigured.
     pub binding: Option<String>,
-    /// Which validation refused, counted from 0; absent where none ran.
+    /// The index of the validation that failed; `None` if none ran.
     pub validation: Option<usize>,
     /// The HTTP status code.
     pub code: u16,
-    /// The Status reason, as `Invalid`.
+    /// The Status reason, such as `Invalid`.
     pub reason: String,
     /// The Status message: `<plural>.<group> "<name>" is forbidden: ValidatingAdmissionPolicy
     /// '<policy>' with binding '<binding>' denied request: <why>`.
@@ -86,7 +86,7 @@ pub struct Denial {
 }
 
 impl Policies {
-    /// Puts policies and bindings together. Cheap, so that it can be done at each change.
+    /// Combines policies and bindings. Cheap enough to be done at each change.
     pub fn new(
         policies: impl IntoIterator<Item = Arc<Policy>>,
         bindings: impl IntoIterator<Item = Arc<Binding>>,
@@ -108,16 +108,16 @@ impl Policies {
         Self { bound }
     }
 
-    /// Whether nothing can be refused.
+    /// Whether there are no policies to evaluate.
     pub fn is_empty(&self) -> bool {
         self.bound.is_empty()
     }
 
-    /// What the policies say to a request, in the order of their names.
-    pub fn decide(&self, request: &Request<'_>, world: &dyn World) -> Decision {
+    /// Evaluates the policies for a request, in the order of their names.
+    pub fn decide(&self, request: &Request<'_>, resolver: &dyn Resolver) -> Decision {
         let mut deciding = Deciding {
             request,
-            world,
+            resolver,
             decision: Decision::default(),
             failure: None,
         };
@@ -132,9 +132,9 @@ impl Policies {
 
 struct Deciding<'a> {
     request: &'a Request<'a>,
-    world: &'a dyn World,
+    resolver: &'a dyn Resolver,
     decision: Decision,
-    /// What goes into the audit log: of several failures, the first.
+    /// The failure for the audit log: the first of several.
     failure: Option<Value>,
 }
 
@@ -143,11 +143,11 @@ impl Deciding<'_> {
         let Some(matched) = policy.matching.matches(self.request) else {
             return;
         };
-        // A policy that nobody can find parameters for fails whatever its bindings ask for.
+        // A policy whose parameter kind is not served fails, whatever its bindings match.
         let params = match &policy.params {
             None => None,
             Some(kind) => {
-                let Some(namespaced) = self.world.param_is_namespaced(kind) else {
+                let Some(namespaced) = self.resolver.param_is_namespaced(kind) else {
                     self.misconfigured(policy, None, &not_served(kind));
                     return;
                 };
@@ -161,7 +161,7 @@ impl Deciding<'_> {
             if matching.is_some_and(|matching| matching.matches(self.request).is_none()) {
                 continue;
             }
-            let found = match binding.params(params, self.request, self.world) {
+            let found = match binding.params(params, self.request, self.resolver) {
                 Ok(found) => found,
                 Err(why) => {
                     self.misconfigured(policy, Some(binding), &why);
@@ -170,7 +170,7 @@ impl Deciding<'_> {
             };
             let inputs = match &mut inputs {
                 Some(known) => known,
-                none => match inputs_of(self.request, self.world, matched) {
+                none => match inputs_of(self.request, self.resolver, matched) {
                     Ok(made) => none.insert(made),
                     Err(why) => {
                         let why = format!("failed to convert object version: {why}");
@@ -191,7 +191,7 @@ impl Deciding<'_> {
         }
     }
 
-    /// Denies what a policy, or one of its bindings, cannot be asked about.
+    /// Denies the request because a policy, or one of its bindings, is misconfigured.
     fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, why: &str) {
         if !policy.ignores_errors {
             let what = if binding.is_some() {
@@ -320,27 +320,28 @@ impl Deciding<'_> {
     }
 }
 
-/// What the expressions see of a request.
+/// The inputs of the expressions for a request.
 ///
 /// # Errors
-/// Why the object cannot be had in the version that matched.
+/// Why the object could not be converted to the version that matched.
 pub(super) fn inputs_of<'a>(
     request: &'a Request<'a>,
-    world: &dyn World,
+    resolver: &dyn Resolver,
     matched: Matched<'a>,
 ) -> Result<Inputs<'a>, String> {
     let (_, kind) = matched;
     let in_version = |object: Option<&'a Value>| match object {
         Some(object) if kind != request.kind => {
-            world.converted(object, kind).map(Cow::Owned)
+            resolver.converted(object, kind).map(Cow::Owned)
         }
         Some(object) => Ok(Cow::Borrowed(object)),
         None => Ok(Cow::Borrowed(&NULL)),
     };
-    // A request about a namespace has no namespace around it.
+    // A request for a Namespace has no `namespaceObject`.
     let namespace = request.namespace_object.filter(|_| !request.is_namespace());
-    let authorizer = world.authorizer();
-    let authorizer = authorizer.map(|it| Arc::new(Asking::new(it, request.user)));
+    let authorizer = resolver.authorizer();
+    let authorizer =
+        authorizer.map(|it| Arc::new(AuthorizerValue::new(it, request.user)));
     Ok(Inputs {
         object: in_version(request.object)?,
         old_object: in_version(request.old_object)?,
@@ -353,7 +354,7 @@ pub(super) fn inputs_of<'a>(
     })
 }
 
-/// Why a policy with parameters of a kind that is not served fails.
+/// The error of a policy whose parameter kind is not served.
 pub(super) fn not_served(kind: &ParamKind) -> String {
     let ParamKind { api_version, kind } = kind;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -362,7 +363,7 @@ pub(super) fn not_served(kind: &ParamKind) -> String {
     )
 }
 
-/// JSON as Go writes it, without letters that would mean something in HTML.
+/// JSON as Go prints it, with characters that are special in HTML escaped.
 fn shown(json: &Value) -> String {
     let mut shown = String::new();
     for letter in json.to_string().chars() {
@@ -378,7 +379,7 @@ fn shown(json: &Value) -> String {
     shown
 }
 
-/// The value without what is beyond the limit.
+/// The value, truncated to the limit.
 fn cut(mut value: String) -> String {
     if value.len() > MOST_ANNOTATION_BYTES {
         let at = (0..=MOST_ANNOTATION_BYTES)

@@ -1,4 +1,4 @@
-//! A `ValidatingAdmissionPolicy`, compiled.
+//! A compiled `ValidatingAdmissionPolicy`.
 
 use fivespot_cel::{Dialect, Paths};
 use serde_json::Value;
@@ -8,8 +8,8 @@ use super::fields::Fields;
 use super::known_kind::KnownKind;
 use super::matching::Matching;
 use super::registration::Reader;
+use super::resolver::ParamKind;
 use super::type_check::{self, ExpressionWarning, Schemas};
-use super::world::ParamKind;
 use crate::crd::Crd;
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
@@ -25,9 +25,9 @@ pub struct Policy {
     pub(super) variables: Vec<Expression>,
     pub(super) validations: Vec<Validation>,
     pub(super) annotations: Vec<Expression>,
-    /// Whether what cannot be evaluated is admitted.
+    /// Whether evaluation errors are ignored (`failurePolicy: Ignore`).
     pub(super) ignores_errors: bool,
-    /// What the expressions read again and again.
+    /// The paths that the expressions share.
     pub(super) paths: Paths,
 }
 
@@ -50,10 +50,10 @@ pub(super) struct Validation {
 }
 
 impl Policy {
-    /// Compiles a policy as the API server of `version` does when it is created.
+    /// Compiles a policy as the API server of `version` does at its creation.
     ///
     /// # Errors
-    /// What the server would refuse it for, with paths that start at `metadata` or `spec`.
+    /// The API server's errors, with paths that start at `metadata` or `spec`.
     pub fn compile(
         policy: &Value,
         version: KubeVersion,
@@ -66,11 +66,11 @@ impl Policy {
         }
     }
 
-    /// Compiles a policy that is stored already: an expression that does not compile, as
-    /// after a downgrade, fails when it is evaluated.
+    /// Compiles a stored policy: an expression that does not compile, for example after a
+    /// downgrade, fails when it is evaluated.
     ///
     /// # Errors
-    /// What is wrong apart from expressions.
+    /// The errors that are not about expressions.
     pub fn stored(policy: &Value, version: KubeVersion) -> Result<Self, Vec<FieldError>> {
         let (policy, mut errors) = Self::read(policy, version.dialect_of_stored());
         errors.retain(|error| !is_about_an_expression(error));
@@ -81,12 +81,12 @@ impl Policy {
         }
     }
 
-    /// What the server would write into `status.typeChecking` of a policy: which expressions do
-    /// not fit those of `definitions` and of the kinds `known` besides that it matches by name.
-    /// Empty where all fit, and where none is matched.
+    /// The API server's `status.typeChecking` of a policy: the expressions that do not fit the
+    /// schemas of `definitions`, and of the kinds `known`, that the policy matches by name.
+    /// Empty if all fit, or if no kind is matched.
     ///
-    /// A warning refuses nothing; an expression that does not fit fails, or is never true, for
-    /// the objects of that kind.
+    /// A warning does not reject the policy; an expression that does not fit fails, or is never
+    /// true, for the objects of that kind.
     pub fn type_check(
         policy: &Value,
         definitions: &[&Crd],
@@ -96,7 +96,7 @@ impl Policy {
         type_check::check(policy, Schemas { definitions, known }, version)
     }
 
-    /// Its name.
+    /// The policy's name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! One policy with one binding and one parameter object against one request.
+//! Evaluates one policy with one binding and one parameter object for one request.
 
 use fivespot_cel::{Budget, Program, RunError, Value};
 use serde_json::Value as Json;
@@ -8,28 +8,28 @@ use super::expression::Compiled;
 use super::scope::{Inputs, NULL, Scope};
 use crate::crd_rules::usable_message;
 
-/// What one evaluation found.
+/// The result of one evaluation.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) refusals: Vec<Refusal>,
     pub(super) annotations: Vec<(String, String)>,
-    /// Refusals by audit annotations, which no action of the binding softens.
+    /// Errors of audit annotations, which deny the request whatever the binding's actions are.
     pub(super) failed_annotations: Vec<String>,
-    /// What all expressions cost together.
+    /// The total cost of all expressions.
     pub(super) cost: u64,
 }
 
-/// One validation that does not admit.
+/// One validation that denies the request.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    /// The validation's place in the policy; 0 where none was reached.
+    /// The index of the validation in the policy; 0 if none ran.
     pub(super) validation: usize,
     pub(super) message: String,
-    /// Empty where the validation could not be evaluated.
+    /// Empty if the validation could not be evaluated.
     pub(super) reason: String,
 }
 
-/// Why a validation does not hold: it is false, or what its error says.
+/// Why a validation failed: it is false, or its error.
 type Verdict = Result<(), String>;
 
 pub(super) const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
@@ -52,7 +52,7 @@ impl Policy {
     /// Whether the match conditions hold.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// The evaluation error.
     pub(super) fn conditions_hold<'v>(
         &'v self,
         inputs: &'v Inputs<'v>,
@@ -92,14 +92,14 @@ impl Policy {
         found
     }
 
-    /// What an error makes of the whole evaluation.
+    /// The result if the whole evaluation fails.
     fn failed(&self, why: String) -> Found {
         let mut found = Found::default();
         found.refusals.extend(self.error(0, why));
         found
     }
 
-    /// What an error makes of one validation.
+    /// The result if one validation fails with an error.
     fn error(&self, validation: usize, message: String) -> Option<Refusal> {
         (!self.ignores_errors).then(|| Refusal {
             validation,
@@ -108,8 +108,9 @@ impl Policy {
         })
     }
 
-    /// Whether all match conditions hold; one that is false outweighs any that fail. All
-    /// are evaluated in any case, and a budget that does not suffice outweighs everything.
+    /// Whether all match conditions are true; one that is false takes precedence over errors.
+    /// All are evaluated in any case, and an exhausted budget takes precedence over all
+    /// results.
     pub(super) fn applies<'v>(
         &'v self,
         scope: &Scope<'v>,
@@ -120,7 +121,7 @@ impl Policy {
         for condition in &self.conditions {
             let result = run(&condition.compiled, &condition.source, scope, budget);
             match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned()) {
-                // Nothing is admitted or refused by what cannot be known.
+                // With `failurePolicy: Ignore` the policy does not apply.
                 Err(_) if self.ignores_errors => return Ok(false),
                 Err(why) => return Err(why),
                 Ok(Err(why)) if !errors.contains(&why) => errors.push(why),
@@ -139,7 +140,7 @@ impl Policy {
         }
     }
 
-    /// The validations that do not hold, or why it is not known.
+    /// The validations that are not true, or the evaluation error.
     fn run_validations<'v>(
         &'v self,
         scope: &Scope<'v>,
@@ -160,7 +161,7 @@ impl Policy {
         Ok(verdicts)
     }
 
-    /// Runs every message expression, also of what was admitted: their cost counts.
+    /// Runs every message expression, also of validations that are true: their cost counts.
     fn run_messages<'v>(
         &'v self,
         scope: &Scope<'v>,
@@ -199,7 +200,7 @@ impl Policy {
         verdicts.into_iter().filter_map(refusal).collect()
     }
 
-    /// Where messages cannot be made, nothing holds.
+    /// If messages cannot be evaluated, all validations fail.
     fn out_of_budget(&self, verdicts: Vec<(usize, Verdict)>) -> Vec<Refusal> {
         let mut verdicts = verdicts.into_iter().peekable();
         let error = |at: usize| {
@@ -253,10 +254,10 @@ impl Policy {
     }
 }
 
-/// What the parts of one evaluation may cost.
+/// The cost budgets of the parts of one evaluation.
 struct Budgets {
     conditions: Budget,
-    /// Messages are made from what validations leave.
+    /// Messages use the remaining budget of the validations.
     validations: Budget,
     annotations: Budget,
 }
@@ -272,7 +273,7 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// What was spent, and no more than could be.
+    /// The cost spent, at most the budgets.
     fn spent(&self) -> u64 {
         let capped = |budget: &Budget, most: u64| budget.spent().min(most);
         capped(&self.conditions, Budget::MATCH_CONDITIONS)
@@ -281,11 +282,11 @@ impl Budgets {
     }
 }
 
-/// The budget is used up: nothing further is evaluated.
+/// The budget is exhausted: nothing further is evaluated.
 #[derive(Debug)]
 pub(super) struct Stopped;
 
-/// Runs an expression: its value or why it has none, unless the budget ends.
+/// Runs an expression: its value or its error, unless the budget is exhausted.
 pub(super) fn run<'v>(
     compiled: &'v Compiled,
     source: &str,
@@ -297,7 +298,7 @@ pub(super) fn run<'v>(
     })
 }
 
-/// Runs an expression as `start` does, and pays for all of it.
+/// Runs an expression with `start` and charges its full cost.
 #[inline]
 fn settle<'v, T>(
     (compiled, source): (&'v Compiled, &str),
@@ -310,7 +311,7 @@ fn settle<'v, T>(
         Err(why) => return Ok(Err(format!("compilation error: {why}"))),
     };
     let result = start(program, budget);
-    // Composed variables that were computed on the way are paid for here.
+    // The cost of composed variables that were evaluated during the run.
     budget.take(scope.cost.take()).map_err(|_| Stopped)?;
     match result {
         Ok(value) => Ok(Ok(value)),

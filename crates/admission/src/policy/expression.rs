@@ -1,4 +1,4 @@
-//! What the expressions of a policy may refer to, and their compiled forms.
+//! The environments of a policy's expressions, and their compilation.
 
 use std::cell::OnceCell;
 use std::sync::LazyLock;
@@ -7,19 +7,20 @@ use fivespot_cel::{Dialect, Env, ObjectType, Paths, Program, Type};
 
 use crate::crd_rules::compilation_failed;
 
-/// A compiled expression, or why it is none.
+/// A compiled expression, or its compile error.
 pub(super) type Compiled = Result<Program, String>;
 
-/// Environments in which expressions of one policy are compiled.
+/// The environments in which the expressions of one policy are compiled.
 #[derive(Debug)]
 pub(super) struct Environments {
     base: Env,
-    /// Absent for what sees no variables, which then cannot even be named.
+    /// `None` for expressions without `variables`, which is then undeclared.
     variables: Option<Vec<(String, Type)>>,
     made: Made,
 }
 
-/// What has been made of the base and the variables, until another variable is declared.
+/// The environments made from the base and the variables; discarded when a variable is
+/// declared.
 #[derive(Debug, Default)]
 struct Made {
     plain: OnceCell<Env>,
@@ -29,12 +30,12 @@ struct Made {
 }
 
 impl Environments {
-    /// With objects and parameters of any type.
+    /// Environments with objects and parameters of dynamic type.
     pub(super) fn new(dialect: Dialect, has_params: bool) -> Self {
         Self::typed(dialect, &Type::Dyn, has_params.then_some(&Type::Dyn))
     }
 
-    /// With objects of one type, and parameters of another if there are any.
+    /// Environments with objects of one type, and parameters of another if there are any.
     pub(super) fn typed(dialect: Dialect, object: &Type, params: Option<&Type>) -> Self {
         let base = Env::new(dialect)
             .variable("object", object.clone())
@@ -52,8 +53,8 @@ impl Environments {
         }
     }
 
-    /// Numbers the paths that are followed from variables which are the same for all
-    /// expressions of one evaluation.
+    /// Numbers the paths that start at variables with the same value for all expressions of one
+    /// evaluation.
     pub(super) fn number_paths(&mut self) -> Paths {
         let paths = Paths::of(&["object", "oldObject", "params"]);
         self.base = self.base.clone().with_paths(paths.clone());
@@ -61,7 +62,7 @@ impl Environments {
         paths
     }
 
-    /// Makes `variables` known to what is compiled from here on.
+    /// Declares `variables` for the expressions that are compiled after this call.
     pub(super) fn compose(&mut self) {
         if self.variables.is_none() {
             self.variables = Some(Vec::new());
@@ -69,7 +70,7 @@ impl Environments {
         }
     }
 
-    /// Makes `variables.<name>` known too.
+    /// Declares `variables.<name>` too.
     pub(super) fn declare(&mut self, name: &str, compiled: &Compiled) {
         let ty = match compiled {
             Ok(program) => carried(program.output_type()),
@@ -81,7 +82,7 @@ impl Environments {
         self.made = Made::default();
     }
 
-    /// Compiles an expression that may ask the authorizer, as all may but messages.
+    /// Compiles an expression that may use the authorizer, as all but messages may.
     pub(super) fn compile(&self, source: &str, wanted: Wanted) -> Compiled {
         compile(source, self.with_resource_check(), wanted)
     }
@@ -134,8 +135,8 @@ impl Environments {
     }
 }
 
-/// What the type of a variable is where it is used: the server carries over what it has a
-/// declaration for, and takes everything else to be dynamic.
+/// The type of a composed variable where it is used: the API server keeps primitive types, and
+/// lists and maps of them, and treats all others as dynamic.
 fn carried(ty: &Type) -> Type {
     match ty {
         Type::Null
@@ -153,14 +154,14 @@ fn carried(ty: &Type) -> Type {
     }
 }
 
-/// What an expression has to evaluate to.
+/// The required result type of an expression.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Wanted {
     Bool,
     Text,
     TextOrNull,
     Anything,
-    /// What is merged into an object.
+    /// An object to merge.
     Object,
     /// The operations of a JSON patch.
     Operations,
@@ -173,7 +174,8 @@ fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
             Ok(program)
         }
         Err(errors) => {
-            // The type of the result counts before whether a program can be made.
+            // An error of the result type takes precedence over an error in the creation of a
+            // program.
             if let Some(found) = errors.output_type() {
                 expect(found, wanted)?;
             }
@@ -182,7 +184,7 @@ fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
     }
 }
 
-/// Refuses a result of another type than the one that is wanted.
+/// Rejects a result of another type than the required one.
 fn expect(found: &Type, wanted: Wanted) -> Result<(), String> {
     let (fits, words) = match wanted {
         Wanted::Bool => (*found == Type::Bool, "bool"),
@@ -257,7 +259,7 @@ fn declared_request() -> Type {
     )
 }
 
-/// The type of `namespaceObject`; not every field of a namespace can be seen.
+/// The type of `namespaceObject`; it does not contain every field of a namespace.
 fn namespace() -> Type {
     static NAMESPACE: LazyLock<Type> = LazyLock::new(declared_namespace);
     NAMESPACE.clone()

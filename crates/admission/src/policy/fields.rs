@@ -1,4 +1,4 @@
-//! Reading the JSON of policies: absent and null are alike, another type is an error.
+//! Reads the JSON of policies: absent and null are the same, another type is an error.
 
 use fivespot_cel::json_field;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::FieldError;
 use crate::field::Path;
 
-/// One object of a manifest and where it is.
+/// One object of a manifest and its path.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
     value: &'a Value,
@@ -34,8 +34,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A word of an enumeration; none where it is absent. Text that is there and empty is none of
-    /// them, which is an error.
+    /// An enumeration value; `None` if it is absent. Empty text is not absent and is an error.
     pub(super) fn word<const N: usize>(
         self,
         name: &str,

@@ -1,36 +1,37 @@
-//! Kinds that no CustomResourceDefinition describes, for the type checks of policies.
+//! Kinds without a CustomResourceDefinition, for the type checks of policies.
 
 use fivespot_cel::{ObjectType, Type};
 use serde_json::Value;
 
-/// A kind that is built into a server, with the schema that the server publishes in OpenAPI.
+/// A built-in kind of an API server, with the schema that the server publishes in OpenAPI.
 #[derive(Clone, Copy)]
 pub struct KnownKind<'a> {
-    /// Its group; empty for the core group.
+    /// The group; empty for the core group.
     pub group: &'a str,
-    /// Its version.
+    /// The version.
     pub version: &'a str,
-    /// Its kind, such as `Pod`.
+    /// The kind, such as `Pod`.
     pub kind: &'a str,
-    /// Its resource, such as `pods`.
+    /// The resource, such as `pods`.
     pub resource: &'a str,
-    /// The schema, which may refer to others.
+    /// The schema, which may have references.
     pub schema: &'a Value,
-    /// Finds the schema that a `$ref` names by what is behind its last slash.
+    /// Returns the schema of a `$ref`, given the part after its last slash.
     pub find: fn(&str) -> Option<&'a Value>,
 }
 
-/// A schema that contains itself, which has no type: Kubernetes checks nothing against it.
+/// A recursive schema, which has no type: Kubernetes checks nothing against it.
 struct Cyclic;
 
 impl<'a> KnownKind<'a> {
-    /// The type of its objects, after `SchemaDeclType` of k8s.io/apiserver/pkg/cel/common; none
-    /// for one whose schema contains itself or is missing.
+    /// The type of its objects, after `SchemaDeclType` of k8s.io/apiserver/pkg/cel/common;
+    /// `None` if the schema is recursive or missing.
     pub(super) fn ty(&self) -> Option<Type> {
         self.declared(self.schema, &mut Vec::new()).ok()
     }
 
-    /// What Kubernetes has no type for may be anything here, so that nothing is said of it.
+    /// Schemas that Kubernetes has no type for are dynamic here, so that they cause no
+    /// warnings.
     fn declared(
         &self,
         schema: &'a Value,
@@ -81,7 +82,7 @@ impl<'a> KnownKind<'a> {
     }
 }
 
-/// The name of the schema that is referred to, be it to have a description of its own.
+/// The name of the referenced schema, also if the reference has its own description.
 fn reference(schema: &Value) -> Option<&str> {
     let target = match schema["allOf"].as_array().map(Vec::as_slice) {
         Some([only]) => only,

@@ -1,4 +1,4 @@
-//! Which requests a policy or a binding looks at (`MatchResources`).
+//! The requests that a policy or a binding matches (`MatchResources`).
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ struct ResourceRule {
     versions: Vec<String>,
     resources: Vec<String>,
     operations: Vec<String>,
-    /// `*` where it is absent.
+    /// `*` if it is absent.
     scope: &'static str,
 }
 
@@ -57,7 +57,7 @@ impl Matching {
         !self.rules.is_empty()
     }
 
-    /// Whether the request matches, and in which version.
+    /// The version in which the request matches, if it matches.
     pub(super) fn matches<'a>(&self, request: &Request<'a>) -> Option<Matched<'a>> {
         if !self.matches_namespace(request) || !self.matches_object(request) {
             return None;
@@ -153,7 +153,7 @@ impl ResourceRule {
         rule
     }
 
-    /// Notes what is wrong, in the order of the server.
+    /// Adds the errors, in the API server's order.
     fn check(&self, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         let mut earlier: Vec<&str> = Vec::new();
         for (at, given) in self.names.iter().enumerate() {
@@ -201,7 +201,7 @@ impl ResourceRule {
         if self.resources.is_empty() {
             errors.push(FieldError::required(path, ""));
         }
-        // `x/*` and `*/x` that came before, and whether the last whole resource is one.
+        // The preceding `x/*` and `*/x`, and whether the last whole resource is one.
         let (mut every_sub, mut every_resource) = (Vec::new(), Vec::new());
         let mut has_whole = false;
         for (at, given) in self.resources.iter().enumerate() {

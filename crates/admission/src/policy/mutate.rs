@@ -1,4 +1,4 @@
-//! Lets all mutating policies with all bindings change the object of one request.
+//! Evaluates all mutating policies with all bindings, and mutates the object of one request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use super::matching::Matched;
 use super::mutating_policy::{MutatingPolicy, Mutation, PatchType};
 use super::patch;
 use super::request::{GroupVersionKind, Request};
+use super::resolver::Resolver;
 use super::scope::{Inputs, Scope};
-use super::world::World;
 use crate::field::Cause;
 
-/// Mutating policies and their bindings. A policy without a binding changes nothing, and so
-/// does a binding whose policy is not there.
+/// Mutating policies and their bindings. A policy without a binding has no effect, and neither
+/// has a binding without its policy.
 #[derive(Debug, Default)]
 pub struct MutatingPolicies {
-    /// In the order of the policies' names, bindings in that of their own.
+    /// Sorted by the policies' names, with their bindings sorted by name.
     bound: Vec<(Arc<MutatingPolicy>, Vec<Arc<Binding>>)>,
 }
 
-/// Who applies patches to objects: the schemas of the kinds are known there.
+/// Applies patches to objects; the implementation has the schemas of the kinds.
 ///
-/// Each method answers with the whole object after the patch, defaults filled in.
-pub trait Patcher: World {
-    /// The object, of `kind`, with all that `configuration` names set as there.
+/// Each method returns the whole object after the patch, with defaults filled in.
+pub trait Patcher: Resolver {
+    /// The object, of `kind`, with all fields of `configuration` set.
     ///
     /// # Errors
-    /// Why that cannot be, as the API server says it.
+    /// The API server's error.
     fn applied(
         &self,
         object: &Json,
@@ -40,11 +40,11 @@ pub trait Patcher: World {
         configuration: &Json,
     ) -> Result<Json, PatchError>;
 
-    /// The object, of `kind`, after the `operations` of a JSON patch. One whose `test` fails
-    /// changes nothing.
+    /// The object, of `kind`, after the `operations` of a JSON patch. If a `test` fails, the
+    /// object is unchanged.
     ///
     /// # Errors
-    /// Why that cannot be, as the API server says it.
+    /// The API server's error.
     fn patched(
         &self,
         object: &Json,
@@ -68,22 +68,22 @@ pub trait Patcher: World {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatchError {
-    /// The policy is at fault; its failure policy decides what that means.
+    /// An error of the policy; its failure policy applies.
     Policy(String),
-    /// The server answers with 500 and this.
+    /// An error of the API server, which returns status 500 with this message.
     Server(String),
 }
 
-/// What is remembered between the two times that policies are asked about one request
+/// The state kept between the invocation and the reinvocation of policies for one request
 /// (`reinvocationcontext.go`).
 #[derive(Clone, Debug, Default)]
 pub struct Reinvocation {
     is_second: bool,
-    /// What has been invoked and wants to see the object again if it changes.
+    /// Policies that have been invoked and must be reinvoked if the object changes.
     invoked: BTreeSet<Key>,
-    /// What will.
+    /// Policies to reinvoke.
     again: BTreeSet<Key>,
-    /// The object as the policies have left it.
+    /// The object after the policies.
     output: Option<Json>,
 }
 
@@ -91,7 +91,7 @@ pub struct Reinvocation {
 type Key = (String, String, String);
 
 impl Reinvocation {
-    /// Begins to ask for the second time, about an object that may have changed.
+    /// Starts the reinvocation, for an object that may have changed.
     pub fn begin_again(&mut self, object: Option<&Json>) {
         self.is_second = true;
         if self.output.as_ref() != object {
@@ -108,7 +108,7 @@ impl Reinvocation {
     }
 }
 
-/// A policy that looks at a request, by one of its bindings, with one parameter object.
+/// A policy that matches a request, with one of its bindings and one parameter object.
 struct Invocation<'a> {
     policy: &'a MutatingPolicy,
     binding: &'a Binding,
@@ -130,7 +130,7 @@ impl Invocation<'_> {
 }
 
 impl MutatingPolicies {
-    /// Puts policies and bindings together. Cheap, so that it can be done at each change.
+    /// Combines policies and bindings. Cheap enough to be done at each change.
     pub fn new(
         policies: impl IntoIterator<Item = Arc<MutatingPolicy>>,
         bindings: impl IntoIterator<Item = Arc<Binding>>,
@@ -152,17 +152,17 @@ impl MutatingPolicies {
         Self { bound }
     }
 
-    /// Whether nothing can be changed.
+    /// Whether there are no policies to evaluate.
     pub fn is_empty(&self) -> bool {
         self.bound.is_empty()
     }
 
-    /// The object of the request as the policies leave it, in the order of their names; none
-    /// where none of them has applied a patch. Which policies look at it is decided by the
-    /// object as it is in the request.
+    /// The object of the request after the policies, in the order of their names; `None` if
+    /// none of them applied a patch. The original object of the request determines which
+    /// policies match.
     ///
     /// # Errors
-    /// The refusal: a policy could not be evaluated, or its patch could not be applied.
+    /// The denial: a policy could not be evaluated, or its patch could not be applied.
     pub fn mutate(
         &self,
         request: &Request<'_>,
@@ -193,23 +193,23 @@ impl MutatingPolicies {
 struct Mutating<'a> {
     request: &'a Request<'a>,
     patcher: &'a dyn Patcher,
-    /// What every failure would be refused with by itself.
+    /// The denial of each failure.
     denials: Vec<Denial>,
-    /// The object, once a patch has been applied.
+    /// The object, if a patch has been applied.
     changed: Option<Json>,
 }
 
-/// Why a policy could not do its work.
+/// The failure of a policy.
 struct Failure<'a> {
     policy: &'a MutatingPolicy,
-    /// Absent where the policy itself is at fault.
+    /// `None` if the policy itself is misconfigured.
     binding: Option<&'a Binding>,
     reason: &'static str,
     message: String,
 }
 
 impl<'a> Mutating<'a> {
-    /// Adds what looks at the request.
+    /// Adds the invocations of a policy that matches the request.
     fn collect(
         &mut self,
         policy: &'a MutatingPolicy,
@@ -249,10 +249,10 @@ impl<'a> Mutating<'a> {
         }
     }
 
-    /// Lets one policy change the object.
+    /// Evaluates one policy and mutates the object.
     ///
     /// # Errors
-    /// What the server is at fault for.
+    /// Errors of the API server.
     fn invoke(
         &mut self,
         invocation: &Invocation<'a>,
@@ -310,7 +310,7 @@ impl<'a> Mutating<'a> {
         policy.applies(&scope.without_namespace(), budget)
     }
 
-    /// The request, about the object as it is by now.
+    /// The request with the current object.
     fn current(&self) -> Request<'_> {
         Request {
             object: self.object(),
@@ -342,7 +342,7 @@ impl<'a> Mutating<'a> {
         self.patcher.restored(object, kind, self.request.kind)
     }
 
-    /// Notes what cannot be asked: a policy, or one of its bindings.
+    /// Records a misconfigured policy, or one of its bindings.
     fn misconfigured(
         &mut self,
         policy: &MutatingPolicy,
@@ -371,7 +371,7 @@ impl<'a> Mutating<'a> {
         });
     }
 
-    /// Notes a failure, unless the policy ignores them.
+    /// Records a failure, unless the policy ignores failures.
     fn fail(&mut self, failure: Failure<'_>) {
         if !failure.policy.policy.ignores_errors {
             self.denials.push(failure.denial());
@@ -395,7 +395,7 @@ impl<'a> Mutating<'a> {
     }
 }
 
-/// What the server itself is at fault for.
+/// The denial for an error of the API server.
 fn internal(why: &str) -> Denial {
     Denial {
         policy: String::new(),
@@ -440,7 +440,7 @@ impl Failure<'_> {
     }
 }
 
-/// What the expression of a mutation makes of the object.
+/// The patch that a mutation's expression returns.
 fn evaluate(
     invocation: &Invocation<'_>,
     mutation: &Mutation,

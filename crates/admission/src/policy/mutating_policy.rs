@@ -1,4 +1,4 @@
-//! A `MutatingAdmissionPolicy`, compiled.
+//! A compiled `MutatingAdmissionPolicy`.
 
 use fivespot_cel::Dialect;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::definition::{Policy, is_about_an_expression};
 use super::expression::{Compiled, Environments, Wanted};
 use super::fields::Fields;
 use super::registration::Reader;
-use super::world::ParamKind;
+use super::resolver::ParamKind;
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
 use crate::{FieldError, KubeVersion};
@@ -15,10 +15,10 @@ use crate::{FieldError, KubeVersion};
 /// A compiled `MutatingAdmissionPolicy`.
 #[derive(Debug)]
 pub struct MutatingPolicy {
-    /// What it has in common with a validating one.
+    /// The parts that it has in common with a validating policy.
     pub(super) policy: Policy,
     pub(super) mutations: Vec<Mutation>,
-    /// Whether it sees an object again that others have changed after it.
+    /// Whether it is reinvoked if the object is changed after it (`reinvocationPolicy`).
     pub(super) reinvokes: bool,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Mutation {
     pub(super) compiled: Compiled,
 }
 
-/// How an object is changed.
+/// The type of a mutation's patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PatchType {
-    /// By an object that is merged into it.
+    /// An object that is merged (`ApplyConfiguration`).
     ApplyConfiguration,
-    /// By the operations of a JSON patch.
+    /// The operations of a JSON patch.
     JsonPatch,
 }
 
 impl PatchType {
     const ALL: [Self; 2] = [Self::ApplyConfiguration, Self::JsonPatch];
 
-    /// As in `patchType`.
+    /// The name in `patchType`.
     const fn name(self) -> &'static str {
         match self {
             Self::ApplyConfiguration => "ApplyConfiguration",
@@ -50,7 +50,7 @@ impl PatchType {
         }
     }
 
-    /// The field that has its expression.
+    /// The field that contains its expression.
     const fn field(self) -> &'static str {
         match self {
             Self::ApplyConfiguration => "applyConfiguration",
@@ -67,10 +67,10 @@ impl PatchType {
 }
 
 impl MutatingPolicy {
-    /// Compiles a policy as the API server of `version` does when it is created.
+    /// Compiles a policy as the API server of `version` does at its creation.
     ///
     /// # Errors
-    /// What the server would refuse it for, with paths that start at `metadata` or `spec`.
+    /// The API server's errors, with paths that start at `metadata` or `spec`.
     pub fn compile(
         policy: &Value,
         version: KubeVersion,
@@ -83,11 +83,11 @@ impl MutatingPolicy {
         }
     }
 
-    /// Compiles a policy that is stored already: an expression that does not compile, as
-    /// after a downgrade, fails when it is evaluated.
+    /// Compiles a stored policy: an expression that does not compile, for example after a
+    /// downgrade, fails when it is evaluated.
     ///
     /// # Errors
-    /// What is wrong apart from expressions.
+    /// The errors that are not about expressions.
     pub fn stored(policy: &Value, version: KubeVersion) -> Result<Self, Vec<FieldError>> {
         let (policy, mut errors) = Self::read(policy, version.dialect_of_stored());
         errors.retain(|error| !is_about_an_expression(error));
@@ -98,7 +98,7 @@ impl MutatingPolicy {
         }
     }
 
-    /// Its name.
+    /// The policy's name.
     pub fn name(&self) -> &str {
         self.policy.name()
     }
@@ -128,8 +128,8 @@ impl MutatingPolicy {
     }
 }
 
-/// Notes operations among the rules of `field` that change no object. The server names no
-/// rule.
+/// Adds errors for operations in the rules of `field` that have no object to mutate. The API
+/// server's error has no rule index.
 pub(super) fn check_operations(
     spec: Fields<'_>,
     field: &str,
@@ -234,7 +234,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether the policy is to be asked again about what others have changed.
+    /// Reads `reinvocationPolicy`; returns whether it is `IfNeeded`.
     pub(super) fn reinvocation_policy(&mut self) -> bool {
         let known = ["IfNeeded", "Never"];
         let given = self.spec.text("reinvocationPolicy", self.errors);

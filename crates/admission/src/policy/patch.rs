@@ -1,21 +1,21 @@
-//! What the expression of a mutation has made, as JSON.
+//! The result of a mutation's expression, as JSON.
 
 use fivespot_cel::{Map, Struct, Value};
 use serde_json::{Map as JsonMap, Number, Value as Json};
 
 use super::mutating_policy::PatchType;
 
-/// Most bytes of a patch, about.
+/// The approximate maximum size of a patch, in bytes.
 const LARGEST: usize = 4 << 20;
-/// The largest whole number that a JSON patch has as a number; beyond it is text.
+/// The largest integer that a JSON patch has as a number; larger ones are text.
 const LARGEST_NUMBER: u64 = (1 << 53) - 1;
-/// The highest whole float that is written without a fraction.
+/// The largest integral float that is written without a fraction.
 const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// The object to merge, or the operations to carry out.
+/// The object to merge, or the operations to apply.
 ///
 /// # Errors
-/// Why the value is none, as the API server says it.
+/// Why the value is not a patch, with the API server's message.
 pub(super) fn of(value: &Value<'_>, kind: PatchType) -> Result<Json, String> {
     let mut writer = Writer {
         kind,
@@ -46,9 +46,9 @@ pub(super) fn of(value: &Value<'_>, kind: PatchType) -> Result<Json, String> {
 
 struct Writer {
     kind: PatchType,
-    /// How much more may be written.
+    /// The number of bytes that may still be written.
     left: usize,
-    /// The types that are not where they belong.
+    /// The type names that do not match their position.
     mismatches: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Writer {
         Ok(Json::Object(written))
     }
 
-    /// An object that belongs where objects of the type `place` do.
+    /// Writes an object, whose type must be `place`.
     fn object(&mut self, object: &Struct<'_>, place: &str) -> Result<Json, String> {
         if object.name() != place {
             self.mismatches.push(format!(
@@ -111,7 +111,7 @@ impl Writer {
         Ok(Json::Object(written))
     }
 
-    /// Lists and maps have no types of their own: what is in them belongs where they do.
+    /// Lists and maps have no type name: their contents must have the types of `place`.
     fn json(&mut self, value: &Value<'_>, place: &str) -> Result<Json, String> {
         self.take(1)?;
         Ok(match value {
@@ -133,8 +133,8 @@ impl Writer {
         })
     }
 
-    /// Refuses in an object that is merged what no field takes: the merge sees the values of Go, and
-    /// knows no such types of theirs.
+    /// Rejects, in an object to merge, values that no field accepts: the merge uses Go values
+    /// and does not support these types.
     fn fits(&self, value: &Value<'_>, place: &str) -> Result<(), String> {
         let go = match value {
             Value::Null => "structpb.NullValue",
@@ -234,7 +234,7 @@ impl Writer {
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.left.checked_sub(bytes);
         self.left =
-            left.ok_or_else(|| format!("patch is too large: the most is {LARGEST}"))?;
+            left.ok_or_else(|| format!("patch is too large: the maximum is {LARGEST}"))?;
         Ok(())
     }
 }
@@ -245,7 +245,7 @@ fn unwritable(why: &str) -> String {
     )
 }
 
-/// What Go says of a float that JSON has no form for.
+/// Go's error for a float without a JSON form.
 fn not_finite(double: f64) -> String {
     let name = if double.is_nan() {
         "NaN"

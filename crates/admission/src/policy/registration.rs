@@ -1,4 +1,4 @@
-//! What a policy must keep to be registered.
+//! Validation of a policy at its creation.
 
 use fivespot_cel::{Dialect, is_reserved};
 use fivespot_gostd::unicode::to_lower;
@@ -8,18 +8,18 @@ use super::expression::{Compiled, Environments, Wanted};
 use super::fields::Fields;
 use super::matching::Matching;
 use super::mutating_policy::{self, MutatingPolicy};
-use super::world::ParamKind;
+use super::resolver::ParamKind;
 use crate::crd_rules::has_lines;
 use crate::field::Path;
 use crate::{FieldError, name};
 
-/// Reasons that a validation may give for refusing.
+/// The reasons that a validation may have.
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MOST_MATCH_CONDITIONS: usize = 64;
 const MOST_AUDIT_ANNOTATIONS: usize = 20;
 const MOST_VALUE_EXPRESSION_BYTES: usize = 5 * 1024;
 
-/// Reads the spec of a policy, noting what is wrong in the order of the server.
+/// Reads the spec of a policy and adds its errors in the API server's order.
 pub(super) struct Reader<'a, 'e> {
     /// The name of the policy.
     pub(super) policy: &'a str,
@@ -162,9 +162,9 @@ impl Reader<'_, '_> {
             .push(FieldError::invalid(path, value.into(), detail));
     }
 
-    /// Notes why an expression does not compile.
+    /// Adds the compile error of an expression.
     pub(super) fn refuse_expression(&mut self, path: Path<'_>, source: &str, why: &str) {
-        // What only fails when a program is made of it is the server's own fault to it.
+        // An error in the creation of a program is an internal error in the API server.
         let error = if why.starts_with("program instantiation failed") {
             FieldError::internal(path, why)
         } else {
@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// An expression that has to be there; `missing` says so.
+    /// Compiles a required expression; `missing` is the error if it is absent.
     fn expression(
         &mut self,
         (fields, name): (Fields<'_>, &str),
@@ -199,7 +199,7 @@ impl Reader<'_, '_> {
         (source.to_owned(), compiled)
     }
 
-    /// Match conditions see no variables.
+    /// Match conditions do not have `variables`.
     pub(super) fn conditions(&mut self, environments: &Environments) -> Vec<Expression> {
         let path = self.spec.path.field("matchConditions");
         let list = self.spec.list("matchConditions", self.errors);
@@ -244,7 +244,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A later variable takes the place of an earlier one of its name.
+    /// A later variable replaces an earlier one with the same name.
     fn variables(&mut self, environments: &mut Environments) -> Vec<Expression> {
         let path = self.spec.path.field("variables");
         let mut variables = Vec::new();

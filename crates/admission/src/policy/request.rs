@@ -1,24 +1,24 @@
-//! What is asked of the API server.
+//! Admission requests.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// What is to be done.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A new object.
+    /// Creates an object.
     Create,
-    /// A new state of an object.
+    /// Updates an object.
     Update,
-    /// The end of an object.
+    /// Deletes an object.
     Delete,
-    /// A connection to an object, such as `exec`.
+    /// Connects to an object, such as `exec`.
     Connect,
 }
 
 impl Operation {
-    /// As in a request: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`.
+    /// The name in a request: `CREATE`, `UPDATE`, `DELETE`, `CONNECT`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
@@ -71,12 +71,12 @@ impl GroupVersionResource<'_> {
     }
 }
 
-/// Who asks.
+/// The user of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// The user name.
     pub name: String,
-    /// The uid; empty if there is none.
+    /// The uid; empty if not set.
     pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
@@ -84,45 +84,45 @@ pub struct User {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// A request to be decided on: made by [`new`](Self::new) or [`create`](Self::create), in which
-/// what is different is set.
+/// An admission request. Create it with [`new`](Self::new) or [`create`](Self::create), then
+/// set the fields that differ.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// What is to be done.
+    /// The operation.
     pub operation: Operation,
     /// The kind of the object.
     pub kind: GroupVersionKind<'a>,
     /// The resource in the URL.
     pub resource: GroupVersionResource<'a>,
-    /// The same resource in its other served versions. A policy with `matchPolicy:
-    /// Equivalent` that names one of them sees the object as
-    /// [`World::converted`](super::World::converted) gives it.
+    /// The same resource in its other served versions. If a policy with `matchPolicy:
+    /// Equivalent` names one of them, its object is converted with
+    /// [`Resolver::converted`](super::Resolver::converted).
     pub equivalents: &'a [(GroupVersionResource<'a>, GroupVersionKind<'a>)],
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
-    /// The namespace; empty if the object lives in none. For a request about a `Namespace`
-    /// its own name.
+    /// The namespace; empty for a cluster-scoped object. For a request for a `Namespace`, its
+    /// own name.
     pub namespace: &'a str,
-    /// The name; empty where the server has yet to make one.
+    /// The name; empty if the API server will generate it.
     pub name: &'a str,
-    /// The object as it is to be; absent for a deletion.
+    /// The new object; `None` for a deletion.
     pub object: Option<&'a Value>,
-    /// The object as it was; absent for a creation.
+    /// The old object; `None` for a creation.
     pub old_object: Option<&'a Value>,
     /// `CreateOptions`, `UpdateOptions` or `DeleteOptions`.
     pub options: Option<&'a Value>,
-    /// Who asks.
+    /// The user.
     pub user: &'a User,
-    /// Whether nothing is to be stored.
+    /// Whether the request is a dry run, which is not persisted.
     pub dry_run: bool,
-    /// The `Namespace` object of [`namespace`](Self::namespace). Where it is absent, the
-    /// namespace is taken to have only the label that every namespace has.
+    /// The `Namespace` object of [`namespace`](Self::namespace). If it is absent, the namespace
+    /// is assumed to have only the label that every namespace has.
     pub namespace_object: Option<&'a Value>,
 }
 
-/// Somebody of whom nothing is known.
-static NOBODY: User = User {
+/// A user without attributes.
+static EMPTY_USER: User = User {
     name: String::new(),
     uid: String::new(),
     groups: Vec::new(),
@@ -130,8 +130,8 @@ static NOBODY: User = User {
 };
 
 impl<'a> Request<'a> {
-    /// An operation on the resource of that plural, in the group and version of the kind, by
-    /// somebody of whom nothing is known; everything else is empty. Cannot fail.
+    /// An operation on the resource with this plural, in the group and version of the kind, by
+    /// a user without attributes; all other fields are empty. Cannot fail.
     pub fn new(
         operation: Operation,
         kind: GroupVersionKind<'a>,
@@ -152,15 +152,15 @@ impl<'a> Request<'a> {
             object: None,
             old_object: None,
             options: None,
-            user: &NOBODY,
+            user: &EMPTY_USER,
             dry_run: false,
             namespace_object: None,
         }
     }
 
-    /// The creation of `object` by somebody of whom nothing is known, with nothing further to
-    /// say; whatever is different is set in what comes back. Name and namespace are those in the
-    /// object, empty where it has none. Cannot fail.
+    /// The creation of `object` by a user without attributes; all other fields are empty and
+    /// can be set on the returned request. Name and namespace are those of the object, empty if
+    /// it has none. Cannot fail.
     pub fn create(
         kind: GroupVersionKind<'a>,
         plural: &'a str,
@@ -184,8 +184,8 @@ impl Request<'_> {
         self.resource.group.is_empty() && self.resource.resource == "namespaces"
     }
 
-    /// Whether no policy may look at the request, because policies could lock out those who
-    /// repair them, or because nothing is stored.
+    /// Whether the request is exempt from policies, because policies could prevent their own
+    /// repair, or because nothing is stored.
     pub(super) fn is_exempt(&self) -> bool {
         let policies = [
             "ValidatingAdmissionPolicy",
@@ -202,8 +202,8 @@ impl Request<'_> {
         }
     }
 
-    /// The variable `request`, for the version of the resource that matched. What is empty
-    /// is absent.
+    /// The variable `request`, for the version of the resource that matched. Empty fields are
+    /// absent.
     pub(super) fn variable(
         &self,
         resource: GroupVersionResource<'_>,
@@ -232,7 +232,7 @@ impl Request<'_> {
         Value::Object(fields)
     }
 
-    /// The name as refusals print it.
+    /// The name as denials print it.
     pub(super) fn shown_name(&self) -> &str {
         if !self.name.is_empty() {
             return self.name;

@@ -8,43 +8,43 @@ use std::sync::Arc;
 use fivespot_cel::{Activation, Binding, Budget, Places, RunError, Value};
 use serde_json::Value as Json;
 
-use super::authorize::Asking;
+use super::authorize::AuthorizerValue;
 use super::definition::Expression;
 use super::matching::Matched;
 use super::request::Request;
 
-/// What the expressions of one policy see. Composed variables are evaluated when they are
-/// first asked for.
+/// The variables of the expressions of one policy. Composed variables are evaluated lazily, at
+/// their first use.
 pub(super) struct Scope<'v> {
     pub(super) inputs: &'v Inputs<'v>,
     pub(super) variables: &'v [Expression],
     pub(super) params: &'v Json,
-    /// Where the paths of the policy lead.
+    /// The cached targets of the policy's paths.
     pub(super) places: &'v Places<'v>,
-    /// Whether `namespaceObject` may be seen; match conditions may not.
+    /// Whether `namespaceObject` is set; it is not for match conditions.
     pub(super) shows_namespace: bool,
-    /// Whether the authorizer may be asked. Kubernetes declares it to messages and audit
-    /// annotations, or to variables that they use, and then gives them none.
+    /// Whether the authorizer is set. Kubernetes declares it for messages and audit
+    /// annotations, and for variables that they use, but does not set it.
     pub(super) has_authorizer: bool,
     pub(super) known: RefCell<HashMap<&'v str, Result<Value<'v>, RunError>>>,
-    /// What composed variables cost since they were last charged.
+    /// The cost of composed variables since it was last charged.
     pub(super) cost: Cell<u64>,
 }
 
-/// What does not change between the expressions of a request.
+/// The inputs that all expressions of a request share.
 pub(super) struct Inputs<'a> {
     pub(super) object: Cow<'a, Json>,
     pub(super) old_object: Cow<'a, Json>,
     pub(super) request: &'a Request<'a>,
-    /// The version in which it matched.
+    /// The version in which the request matched.
     pub(super) matched: Matched<'a>,
-    /// The variable `request`, once somebody has asked for it.
+    /// The variable `request`, once it has been used.
     pub(super) request_variable: OnceCell<Json>,
     pub(super) namespace: &'a Json,
     /// The variable `authorizer`.
-    pub(super) authorizer: Option<Arc<Asking>>,
+    pub(super) authorizer: Option<Arc<AuthorizerValue>>,
     /// The variable `authorizer.requestResource`.
-    pub(super) request_resource: Option<Arc<Asking>>,
+    pub(super) request_resource: Option<Arc<AuthorizerValue>>,
 }
 
 impl Inputs<'_> {
@@ -96,7 +96,7 @@ impl<'v> Scope<'v> {
             let text = format!("composited variable \"{name}\" fails to compile: {why}");
             RunError::Evaluation(text.into())
         })?;
-        // Its cost is charged to the expression that asked, when that has ended.
+        // The cost is charged to the expression that uses the variable, after its run.
         let mut budget = Budget::new(u64::MAX);
         let result = program.run(self, &mut budget);
         self.cost
@@ -124,9 +124,9 @@ impl<'v> Activation<'v> for Scope<'v> {
             "authorizer" | "authorizer.requestResource" if !self.has_authorizer => {
                 return None;
             }
-            "authorizer" => asking(self.inputs.authorizer.as_ref()?),
+            "authorizer" => authorizer_binding(self.inputs.authorizer.as_ref()?),
             "authorizer.requestResource" => {
-                asking(self.inputs.request_resource.as_ref()?)
+                authorizer_binding(self.inputs.request_resource.as_ref()?)
             }
             _ => return None,
         }))
@@ -144,7 +144,7 @@ impl<'v> Activation<'v> for Scope<'v> {
         let result = if let Some(known) = known {
             known
         } else {
-            // The last of a name counts.
+            // The last variable with a name is used.
             let mut named = self.variables.iter().rev();
             let variable = named.find(|variable| variable.name == field)?;
             let result = self.compute(variable);
@@ -160,6 +160,6 @@ impl<'v> Activation<'v> for Scope<'v> {
     }
 }
 
-fn asking<'v>(asking: &Arc<Asking>) -> Binding<'v> {
-    Binding::Value(Value::Abstract(asking.clone()))
+fn authorizer_binding<'v>(value: &Arc<AuthorizerValue>) -> Binding<'v> {
+    Binding::Value(Value::Abstract(value.clone()))
 }

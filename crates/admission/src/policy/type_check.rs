@@ -1,5 +1,5 @@
-//! Whether the expressions of a policy fit the definitions of what it matches: what an API server
-//! writes into `status.typeChecking` some time after the policy was stored.
+//! Type checks a policy's expressions with the schemas of the kinds it matches: the content of
+//! `status.typeChecking`, which an API server writes some time after the policy was stored.
 
 use fivespot_cel::{CompileErrors, Dialect, ObjectType, Program, Type};
 use serde_json::Value;
@@ -10,18 +10,19 @@ use crate::crd::Crd;
 use crate::field::Path;
 use crate::{FieldError, KubeVersion};
 
-/// Most kinds that are looked at.
+/// The maximum number of kinds that are checked.
 const MOST_KINDS: usize = 10;
 
-/// An expression that does not fit, as in `status.typeChecking.expressionWarnings`.
+/// An expression that fails the type check, as in `status.typeChecking.expressionWarnings`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExpressionWarning {
-    /// Which validation, counted from 0.
+    /// The index of the validation.
     pub validation: usize,
-    /// Which of its fields: `expression` or `messageExpression`.
+    /// The field of the validation: `expression` or `messageExpression`.
     pub name: &'static str,
-    /// The kind and what is wrong, as the server prints it; several are divided by an empty line.
+    /// The kind and the error, as the API server prints them; several are separated by an empty
+    /// line.
     pub warning: String,
 }
 
@@ -31,7 +32,7 @@ impl ExpressionWarning {
         format!("spec.validations[{}].{}", self.validation, self.name)
     }
 
-    /// The warning as a refusal of `policy`, which no server makes of it.
+    /// The warning as an error of `policy`; no API server rejects a policy for it.
     pub fn error(&self, policy: &Value) -> FieldError {
         let (spec, at) = (Path::Root.field("spec"), self.validation);
         let validations = spec.field("validations");
@@ -49,16 +50,16 @@ struct Matched<'a> {
     ty: Type,
 }
 
-/// The kinds whose schemas are known.
+/// The kinds with known schemas.
 #[derive(Clone, Copy)]
 pub(super) struct Schemas<'a> {
     pub(super) definitions: &'a [&'a Crd],
     pub(super) known: &'a [KnownKind<'a>],
 }
 
-/// Checks the validations of `policy`, and their message expressions, against the kinds among
-/// `schemas` that it matches by name; wildcards match nothing here. What is wrong with the
-/// policy itself is for [`Policy::compile`](super::Policy::compile) to say.
+/// Checks the validations of `policy`, and their message expressions, with the kinds among
+/// `schemas` that it matches by name; wildcards match no kinds here.
+/// [`Policy::compile`](super::Policy::compile) reports the errors of the policy itself.
 pub(super) fn check(
     policy: &Value,
     schemas: Schemas<'_>,
@@ -99,14 +100,14 @@ pub(super) fn check(
 }
 
 impl Environments {
-    /// Whether an expression can be compiled, to whatever type.
+    /// Whether an expression compiles, with any result type.
     fn check(&self, source: &str) -> Result<(), CompileErrors> {
         Program::compile(source, self.with_authorizer()).map(|_| ())
     }
 }
 
-/// What expressions may name, the variables of the policy included. A variable that does not
-/// compile is of any type; where it is used, nothing is said.
+/// The environments of the expressions, with the policy's variables. A variable that does not
+/// compile is dynamic, so that its uses cause no warnings.
 fn environment(
     spec: &Value,
     (object, params): (&Type, Option<&Type>),
@@ -127,7 +128,7 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
 }
 
 impl<'a> Schemas<'a> {
-    /// The kinds that resource rules name, in the order of their names.
+    /// The kinds that resource rules name, sorted by name.
     fn matched(self, constraints: &Value) -> Vec<Matched<'a>> {
         let mut found: Vec<Matched<'a>> = Vec::new();
         for rule in items(&constraints["resourceRules"]) {
@@ -177,7 +178,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// The type of the parameters; any where no schema says.
+    /// The type of the parameters; dynamic if there is no schema.
     fn params(self, kind: &Value) -> Type {
         let text = |field: &str| kind[field].as_str().unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -195,7 +196,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// What one resource rule names.
+/// The names in one resource rule.
 struct Named<'r> {
     groups: &'r [&'r str],
     versions: &'r [&'r str],
@@ -214,7 +215,7 @@ fn is_new(found: &[Matched<'_>], title: (&str, &str, &str)) -> bool {
     !found.iter().any(|it| it.title == title)
 }
 
-/// A policy sees all of `metadata`, of which a rule of a definition sees two fields.
+/// A policy sees all of `metadata`, of which a rule of a definition only sees two fields.
 fn with_metadata(ty: &Type) -> Type {
     let Type::Object(object) = ty else {
         return ty.clone();

@@ -1,4 +1,4 @@
-//! Which requests an admission webhook is called for.
+//! The requests that an admission webhook is called for.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use super::fields::Fields;
 use super::matching::Matching;
 use super::registration::Reader;
 use super::request::{GroupVersionKind, GroupVersionResource, Request};
-use super::world::World;
+use super::resolver::Resolver;
 use crate::field::Path;
 use crate::{FieldError, KubeVersion};
 
@@ -18,8 +18,8 @@ use crate::{FieldError, KubeVersion};
 #[derive(Debug)]
 pub struct Webhook(Policy);
 
-/// The shape in which a webhook is asked about a request: with `matchPolicy: Equivalent` another
-/// one than that of the request.
+/// The resource and kind of the object that a webhook is called with. With `matchPolicy:
+/// Equivalent` they can differ from those of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invocation<'a> {
     /// The resource.
@@ -28,7 +28,7 @@ pub struct Invocation<'a> {
     pub kind: GroupVersionKind<'a>,
 }
 
-/// The kinds that no webhook is asked about, because it could lock out those who repair it.
+/// The kinds that webhooks are not called for, because a webhook could prevent its own repair.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -39,7 +39,7 @@ const EXEMPT: [&str; 6] = [
 ];
 
 impl Webhook {
-    /// What is wrong with the match conditions of a webhook, with paths that start at `path`.
+    /// The errors of a webhook's match conditions, with paths that start at `path`.
     pub fn condition_errors(
         webhook: &Value,
         path: &str,
@@ -58,8 +58,8 @@ impl Webhook {
         errors
     }
 
-    /// Compiles a webhook that is stored. What is wrong with it was refused when it was written:
-    /// a condition that does not compile any longer fails when it is evaluated.
+    /// Compiles a stored webhook. Its errors were rejected when it was written: a condition
+    /// that does not compile in this version fails when it is evaluated.
     pub fn stored(webhook: &Value, version: KubeVersion) -> Self {
         let root = Path::Root;
         let mut ignored = Vec::new();
@@ -98,18 +98,19 @@ impl Webhook {
         })
     }
 
-    /// Whether the webhook is called for a request, and in which shape.
+    /// Whether the webhook is called for a request, and with which resource and kind.
     ///
     /// # Errors
     /// Why its match conditions could not be evaluated, unless it ignores failures.
     pub fn matches<'a>(
         &self,
         request: &'a Request<'a>,
-        world: &dyn World,
+        resolver: &dyn Resolver,
     ) -> Result<Option<Invocation<'a>>, String> {
         let group = request.kind.group;
         let is_configuration = group == "admissionregistration.k8s.io";
-        // Without rules nothing matches; a policy without them would look at everything.
+        // A webhook without rules matches nothing, whereas a policy without rules matches
+        // everything.
         if is_configuration && EXEMPT.contains(&request.kind.kind)
             || !self.0.matching.has_rules()
         {
@@ -125,7 +126,7 @@ impl Webhook {
         if self.0.conditions.is_empty() {
             return Ok(Some(invocation));
         }
-        let inputs = decide::inputs_of(request, world, matched)?;
+        let inputs = decide::inputs_of(request, resolver, matched)?;
         let holds = self.0.conditions_hold(&inputs)?;
         Ok(holds.then_some(invocation))
     }
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn match_conditions_decide_and_fail_as_the_failure_policy_says() {
+    fn match_conditions_decide_and_errors_follow_the_failure_policy() {
         let mut hook = hook();
         let condition =
             |expression: &str| json!([{"name": "c", "expression": expression}]);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_is_no_expression_is_refused() {
+    fn a_condition_that_does_not_compile_is_rejected() {
         let hook = json!({"matchConditions": [{"name": "c", "expression": "1 +"}]});
         let errors =
             Webhook::condition_errors(&hook, "webhooks[0]", KubeVersion::default());

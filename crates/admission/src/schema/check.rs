@@ -1,5 +1,5 @@
-//! Values against a schema: types, bounds, patterns, formats and combinations, with the
-//! words and the order of Kubernetes' validator (kube-openapi).
+//! Validates values with a schema: types, bounds, patterns, formats and combinations, with the
+//! messages and the order of Kubernetes' validator (kube-openapi).
 
 use fivespot_cel::json_field;
 use serde_json::Value;
@@ -14,12 +14,12 @@ use crate::field::Path;
 use crate::format;
 use crate::{FieldError, KubeVersion};
 
-/// Checks values of one request.
+/// Validates the values of one request.
 #[derive(Clone, Copy)]
 pub(super) struct Checker {
     version: KubeVersion,
-    /// Whether it is a default that is checked: the API server then forgets that integers
-    /// and text are all that `x-kubernetes-int-or-string` allows.
+    /// Whether the value is a default: the API server then ignores that
+    /// `x-kubernetes-int-or-string` allows only integers and text.
     of_default: bool,
 }
 
@@ -47,7 +47,7 @@ impl Checker {
         }
     }
 
-    /// Everything that is wrong with `value`. Paths start with `prefix`, sentences do not.
+    /// All errors of `value`. Paths start with `prefix`, messages do not.
     pub(super) fn errors(
         self,
         node: &Node,
@@ -61,7 +61,7 @@ impl Checker {
         self.closely(node, value, old, prefix)
     }
 
-    /// [`Checker::errors`], also of what is surely right.
+    /// [`Checker::errors`], without the fast path for valid values.
     pub(super) fn closely(
         self,
         node: &Node,
@@ -85,7 +85,7 @@ impl Checker {
             .collect()
     }
 
-    /// Checks `value`; what is wrong with a value that did not change is forgiven.
+    /// Validates `value`; errors of an unchanged value are ignored.
     fn check(
         self,
         node: &Node,
@@ -155,8 +155,8 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Runs every check that applies. Each one that ran counts as a match, which is how
-    /// the best of several failing branches of `anyOf` is chosen.
+    /// Runs every check that applies. Each check that runs counts as a match; the number of
+    /// matches selects the best of several failing branches of `anyOf`.
     fn check(&self, outcome: &mut Outcome) {
         let checks = &self.node.checks;
         if !self.checker.declared(self.node).is_empty() || !checks.format.is_empty() {
@@ -331,8 +331,8 @@ impl Part<'_> {
             }
             (None, Additional::Allowed(true) | Additional::Unset) => return,
         };
-        // Both states were converted to the version asked for, so that a change of these
-        // two does not show.
+        // Both states have been converted to the requested version, so a change of these two
+        // fields is not visible.
         let is_type = matches!(name, "apiVersion" | "kind");
         let uncorrelated = matches!(self.spot.path, Path::Root) && is_type;
         let old = self
@@ -366,8 +366,8 @@ impl Part<'_> {
         }
     }
 
-    /// Kubernetes checks a branch without the previous state: what is wrong in it is
-    /// forgiven only where the node that has the branches did not change as a whole.
+    /// Kubernetes validates a branch without the old value: an error in it is ignored only if
+    /// the node that has the branches is unchanged as a whole.
     fn branch(&self, node: &Node) -> Outcome {
         self.checker
             .check_strictly(node, self.value, self.spot, None)

@@ -1,4 +1,4 @@
-//! Resources inside of resources (`x-kubernetes-embedded-resource`).
+//! Embedded resources (`x-kubernetes-embedded-resource`).
 
 use fivespot_gostd::unicode::to_lower;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
 use crate::{FieldError, name};
 
-/// Checks `apiVersion`, `kind` and `metadata` of every embedded resource.
+/// Validates `apiVersion`, `kind` and `metadata` of every embedded resource.
 pub(super) fn check(
     node: &Node,
     value: &Value,
@@ -37,7 +37,7 @@ pub(super) fn check(
     }
 }
 
-/// [`check`], where `node` is a resource itself even if its schema does not say so.
+/// [`check`], with `node` as a resource even if its schema does not declare it as one.
 pub(super) fn check_resource(
     node: &Node,
     value: &Value,
@@ -104,7 +104,7 @@ fn resource(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<Field
     }
 }
 
-/// An embedded object needs no name, and may or may not have a namespace.
+/// The name of an embedded object is optional, and so is its namespace.
 fn metadata(value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut value = value.clone();
     let scope = match value.get("namespace").and_then(Value::as_str) {

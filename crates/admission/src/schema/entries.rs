@@ -1,17 +1,17 @@
-//! What is kept by name, in the order in which it was given.
+//! A map by name that keeps the order of insertion.
 
 use std::slice;
 
-/// Entries of different names, in the order in which they were given. Few are searched one by
-/// one, which is faster than hashing and needs nothing to be made ready.
+/// Entries with unique names, in the order of insertion. A small number of entries is searched
+/// linearly, which is faster than hashing and needs no preparation.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries<T> {
     all: Vec<(String, T)>,
-    /// The places of all entries in the order of their names, where there are many.
+    /// The indexes of all entries in the order of their names, if there are many.
     sorted: Vec<usize>,
 }
 
-/// No more entries than this are searched one by one.
+/// The maximum number of entries that are searched linearly.
 const FEW: usize = 16;
 
 impl<T> Entries<T> {
@@ -26,7 +26,7 @@ impl<T> Entries<T> {
         found.map(|(_, entry)| entry)
     }
 
-    /// The entry of this place in the order.
+    /// The entry at this index.
     pub(crate) fn at(&self, place: usize) -> Option<&T> {
         self.all.get(place).map(|(_, entry)| entry)
     }
@@ -60,8 +60,8 @@ impl<T> Entries<T> {
     }
 }
 
-/// Whether two names are the same. Those of one length mostly end differently, which is found
-/// without looking at the rest.
+/// Whether two names are equal. Names of the same length mostly differ in the last byte, which
+/// is compared first.
 fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len()
         && one.as_bytes().last() == other.as_bytes().last()

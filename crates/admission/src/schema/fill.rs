@@ -1,4 +1,4 @@
-//! Defaults, and nulls that stand for absence.
+//! Fills in defaults, and removes nulls that represent absence.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use fivespot_cel::json_field;
 
 use super::node::Node;
 
-/// Removes nulls from places that are neither nullable nor have a default.
+/// Removes nulls from fields that are neither nullable nor have a default.
 pub(super) fn drop_nulls(node: &Node, value: &mut Value) {
     if has_null(value) {
         drop_nulls_of(Some(node), value);
@@ -90,7 +90,7 @@ pub(super) fn fill(node: &Node, value: &mut Value) {
     }
 }
 
-/// A null where none is allowed counts as absent.
+/// A null that is not allowed is treated as absent.
 fn fill_null(node: &Node, value: &mut Value) {
     if value.is_null()
         && !node.nullable

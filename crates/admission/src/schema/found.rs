@@ -1,4 +1,4 @@
-//! What the validator found, and where.
+//! The errors of the validator, and their places.
 
 use serde_json::Value;
 
@@ -6,19 +6,19 @@ use crate::FieldError;
 use crate::field::{Path, ROOT};
 use crate::quote::{Json, Quoted};
 
-/// One finding.
+/// One error.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) error: FieldError,
-    /// The validator's own sentence; the same sentence is reported once.
+    /// The validator's message; duplicate messages are reported once.
     sentence: String,
 }
 
-/// What one node found in one value.
+/// The result of one node for one value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) errors: Vec<Found>,
-    /// How many checks were passed, by which the nearest miss is chosen.
+    /// The number of checks counted as matches; it selects the best failing branch.
     pub(super) matches: usize,
 }
 
@@ -50,13 +50,13 @@ impl Outcome {
     }
 }
 
-/// A place in the object, and the place that the validator takes for the root.
+/// A place in the object, relative to the validator's root.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'a> {
     pub(super) path: &'a Path<'a>,
-    /// Put before paths but not into sentences: `status`, where only that is validated.
+    /// A prefix for paths, but not for messages: `status`, if only the status is validated.
     pub(super) prefix: &'a str,
-    /// Whether the path begins with an entry of a map: sentences then begin with a dot.
+    /// Whether the path starts with an entry of a map: messages then start with a dot.
     pub(super) dotted: bool,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Spot<'a> {
         spot
     }
 
-    /// The place as sentences name it; nothing for the root.
+    /// The place in messages; empty for the root.
     fn name(self) -> String {
         let dot = if self.dotted { "." } else { "" };
         format!("{dot}{}", self.plain_name())
@@ -95,7 +95,7 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// The place as the error's path names it.
+    /// The place in the error's path.
     fn field(self) -> String {
         match (self.prefix, self.plain_name().as_str()) {
             ("", "") => ROOT.to_owned(),
@@ -181,13 +181,13 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// A finding about the value as a whole; the validator does not say where in the path
-    /// but in the sentence.
+    /// An error about the value as a whole; the validator has the place only in the message,
+    /// not in the path.
     pub(super) fn whole(self, detail: &str) -> Found {
         self.plain(format!("{} {detail}", Quoted(&self.name())))
     }
 
-    /// A finding that carries no path.
+    /// An error without a path.
     pub(super) fn plain(self, sentence: String) -> Found {
         let path = if self.prefix.is_empty() {
             ROOT
@@ -200,7 +200,7 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// A finding in words of its own about a value.
+    /// An error with its own message about a value.
     pub(super) fn about(self, value: Value, sentence: String) -> Found {
         Found {
             error: FieldError::invalid(self.field(), value, sentence.clone()),
@@ -208,7 +208,7 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// The place as sentences without "in body" name it.
+    /// The place in messages without "in body".
     pub(super) fn place(self) -> String {
         self.name()
     }

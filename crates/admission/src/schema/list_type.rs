@@ -9,7 +9,7 @@ use crate::FieldError;
 use crate::field::Path;
 use crate::quote::Json;
 
-/// Every item that repeats an earlier one, each value once.
+/// Adds an error for every item that repeats an earlier one, once for each value.
 pub(super) fn check(
     node: &Node,
     value: &Value,
@@ -76,7 +76,7 @@ fn map(node: &Node, items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldErro
     }
 }
 
-/// The key fields of an item that are there.
+/// The key fields that the item has.
 fn keys(node: &Node, item: &Value) -> Value {
     let of_item = |name: &String| Some((name.clone(), item.get(name)?.clone()));
     Value::Object(
@@ -87,7 +87,7 @@ fn keys(node: &Node, item: &Value) -> Value {
     )
 }
 
-/// Where the second occurrence of each repeated text is.
+/// The index of the second occurrence of each repeated text.
 fn repeated(texts: impl Iterator<Item = String>) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut repeated = Vec::new();

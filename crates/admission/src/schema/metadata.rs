@@ -1,5 +1,5 @@
-//! The metadata of embedded resources as the API server stores it: read into its own type and
-//! written again, so that unknown and empty fields are gone.
+//! The metadata of embedded resources as the API server stores it: decoded to its Go type and
+//! encoded again, so that unknown and empty fields are removed.
 
 use fivespot_cel::Timestamp;
 use serde_json::{Map, Value};
@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 use super::node::Node;
 use crate::field::Path;
 
-/// What the type of a field is.
+/// The type of a field.
 enum Kind {
     Text,
-    /// Text that is written even if it is empty.
+    /// Text that is written even if empty.
     RequiredText,
     Integer,
-    /// An integer or a boolean that may be absent, which is not the same as zero.
+    /// An optional integer or boolean, for which absent is not the same as zero.
     Pointer(fn(&Value) -> bool),
     Time,
     TextMap,
     TextList,
     /// Objects with these fields.
     List(&'static [(&'static str, Kind)]),
-    /// Anything.
+    /// Any value.
     Raw,
 }
 
@@ -63,7 +63,7 @@ const METADATA: &[(&str, Kind)] = &[
 ];
 
 /// Rewrites the metadata of every embedded resource in `value`, and adds the paths of unknown
-/// fields. Metadata of which a field has a wrong type stays as it is: it is refused later.
+/// fields. Metadata with a field of a wrong type is unchanged: it is rejected later.
 pub(super) fn rewrite(
     node: &Node,
     value: &mut Value,
@@ -105,7 +105,7 @@ pub(super) fn rewrite(
     }
 }
 
-/// The object as its type writes it; nothing if a field has a wrong type.
+/// The object as its Go type encodes it; `None` if a field has a wrong type.
 fn object(
     value: &Value,
     kinds: &[(&str, Kind)],
@@ -133,8 +133,11 @@ fn object(
     Some(Value::Object(written))
 }
 
-/// What is written of a field, which may be nothing; no answer if it has a wrong type.
-#[expect(clippy::option_option, reason = "wrong is not the same as empty")]
+/// The encoded field, `Some(None)` if it is omitted; `None` if it has a wrong type.
+#[expect(
+    clippy::option_option,
+    reason = "a wrong type differs from an omitted field"
+)]
 fn field(
     value: &Value,
     kind: &Kind,
@@ -179,7 +182,7 @@ fn field(
     })
 }
 
-/// Null stands for empty text inside of lists and maps.
+/// Null represents empty text inside lists and maps.
 fn text_or_null(value: &Value) -> Option<Value> {
     match value {
         Value::Null => Some("".into()),

@@ -9,10 +9,10 @@ use super::entries::Entries;
 use crate::FieldError;
 use crate::field::Path;
 
-/// One node of a schema: what a value at its place may be.
+/// One node of a schema, which describes the values at its place.
 ///
-/// The branches of `allOf`, `anyOf`, `oneOf` and `not` are nodes too; they may only
-/// constrain what the structural part has declared.
+/// The branches of `allOf`, `anyOf`, `oneOf` and `not` are nodes too; they may only constrain
+/// fields that the structural part declares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     /// `object`, `array`, `string`, `integer`, `number`, `boolean`; empty if not declared.
@@ -32,19 +32,19 @@ pub(crate) struct Node {
     pub(crate) map_type: Option<String>,
     pub(crate) rules: Vec<Arc<RuleSource>>,
     pub(crate) checks: Checks,
-    /// The rest of what the JSON said, needed only to refuse it.
+    /// The rest of the JSON, needed only to reject it.
     pub(crate) extras: Extras,
     pub(crate) holds: Holds,
 }
 
-/// What there is in a node and below it, so that values need not be looked at for nothing.
+/// The contents of a node and its descendants, so that values without them can be skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holds {
-    /// Defaults, below the node only.
+    /// Whether there are defaults; only below the node.
     pub(crate) defaults: bool,
-    /// Embedded resources.
+    /// Whether there are embedded resources.
     pub(crate) embedded: bool,
-    /// Lists of type `set` or `map`.
+    /// Whether there are lists of type `set` or `map`.
     pub(crate) unique: bool,
 }
 
@@ -76,10 +76,10 @@ impl Node {
     }
 }
 
-/// Which further fields an object may have.
+/// The additional fields that an object may have.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Additional {
-    /// Not said: none.
+    /// Not set: none.
     #[default]
     Unset,
     /// `additionalProperties: true` or `false`.
@@ -97,10 +97,10 @@ impl Additional {
     }
 }
 
-/// What a value must be beyond its type.
+/// The constraints on a value in addition to its type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checks {
-    /// A format that is checked; those that the version does not know are not kept.
+    /// The format, if the version validates it; empty otherwise.
     pub(crate) format: String,
     pub(crate) maximum: Option<f64>,
     pub(crate) exclusive_maximum: bool,
@@ -123,11 +123,11 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Box<Node>>,
 }
 
-/// A regular expression that strings have to match somewhere.
+/// A regular expression that strings must match, unanchored.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) source: String,
-    /// Or why it cannot be compiled.
+    /// The compiled pattern, or why it cannot be compiled.
     pub(crate) regex: Result<fivespot_gostd::regexp::Pattern, String>,
 }
 
@@ -142,19 +142,19 @@ pub(crate) struct RuleSource {
     pub(crate) optional_old_self: Option<bool>,
 }
 
-/// Parts that are not kept for validation.
+/// Parts that are not used for validation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extras {
     pub(crate) description: bool,
     pub(crate) title: bool,
-    /// Unsupported keywords that were used, by name.
+    /// The names of the unsupported keywords that are set.
     pub(crate) unsupported: Vec<&'static str>,
-    /// `x-kubernetes-preserve-unknown-fields: false`, which is no way to say it.
+    /// Whether `x-kubernetes-preserve-unknown-fields: false` is set, which is not allowed.
     pub(crate) preserve_false: bool,
     pub(crate) items_is_list: bool,
 }
 
-/// Keywords of JSON schema that no CRD may use, and what Kubernetes says to each.
+/// JSON Schema keywords that are not allowed in CRDs, with Kubernetes' message for each.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("id", "id is not supported"),
     ("$ref", "$ref is not supported"),
@@ -165,11 +165,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("$schema", "schema is not supported"),
 ];
 
-/// Nodes inside one another, so that no schema exhausts the stack; schemas that people write
-/// are nowhere near.
+/// The maximum nesting of nodes, so that no schema exhausts the stack; real schemas are far
+/// below it.
 const MOST_DEPTH: usize = 64;
 
-/// Reads a schema, collecting what is not of the type that its place wants.
+/// Reads a schema and collects the type errors.
 pub(crate) struct Reader {
     pub(crate) errors: Vec<FieldError>,
     depth: usize,
@@ -209,7 +209,7 @@ impl Reader {
     }
 }
 
-/// One JSON object on its way to become a [`Node`].
+/// One JSON object that is converted to a [`Node`].
 struct Part<'a> {
     reader: &'a mut Reader,
     fields: &'a Map<String, Value>,
@@ -218,7 +218,7 @@ struct Part<'a> {
     path: &'a Path<'a>,
 }
 
-/// A bit for a name, so that most names that are not there need not be looked for.
+/// A bit for a name, so that most absent names need no lookup.
 fn mark(name: &str) -> u64 {
     let first = name.bytes().next().map_or(0, usize::from);
     1 << ((name.len() * 5 + first) % 64)
@@ -304,7 +304,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// A field that is there and not null, which stands for absence.
+    /// A field that is set and not null; null represents absence.
     fn present(&self, name: &str) -> Option<&'a Value> {
         if self.marks & mark(name) == 0 {
             return None;

@@ -1,5 +1,5 @@
-//! Numbers: types, bounds and multiples as Go's validator sees them, for which a JSON
-//! number without fraction and exponent is an `int64` if it fits, and a `float64` if not.
+//! Numbers: types, bounds and multiples as in Go's validator, for which a JSON number without
+//! fraction and exponent is an `int64` if it fits, and otherwise a `float64`.
 
 use serde_json::{Number, Value};
 
@@ -8,7 +8,7 @@ use super::node::Node;
 use crate::KubeVersion;
 use fivespot_gostd::strconv::format_float;
 
-/// The type of a value and, for numbers, the format that Go's type has.
+/// The type of a value and, for numbers, the format of its Go type.
 pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -21,12 +21,12 @@ pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether a number has no fraction and is exact: `5.0` may stand for an integer.
+/// Whether a number is an exact integer: `5.0` is accepted as an integer.
 pub(super) fn is_whole(value: &Value) -> bool {
     value.as_f64().is_some_and(is_json_integer)
 }
 
-/// Whether a float is an integer that JSON carries exactly, give or take rounding.
+/// Whether a float is an integer in the range that JSON represents exactly, up to rounding.
 fn is_json_integer(float: f64) -> bool {
     const EXACT: f64 = 9_007_199_254_740_991.0;
     if !(-EXACT..=EXACT).contains(&float) {
@@ -35,7 +35,7 @@ fn is_json_integer(float: f64) -> bool {
     if float.fract() == 0.0 {
         return true;
     }
-    // Go rounds by way of an unsigned integer, which a negative number is nowhere near.
+    // Go rounds via an unsigned integer, so a negative number with a fraction never qualifies.
     if float < 0.0 {
         return false;
     }
@@ -44,8 +44,8 @@ fn is_json_integer(float: f64) -> bool {
     distance / (float.abs() + nearest.abs()) < 1e-9
 }
 
-/// Equal as Go's validator compares with an entry of an enumeration: numbers by value,
-/// everything else by type and value.
+/// Equality as in the enumeration check of Go's validator: numbers by value, other values by
+/// type and value.
 pub(super) fn same(value: &Value, one: &Value) -> bool {
     match (value, one) {
         (Value::Number(value), Value::Number(one)) => {
@@ -62,11 +62,11 @@ pub(super) fn same(value: &Value, one: &Value) -> bool {
     }
 }
 
-/// The float as Go converts it to an `int64` on amd64: cut off, and the smallest one where it
-/// has no room. See docs/decisions/0084-bounds-as-on-amd64.md.
+/// The float as Go converts it to an `int64` on amd64: truncated, or the smallest `int64` if it
+/// is out of range. See docs/decisions/0084-bounds-as-on-amd64.md.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "what has no room was looked at before"
+    reason = "the range is checked before"
 )]
 const fn truncated(float: f64) -> i64 {
     const END: f64 = 9_223_372_036_854_775_808.0;
@@ -82,7 +82,7 @@ const fn widened(integer: i64) -> f64 {
     integer as f64
 }
 
-/// Checks range, multiple and bounds.
+/// Validates range, multiple and bounds.
 pub(super) fn check(
     node: &Node,
     value: &Number,
@@ -105,8 +105,8 @@ struct Part<'a> {
     node: &'a Node,
     value: &'a Number,
     spot: Spot<'a>,
-    /// Whether values and bounds have to fit the declared type and format; they have
-    /// since 1.36.
+    /// Whether values and bounds must be in the range of the declared type and format, which is
+    /// checked from 1.36 on.
     ranged: bool,
 }
 
@@ -126,7 +126,7 @@ impl Part<'_> {
         if !self.ranged {
             return true;
         }
-        // Go converts the shortest digits that read back, which Rust prints too.
+        // Go converts the shortest digits that parse back to the value, which Rust prints too.
         let digits = || match integer {
             Some(integer) => integer.to_string(),
             None => float.to_string(),
@@ -141,7 +141,7 @@ impl Part<'_> {
 
     fn out_of_range(&self, what: &str) -> super::found::Found {
         let kind = &self.node.kind;
-        // A format of another type is not looked at.
+        // A format of another type is ignored.
         let format = match (kind.as_str(), self.node.checks.format.as_str()) {
             ("integer", format @ ("int32" | "int64"))
             | ("number", format @ ("float" | "double")) => {
@@ -155,7 +155,7 @@ impl Part<'_> {
         ))
     }
 
-    /// Whether a bound can be compared in the value's own type; says so if not.
+    /// Whether a bound can be compared in the value's own type; adds an error if not.
     fn native(&self, what: &str, bound: f64, outcome: &mut Outcome) -> bool {
         let fits = self.fits(None, bound);
         if !fits {
@@ -234,7 +234,7 @@ impl Part<'_> {
         }
     }
 
-    /// Shows both in the type in which they were compared.
+    /// The error, with value and bound in the type in which they were compared.
     fn out_of_bound(&self, than: &str, value: Size, bound: Size) -> super::found::Found {
         let bound = match bound {
             Size::Int(bound) => bound.to_string(),
@@ -249,7 +249,8 @@ impl Part<'_> {
     }
 }
 
-/// Value and bound in one type: integers if the value is one, the bound's fraction cut off.
+/// Value and bound in one type: integers if the value is one, with the bound's fraction
+/// truncated.
 fn comparable(integer: Option<i64>, float: f64, bound: f64) -> (Size, Size) {
     match integer {
         Some(value) => (Size::Int(value), Size::Int(truncated(bound))),
@@ -282,7 +283,7 @@ impl Size {
     }
 }
 
-/// A length as schemas say it.
+/// A length as the type of the schema's limits.
 pub(super) fn length(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }

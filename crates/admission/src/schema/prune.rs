@@ -1,11 +1,11 @@
-//! Removing what a schema does not know.
+//! Removes fields that are not in a schema.
 
 use serde_json::Value;
 
 use super::node::{Additional, Node};
 use crate::field::Path;
 
-/// Fields that every resource has, whatever its schema says.
+/// Fields that every resource has, whatever its schema is.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Removes unknown fields of a resource and returns their paths, sorted.
@@ -20,7 +20,7 @@ pub(super) fn resource(root: &Node, object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Removes unknown fields of a value that is no resource, such as a default.
+/// Removes unknown fields of a value that is not a resource, such as a default.
 pub(super) fn plain(node: &Node, value: &mut Value) {
     let mut unknown = Vec::new();
     let mut pruning = Pruning {
@@ -32,7 +32,7 @@ pub(super) fn plain(node: &Node, value: &mut Value) {
 
 struct Pruning<'a> {
     unknown: &'a mut Vec<String>,
-    /// Whether the next object is a resource although its schema does not say so.
+    /// Whether the next object is a resource although its schema does not declare it as one.
     resource_root: bool,
 }
 
@@ -70,7 +70,7 @@ impl Pruning<'_> {
         }
     }
 
-    /// Prunes inside a field; false if the schema does not know the field.
+    /// Prunes inside a field; returns `false` if the field is not in the schema.
     fn known(
         &mut self,
         node: &Node,
@@ -88,7 +88,7 @@ impl Pruning<'_> {
         true
     }
 
-    /// Unknown fields stay, known ones are pruned inside.
+    /// Keeps unknown fields, and prunes inside known ones.
     fn preserved(&mut self, node: &Node, value: &mut Value, path: &Path<'_>, root: bool) {
         match value {
             Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! Whether a value is surely right, found out without noting where anything is: nearly all
-//! values are, and then nobody asks.
+//! A fast check whether a value is valid, without recording places: nearly all values are valid
+//! and need no further check.
 
 use fivespot_cel::json_field;
 use serde_json::{Map, Number, Value};
@@ -10,8 +10,8 @@ use super::number::{self, length};
 use crate::field::Path;
 use crate::{KubeVersion, format};
 
-/// Whether nothing is wrong with `value`. `false` says only that it has to be looked at
-/// closely, as it is for what the schema wants one of, or wants not to be.
+/// Whether `value` is certainly valid. `false` only means that the full check must run; it is
+/// always returned for schemas with `oneOf`, `not` or `uniqueItems`.
 pub(super) fn is_surely_valid(node: &Node, value: &Value, version: KubeVersion) -> bool {
     let checks = &node.checks;
     if !checks.one_of.is_empty() || checks.not.is_some() || checks.unique_items {
@@ -35,8 +35,8 @@ pub(super) fn is_surely_valid(node: &Node, value: &Value, version: KubeVersion) 
         }
 }
 
-/// Whether the value is of the declared type, which makes a format say nothing further
-/// about any but text.
+/// Whether the value is of the declared type; then only the formats of strings remain to be
+/// checked.
 fn is_of_type(node: &Node, value: &Value) -> bool {
     if node.int_or_string {
         return value.is_string() || value.is_i64();
@@ -61,11 +61,11 @@ fn is_allowed(node: &Node, value: &Value) -> bool {
 fn is_text(node: &Node, text: &str) -> bool {
     let checks = &node.checks;
     let is_at_most = |most: i64| {
-        // No text has more characters than bytes.
+        // A text never has more characters than bytes.
         length(text.len()) <= most || length(text.chars().count()) <= most
     };
     let is_at_least = |least: i64| {
-        // And no character has more bytes than four.
+        // A character never has more than four bytes.
         length(text.len().div_ceil(4)) >= least || length(text.chars().count()) >= least
     };
     let matches = |regex: &Result<fivespot_gostd::regexp::Pattern, String>| {
@@ -126,7 +126,7 @@ mod tests {
     use crate::schema::check::Checker;
 
     #[test]
-    fn what_is_surely_valid_has_no_errors_and_what_has_errors_is_not() {
+    fn a_value_is_certainly_valid_only_if_the_full_check_has_no_errors() {
         let schemas = [
             json!({"type": "string", "minLength": 2, "maxLength": 3, "pattern": "^é"}),
             json!({"type": "string", "format": "date-time", "nullable": true}),

@@ -1,11 +1,11 @@
-//! What makes a schema structural: every field declared once, with its type, outside of
-//! the combinations that only constrain values.
+//! Validates that a schema is structural: every field is declared once, with its type, outside
+//! of the combinations, which only constrain values.
 
 use super::node::{Additional, Node};
 use crate::FieldError;
 use crate::field::Path;
 
-/// Everything that keeps a schema from being structural, sorted by text.
+/// All errors of a schema that is not structural, sorted by text.
 pub(super) fn check(root: &Node, path: &Path<'_>) -> Vec<FieldError> {
     let mut check = Check { errors: Vec::new() };
     check.node(root, Level::Root, path);
@@ -44,7 +44,7 @@ impl Check {
             .push(FieldError::invalid(path, value.into(), detail));
     }
 
-    /// The structural part of one node and everything below it.
+    /// Checks the structural part of one node and its descendants.
     fn node(&mut self, node: &Node, level: Level, path: &Path<'_>) {
         self.children(node, level, path);
         self.extensions(node, path);
@@ -115,7 +115,7 @@ impl Check {
         }
     }
 
-    /// `apiVersion`, `kind` and `metadata` of a resource, at the root or embedded.
+    /// Checks `apiVersion`, `kind` and `metadata` of a resource, at the root or embedded.
     fn resource_fields(&mut self, node: &Node, level: Level, path: &Path<'_>) {
         let is_resource = level == Level::Root || node.embedded;
         let properties = path.field("properties");
@@ -146,7 +146,7 @@ impl Check {
         }
     }
 
-    /// The constraints on values of one node.
+    /// Checks the value constraints of one node.
     fn values(
         &mut self,
         node: &Node,
@@ -179,7 +179,7 @@ impl Check {
         }
     }
 
-    /// A branch of a combination: it may constrain values and nothing else.
+    /// Checks a branch of a combination: it may only constrain values.
     fn nested(&mut self, node: &Node, path: &Path<'_>, skip_any_of: bool) {
         self.values(node, path, skip_any_of, false);
         if let Some(each) = &node.items {
@@ -234,7 +234,7 @@ impl Check {
         }
     }
 
-    /// What combinations constrain has to be declared in the structural part.
+    /// Checks that fields constrained by combinations are declared in the structural part.
     fn completeness(
         &mut self,
         values: &Node,
@@ -282,7 +282,7 @@ impl Check {
     }
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`, the one place where a type may be repeated.
+/// `anyOf: [{type: integer}, {type: string}]`, the only branches that may repeat a type.
 fn is_int_or_string(any_of: &[Node]) -> bool {
     let is_only = |node: &Node, kind: &str| {
         node.kind == kind && node.properties.is_empty() && node.items.is_none()
@@ -290,7 +290,7 @@ fn is_int_or_string(any_of: &[Node]) -> bool {
     matches!(any_of, [first, second] if is_only(first, "integer") && is_only(second, "string"))
 }
 
-/// The schema of a root's `metadata` may restrict the name and nothing else.
+/// Whether a root's `metadata` schema restricts only names, which is all that is allowed.
 fn restricts_names_only(metadata: &Node) -> bool {
     let only_names = metadata
         .properties

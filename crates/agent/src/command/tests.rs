@@ -5,7 +5,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::{Args, Outcome, perform};
 
-/// A directory that looks like `/proc` and has a configuration beside it.
+/// A directory with the layout of `/proc`, and a configuration next to it.
 struct Fake(PathBuf);
 
 impl Drop for Fake {
@@ -43,7 +43,7 @@ impl Fake {
         fake
     }
 
-    /// What a command line prints, or how it fails, with the directory called DIR.
+    /// The output of a command line, or its error, with the directory replaced by DIR.
     fn run(&self, words: &[&str]) -> String {
         let root = self.0.join("proc");
         let config = self.0.join("reclaim.toml");
@@ -81,12 +81,12 @@ fn the_help_says_what_the_agent_does_and_every_flag() {
 }
 
 #[test]
-fn a_dry_run_prints_what_would_match_and_no_argument_of_it() {
+fn a_dry_run_prints_matching_processes_without_their_arguments() {
     let config = "match_commands = [\"steam\", \"idea.jar\"]\n\
                   match_argv_substrings = [\"steam\", \"idea.jar\"]\n";
     let fake = Fake::new("dry-run", config);
     let printed = fake.run(&["--dry-run", "--config", "reclaim.toml"]);
-    // The order is that of the directory.
+    // The lines are in the order of the directory.
     let mut lines: Vec<&str> = printed.lines().collect();
     lines.sort_unstable();
     insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -97,7 +97,7 @@ fn a_dry_run_prints_what_would_match_and_no_argument_of_it() {
 }
 
 #[test]
-fn a_dry_run_without_a_match_says_so() {
+fn a_dry_run_without_a_match_is_reported() {
     let fake = Fake::new("no-match", "match_commands = [\"chess\"]");
     insta::assert_snapshot!(
         fake.run(&["--dry-run", "--config", "reclaim.toml"]),
@@ -106,7 +106,7 @@ fn a_dry_run_without_a_match_says_so() {
 }
 
 #[test]
-fn what_cannot_be_done_is_reported_with_the_reason_and_a_remedy() {
+fn a_failure_is_reported_with_its_reason_and_remedy() {
     let fake = Fake::new("refused", "match_commands = [\"\"]");
     insta::assert_snapshot!(
         fake.run(&["--dry-run", "--config", "reclaim.toml"]),
@@ -131,7 +131,7 @@ fn what_cannot_be_done_is_reported_with_the_reason_and_a_remedy() {
 }
 
 #[test]
-fn a_value_of_the_environment_switches_the_machine_id_check_as_a_flag_does() {
+fn the_machine_id_check_is_controlled_by_a_flag_with_or_without_value() {
     let check = |words: &[&str]| {
         let words = ["5spot-reclaim-agent"].iter().chain(words);
         Args::try_parse_from(words).unwrap().skip_host_id_check
@@ -144,11 +144,11 @@ fn a_value_of_the_environment_switches_the_machine_id_check_as_a_flag_does() {
 }
 
 #[test]
-fn the_doctor_says_that_a_proc_without_kernel_threads_is_not_the_hosts() {
+fn the_doctor_rejects_a_proc_without_kernel_threads() {
     let fake = Fake::new("doctor", "");
     fs::remove_dir_all(fake.0.join("proc/2")).unwrap();
     let printed = fake.run(&["doctor"]);
-    // The first line is about the kernel that the test runs on.
+    // The first line depends on the kernel that runs the test.
     let lines: Vec<&str> = printed.lines().skip(1).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     /proc           no  3 processes and no kernel threads: this is not the host's /proc; set hostPID: true, or give it with --proc-root

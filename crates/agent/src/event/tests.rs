@@ -1,6 +1,6 @@
 use super::{Event, NAMING, events, subscription};
 
-/// A datagram as a kernel 6.18 on a little-endian machine sends it.
+/// A datagram as sent by a kernel 6.18 on a little-endian machine.
 fn recorded(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .bytes()
@@ -23,7 +23,7 @@ fn with(particulars: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_kernel_was_recorded_to_send_is_understood() {
+fn recorded_datagrams_are_decoded() {
     let rows = [
         (
             "01000000 01000000 5ae97d3991000000 c2790000 c2790000 f3790000 f3790000 00000000 00000000",
@@ -55,9 +55,9 @@ fn what_a_kernel_was_recorded_to_send_is_understood() {
 }
 
 #[test]
-fn threads_are_no_processes() {
+fn events_of_threads_are_ignored() {
     for particulars in [
-        // A thread is made, a thread is renamed, a thread ends.
+        // A thread is created, a thread is renamed, a thread ends.
         "01000000 01000000 390a5eee6a000000 3c000000 01000000 fb520000 40440000 00000000 00000000",
         "00020000 01000000 29fa823991000000 fb520000 40440000 73746561 6d000000 00000000 00000000",
         "00000080 00000000 21b8de3c91000000 a3790000 a1790000 00000000 ffffffff 00000000 00000000",
@@ -67,7 +67,7 @@ fn threads_are_no_processes() {
 }
 
 #[test]
-fn several_messages_in_one_datagram_are_several_events() {
+fn one_datagram_may_contain_several_events() {
     let one = with(
         "02000000 01000000 29fa823991000000 f3790000 f3790000 00000000 00000000 00000000 00000000",
     );
@@ -76,7 +76,7 @@ fn several_messages_in_one_datagram_are_several_events() {
 }
 
 #[test]
-fn no_datagram_however_cut_or_changed_is_more_than_no_event() {
+fn truncated_and_changed_datagrams_yield_at_most_one_event() {
     let whole = recorded(ANSWERED);
     for length in 0..whole.len() {
         let found = events(&whole[..length]);
@@ -95,7 +95,7 @@ fn no_datagram_however_cut_or_changed_is_more_than_no_event() {
 }
 
 #[test]
-fn a_subscription_is_as_long_as_it_says_with_a_filter_and_without() {
+fn the_length_fields_of_a_subscription_are_correct() {
     for (filter, length) in [(None, 40), (Some(NAMING), 44)] {
         let datagram = subscription(7, filter);
         assert_eq!(datagram.len(), length);

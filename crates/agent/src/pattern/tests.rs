@@ -15,7 +15,7 @@ fn substrings(words: &[&str]) -> Patterns {
 }
 
 #[test]
-fn a_whole_name_matches_comm_or_the_program_of_the_first_argument_and_nothing_else() {
+fn a_command_matches_only_comm_or_the_program_in_the_first_argument() {
     let rows: &[(&[u8], &[u8], Option<By>)] = &[
         (b"steam\n", b"/usr/games/steam\0", Some(By::Comm)),
         (b"steam\n", b"", Some(By::Comm)),
@@ -38,17 +38,17 @@ fn a_whole_name_matches_comm_or_the_program_of_the_first_argument_and_nothing_el
 }
 
 #[test]
-fn a_name_beyond_fifteen_bytes_is_known_by_its_first_fifteen() {
+fn a_name_over_15_bytes_is_matched_by_its_truncated_comm() {
     let long = "a-rather-long-program-name";
     let rows: &[(&[u8], bool)] = &[
         // Started as itself, as a script, as a script whose interpreter has an option.
         (b"/usr/bin/a-rather-long-program-name\0", true),
         (b"/bin/sh\0/usr/bin/a-rather-long-program-name\0-v\0", true),
         (b"/usr/bin/env\0-S\0./a-rather-long-program-name\0", true),
-        // Another program whose name begins alike.
+        // Another program whose name has the same beginning.
         (b"/usr/bin/a-rather-long-program\0", false),
         (b"/bin/sh\0/usr/bin/a-rather-long-pause\0", false),
-        // The arguments say nothing: the kernel's fifteen bytes decide.
+        // The arguments do not contain the name: the kernel's 15 bytes decide.
         (b"", true),
         (b"worker: idle\0", true),
     ];
@@ -63,10 +63,10 @@ fn a_name_beyond_fifteen_bytes_is_known_by_its_first_fifteen() {
 }
 
 #[test]
-fn a_name_that_is_cut_short_by_the_pattern_and_not_by_the_kernel_does_not_match() {
+fn a_shorter_comm_than_the_pattern_does_not_match() {
     let names = Names::new(b"a-rather\n", b"");
     assert_eq!(commands(&["a-rather-long-program-name"]).find(&names), None);
-    // Fifteen bytes that are the whole pattern, of a program that is called more.
+    // A pattern of 15 bytes, and a program with a longer name.
     let names = Names::new(
         b"a-rather-long-p\n",
         b"/usr/bin/a-rather-long-program-name\0",
@@ -77,7 +77,7 @@ fn a_name_that_is_cut_short_by_the_pattern_and_not_by_the_kernel_does_not_match(
 }
 
 #[test]
-fn a_part_of_a_command_line_reaches_over_arguments_that_are_joined_by_spaces() {
+fn a_substring_may_span_arguments_joined_by_spaces() {
     let names = Names::new(b"java\n", b"java\0-jar\0/opt/idea.jar\0\0\0");
     for (pattern, matches) in [
         ("java -jar", true),
@@ -96,7 +96,7 @@ fn a_part_of_a_command_line_reaches_over_arguments_that_are_joined_by_spaces() {
 }
 
 #[test]
-fn arguments_that_are_no_text_are_compared_byte_by_byte() {
+fn arguments_that_are_not_utf8_are_compared_as_bytes() {
     let names = Names::new(b"\xff\xfe\n", b"/bin/caf\xe9\0\xff steam \xfe\0");
     assert_eq!(
         substrings(&[" steam "]).find(&names),
@@ -111,13 +111,13 @@ fn arguments_that_are_no_text_are_compared_byte_by_byte() {
         commands(&["café"]).find(&names).map(|found| found.by),
         Some(By::Program)
     );
-    // A name that the kernel cut inside a letter.
+    // A name that the kernel truncated within a character.
     let names = Names::new(&"schöner-spielé".as_bytes()[..15], b"");
     assert!(commands(&["schöner-spielén"]).find(&names).is_some());
 }
 
 #[test]
-fn whole_names_come_before_parts_and_each_in_the_order_of_its_list() {
+fn full_names_are_tried_before_substrings_in_list_order() {
     let both = || vec!["b".to_owned(), "a".to_owned()];
     let patterns = Patterns::new(both(), both());
     let names = Names::new(b"a\n", b"/bin/a\0b\0");
@@ -141,7 +141,7 @@ fn an_empty_pattern_matches_nothing() {
 }
 
 #[test]
-fn a_process_is_shown_without_its_arguments_and_without_control_characters() {
+fn a_process_is_displayed_without_arguments_and_control_characters() {
     for (names, shown) in [
         (Names::new(b"a\n", b"/bin/a\0--password=b\0"), "a"),
         (Names::new(b"java\n", b"/opt/idea\0x\0"), "java (idea)"),

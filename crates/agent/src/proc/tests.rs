@@ -1,7 +1,7 @@
 use super::{Stat, parse_stat};
 
 #[test]
-fn a_name_with_brackets_blanks_and_line_breaks_does_not_confuse_what_follows() {
+fn a_name_with_parentheses_and_line_breaks_is_parsed() {
     let numbers = "S 1 1 1 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 1 2";
     for name in ["sh", "a b", ") S 9 (", "x\n)", "(((", ""] {
         let line = format!("17 ({name}) {numbers}");
@@ -18,7 +18,7 @@ fn a_name_with_brackets_blanks_and_line_breaks_does_not_confuse_what_follows() {
 }
 
 #[test]
-fn kernel_threads_and_ended_processes_are_known_by_their_flags_and_state() {
+fn kernel_threads_and_ended_processes_are_recognised() {
     let line = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
     assert!(parse_stat(line.as_bytes()).unwrap().is_kernel_thread);
     let line = "9 (x) Z 0 0 0 0 -1 4194564 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
@@ -26,7 +26,7 @@ fn kernel_threads_and_ended_processes_are_known_by_their_flags_and_state() {
 }
 
 #[test]
-fn a_line_that_ends_early_says_nothing() {
+fn a_truncated_line_is_rejected() {
     let whole = "2 (k) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1";
     assert!(parse_stat(whole.as_bytes()).is_some());
     for length in 0..whole.len() {

@@ -2,7 +2,7 @@ use super::{Trigger, check, scan};
 use crate::pattern::Patterns;
 use crate::proc::{Proc, Scope};
 
-/// A directory that looks like `/proc`, taken away when this is dropped.
+/// A directory with the layout of `/proc`, removed when this is dropped.
 struct Fake(std::path::PathBuf);
 
 impl Drop for Fake {
@@ -36,7 +36,7 @@ impl Fake {
         let proc = Proc::open(&self.0).unwrap();
         let mut pids: Vec<u32> = scan(&proc, patterns)
             .unwrap()
-            .map(|sighting| sighting.pid)
+            .map(|found| found.pid)
             .collect();
         pids.sort_unstable();
         pids
@@ -52,7 +52,7 @@ fn both(pattern: &str) -> Patterns {
 }
 
 #[test]
-fn kernel_threads_never_match_whatever_they_are_called() {
+fn kernel_threads_never_match_by_any_name() {
     let fake = Fake::new("kernel");
     fake.process(2, b"steam", b"", KERNEL);
     fake.process(3, b"steam", b"", RUNNING);
@@ -61,7 +61,7 @@ fn kernel_threads_never_match_whatever_they_are_called() {
 }
 
 #[test]
-fn what_has_ended_is_not_found_by_a_scan_and_is_by_the_event_of_its_start() {
+fn an_ended_process_matches_by_its_event_and_not_in_a_scan() {
     let fake = Fake::new("ended");
     fake.process(9, b"steam", b"", ENDED);
     assert_eq!(fake.seen(&both("steam")), [0_u32; 0]);
@@ -71,7 +71,7 @@ fn what_has_ended_is_not_found_by_a_scan_and_is_by_the_event_of_its_start() {
 }
 
 #[test]
-fn the_process_that_proc_calls_self_never_matches() {
+fn the_process_of_the_self_link_never_matches() {
     let fake = Fake::new("self");
     fake.process(30, b"steam", b"steam\0", RUNNING);
     fake.process(31, b"steam", b"steam\0", RUNNING);
@@ -80,7 +80,7 @@ fn the_process_that_proc_calls_self_never_matches() {
 }
 
 #[test]
-fn what_is_no_process_and_what_is_half_gone_is_passed_over() {
+fn other_entries_and_incomplete_processes_are_skipped() {
     let fake = Fake::new("odd");
     fake.process(5, b"steam", b"steam\0", RUNNING);
     for name in ["sys", "5x", "-5", "+6", "99999999999", "self", "7"] {
@@ -91,12 +91,12 @@ fn what_is_no_process_and_what_is_half_gone_is_passed_over() {
 }
 
 #[test]
-fn a_root_that_is_not_there_is_an_error() {
+fn a_missing_root_is_an_error() {
     assert!(Proc::open(std::path::Path::new("/nowhere/proc")).is_err());
 }
 
 #[test]
-fn an_argument_line_of_megabytes_is_read_to_a_bound() {
+fn a_long_command_line_is_read_up_to_a_limit() {
     let fake = Fake::new("long");
     let within = [vec![b'x'; 100 * 1024], b" steam ".to_vec()].concat();
     let beyond = [vec![b'x'; 1024 * 1024], b" steam ".to_vec()].concat();
@@ -128,7 +128,7 @@ fn processes_in_containers_of_pods_do_not_match_where_they_must_not() {
         let proc = Proc::open(&fake.0).unwrap().within(scope);
         let mut pids: Vec<u32> = scan(&proc, &patterns)
             .unwrap()
-            .map(|sighting| sighting.pid)
+            .map(|found| found.pid)
             .collect();
         pids.sort_unstable();
         pids

@@ -1,4 +1,4 @@
-//! The agent and an API server: configuration in, annotations out.
+//! Tests the agent with an API server: configuration in, annotations out.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,10 +33,10 @@ const BINDINGS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 const AGENT: &str = "system:serviceaccount:5spot-reclaim-agent:5spot-reclaim-agent";
 
-/// Long enough for any machine; what takes this long will not come.
+/// Long enough for any machine; an event that takes longer counts as missing.
 const NEVER: Duration = Duration::from_mins(2);
 
-/// A server with one Node, and an agent on it that sees the processes of a directory.
+/// A server with one Node, and an agent for it that scans a fake `/proc`.
 struct Stage {
     server: Server,
     log: Arc<Mutex<Vec<AuditEvent>>>,
@@ -80,7 +80,7 @@ impl Stage {
             .unwrap();
         let node = json!({"metadata": {"name": "worker-1"}});
         stage.client().create("/api/v1/nodes", node).await.unwrap();
-        stage.is_machine("c0ffee").await;
+        stage.set_machine_id("c0ffee").await;
         for document in policy::own_node() {
             let plural = match document["kind"].as_str() {
                 Some("ValidatingAdmissionPolicy") => POLICIES,
@@ -91,7 +91,7 @@ impl Stage {
         stage
     }
 
-    /// Takes the policy out of force, which keeps the agent to its Node.
+    /// Deletes the binding of the policy that limits the agent to its Node.
     async fn unbind(&self) {
         let path = format!("{BINDINGS}/{}", name::AGENT_POLICY);
         self.client()
@@ -100,7 +100,7 @@ impl Stage {
             .unwrap();
     }
 
-    /// Puts it in force again.
+    /// Creates the binding again.
     async fn bind(&self) {
         let [_, binding] = policy::own_node();
         self.client().create(BINDINGS, binding).await.unwrap();
@@ -110,7 +110,7 @@ impl Stage {
         self.server.client()
     }
 
-    async fn is_machine(&self, id: &str) {
+    async fn set_machine_id(&self, id: &str) {
         let status = json!({"status": {"nodeInfo": {"machineID": id}}});
         let path = format!("{NODE}/status");
         self.client()
@@ -119,7 +119,7 @@ impl Stage {
             .unwrap();
     }
 
-    /// Puts `text` where the operator puts the agent's configuration.
+    /// Applies the agent's ConfigMap with `text`, as the operator does.
     async fn configure(&self, text: &str) {
         let config_map = json!({
             "apiVersion": "v1",
@@ -156,7 +156,8 @@ impl Stage {
         }));
     }
 
-    /// Waits until the annotations of the Node are such, and returns them without the prefix.
+    /// Waits until the annotations of the Node satisfy `holds`, and returns them without the
+    /// prefix.
     async fn wait_for(&self, holds: impl Fn(&Value) -> bool) -> Value {
         let selector = Selector::fields("metadata.name=worker-1");
         let list = self
@@ -187,7 +188,7 @@ impl Stage {
             .await
     }
 
-    /// Takes the request away as the operator does.
+    /// Removes the request as the operator does.
     async fn clear(&self) {
         self.annotate(&json!({
             "5spot.finos.org/reclaim-requested": null,
@@ -205,7 +206,7 @@ impl Stage {
             .unwrap();
     }
 
-    /// How often the agent has changed something.
+    /// The number of successful writes of the agent.
     fn writes(&self) -> usize {
         let log = self.log.lock().unwrap();
         let own = log
@@ -214,7 +215,7 @@ impl Stage {
         own.count()
     }
 
-    /// Waits until the agent has read its Node `times` in all.
+    /// Waits until the agent has read its Node `times` in total.
     async fn wait_for_reads(&self, times: usize) {
         let reads = || {
             let log = self.log.lock().unwrap();
@@ -239,7 +240,7 @@ fn annotations(node: &Value) -> Value {
     found.collect::<serde_json::Map<_, _>>().into()
 }
 
-fn meaning(commands: &[&str]) -> String {
+fn config_text(commands: &[&str]) -> String {
     let commands: Vec<String> = commands.iter().map(|name| (*name).to_owned()).collect();
     agent_config(&commands).replace("poll_interval_ms = 250", "poll_interval_ms = 5")
 }
@@ -249,9 +250,9 @@ fn accepted(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_listed_program_is_answered_by_three_annotations_and_the_report() {
+async fn a_listed_program_leads_to_three_annotations_and_the_report() {
     let mut stage = Stage::set().await;
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage.start_agent();
     stage.wait_for_report(&accepted(&text)).await;
@@ -269,10 +270,9 @@ async fn a_listed_program_is_answered_by_three_annotations_and_the_report() {
 }
 
 #[tokio::test]
-async fn a_program_that_runs_when_the_agent_starts_is_answered_with_the_report_in_one_write()
- {
+async fn a_running_program_and_the_report_are_written_together_at_start() {
     let mut stage = Stage::set().await;
-    stage.configure(&meaning(&["steam"])).await;
+    stage.configure(&config_text(&["steam"])).await;
     stage.fake.start(7, "steam");
     stage.start_agent();
     stage.wait_for_request().await;
@@ -280,9 +280,9 @@ async fn a_program_that_runs_when_the_agent_starts_is_answered_with_the_report_i
 }
 
 #[tokio::test]
-async fn an_agent_that_is_started_again_writes_nothing_that_stands_already() {
+async fn a_restarted_agent_does_not_repeat_existing_annotations() {
     let mut stage = Stage::set().await;
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage.fake.start(7, "steam");
     stage
@@ -293,8 +293,8 @@ async fn an_agent_that_is_started_again_writes_nothing_that_stands_already() {
         }))
         .await;
     stage.start_agent();
-    // Then the program ends, the request is taken away, and another starts: that is asked for,
-    // and is the first thing that was written.
+    // Then the program ends, the request is removed, and another program starts. The request for
+    // that program is the first write.
     stage.fake.end(7);
     stage.clear().await;
     stage.fake.start(8, "steam");
@@ -304,9 +304,9 @@ async fn an_agent_that_is_started_again_writes_nothing_that_stands_already() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_taken_away_while_the_program_runs_is_made_again() {
+async fn a_request_removed_while_the_program_runs_is_repeated() {
     let mut stage = Stage::set().await;
-    stage.configure(&meaning(&["steam"])).await;
+    stage.configure(&config_text(&["steam"])).await;
     stage.start_agent();
     stage.fake.start(7, "steam");
     for _ in 0..3 {
@@ -317,14 +317,14 @@ async fn a_request_that_is_taken_away_while_the_program_runs_is_made_again() {
 }
 
 #[tokio::test]
-async fn an_edit_is_taken_while_the_agent_runs() {
+async fn a_changed_configuration_is_loaded_at_run_time() {
     let mut stage = Stage::set().await;
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage.fake.start(7, "idea");
     stage.start_agent();
     stage.wait_for_report(&accepted(&text)).await;
-    let text = meaning(&["steam", "idea"]);
+    let text = config_text(&["steam", "idea"]);
     stage.configure(&text).await;
     let found = stage.wait_for_request().await;
     assert_eq!(found["reclaim-reason"], "process-match: idea");
@@ -332,9 +332,9 @@ async fn an_edit_is_taken_while_the_agent_runs() {
 }
 
 #[tokio::test]
-async fn a_bad_edit_is_reported_and_the_last_good_configuration_stays() {
+async fn an_invalid_edit_is_reported_and_the_last_configuration_is_kept() {
     let mut stage = Stage::set().await;
-    let good = meaning(&["steam"]);
+    let good = config_text(&["steam"]);
     stage.configure(&good).await;
     stage.start_agent();
     stage.wait_for_report(&accepted(&good)).await;
@@ -353,7 +353,7 @@ async fn a_bad_edit_is_reported_and_the_last_good_configuration_stays() {
 }
 
 #[tokio::test]
-async fn a_configuration_without_its_key_is_a_rejected_one() {
+async fn a_configmap_without_its_key_is_rejected() {
     let mut stage = Stage::set().await;
     let config_map = json!({"metadata": {"name": "reclaim-agent-worker-1"}});
     stage
@@ -373,9 +373,9 @@ async fn a_configuration_without_its_key_is_a_rejected_one() {
 }
 
 #[tokio::test]
-async fn without_a_configuration_nothing_is_looked_for_and_no_report_stands() {
+async fn without_a_configuration_detection_stops_and_the_report_is_removed() {
     let mut stage = Stage::set().await;
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage.start_agent();
     stage.wait_for_report(&accepted(&text)).await;
@@ -388,7 +388,7 @@ async fn without_a_configuration_nothing_is_looked_for_and_no_report_stands() {
         .wait_for(|found| found["reclaim-agent"].is_null())
         .await;
     stage.fake.start(7, "steam");
-    let text = meaning(&["idea"]);
+    let text = config_text(&["idea"]);
     stage.configure(&text).await;
     stage.wait_for_report(&accepted(&text)).await;
     stage.fake.start(8, "idea");
@@ -397,25 +397,25 @@ async fn without_a_configuration_nothing_is_looked_for_and_no_report_stands() {
 }
 
 #[tokio::test]
-async fn a_node_of_another_machine_is_not_written_until_it_is_this_one() {
+async fn a_node_of_another_machine_is_not_written() {
     let mut stage = Stage::set().await;
-    stage.is_machine("decaf").await;
-    stage.configure(&meaning(&["steam"])).await;
+    stage.set_machine_id("decaf").await;
+    stage.configure(&config_text(&["steam"])).await;
     stage.fake.start(7, "steam");
     stage.start_agent();
     stage.wait_for_reads(1).await;
     assert_eq!(stage.writes(), 0);
-    stage.is_machine("").await;
+    stage.set_machine_id("").await;
     stage.wait_for_reads(2).await;
     assert_eq!(stage.writes(), 0);
-    stage.is_machine("c0ffee").await;
+    stage.set_machine_id("c0ffee").await;
     stage.wait_for_request().await;
 }
 
 #[tokio::test]
-async fn a_node_that_comes_later_is_waited_for() {
+async fn the_agent_waits_for_a_node_that_is_created_later() {
     let mut stage = Stage::set().await;
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage
         .client()
@@ -429,7 +429,7 @@ async fn a_node_that_comes_later_is_waited_for() {
         "status": {"nodeInfo": {"machineID": "c0ffee"}},
     });
     stage.client().create("/api/v1/nodes", node).await.unwrap();
-    stage.is_machine("c0ffee").await;
+    stage.set_machine_id("c0ffee").await;
     stage.wait_for_request().await;
 }
 
@@ -444,7 +444,7 @@ fn not_in_force(text: &str) -> String {
 async fn an_agent_that_could_write_to_other_nodes_says_so_and_asks_for_nothing() {
     let mut stage = Stage::set().await;
     stage.unbind().await;
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage.fake.start(7, "steam");
     stage.start_agent();
@@ -453,18 +453,18 @@ async fn an_agent_that_could_write_to_other_nodes_says_so_and_asks_for_nothing()
         .wait_for(|found| found["reclaim-agent"].is_string())
         .await;
     assert_eq!(found, json!({"reclaim-agent": report}));
-    // It is put in force, and the program runs still.
+    // The policy is bound again, and the program still runs.
     stage.bind().await;
     stage.wait_for_report(&accepted(&text)).await;
     stage.wait_for_request().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_policy_is_tried_on_another_node_where_there_is_one() {
+async fn the_policy_is_checked_on_another_node_if_there_is_one() {
     let mut stage = Stage::set().await;
     let node = json!({"metadata": {"name": "another"}});
     stage.client().create("/api/v1/nodes", node).await.unwrap();
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage.start_agent();
     stage.wait_for_report(&accepted(&text)).await;
@@ -489,7 +489,7 @@ async fn the_policy_is_tried_on_another_node_where_there_is_one() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_goes_out_of_force_is_noticed_within_a_day() {
     let mut stage = Stage::set().await;
-    let text = meaning(&["steam"]);
+    let text = config_text(&["steam"]);
     stage.configure(&text).await;
     stage.start_agent();
     stage.wait_for_report(&accepted(&text)).await;

@@ -1,4 +1,4 @@
-//! A directory that looks like `/proc`, in which processes start and end at once.
+//! A directory with the layout of `/proc`, in which processes start and end atomically.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use fivespot_agent::proc::Proc;
 
 use crate::program::unique;
 
-/// Taken away when it is dropped.
+/// Removed when dropped.
 pub(crate) struct Fake(PathBuf);
 
 impl Drop for Fake {
@@ -27,7 +27,7 @@ impl Fake {
         Proc::open(&self.0).unwrap()
     }
 
-    /// A process called `name` is there, whole at once.
+    /// Adds a process called `name`, atomically.
     pub(crate) fn start(&self, pid: u32, name: &str) {
         let growing = self.0.join(format!("growing-{pid}"));
         fs::create_dir_all(&growing).unwrap();
@@ -40,7 +40,7 @@ impl Fake {
         fs::rename(growing, self.0.join(pid.to_string())).unwrap();
     }
 
-    /// It is not there any more.
+    /// Removes the process.
     pub(crate) fn end(&self, pid: u32) {
         fs::remove_dir_all(self.0.join(pid.to_string())).unwrap();
     }

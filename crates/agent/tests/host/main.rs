@@ -1,4 +1,4 @@
-//! The agent with real processes, and with an API server.
+//! Tests the agent with real processes, and with an API server.
 
 #![expect(
     clippy::expect_used,

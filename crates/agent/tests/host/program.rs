@@ -1,4 +1,4 @@
-//! Real programs of any name, that end with the test.
+//! Real programs with arbitrary names, which end with the test.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,13 +12,13 @@ use fivespot_agent::config::Config;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A name that no other test and no other run gives to anything.
+/// A name that no other test and no other run uses.
 pub(crate) fn unique(stem: &str) -> String {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     format!("{stem}{:x}x{number}", std::process::id())
 }
 
-/// A configuration that means processes called `name`, and none by their command line.
+/// A configuration that matches processes called `name`, and none by their command line.
 pub(crate) fn called(name: &str) -> Config {
     Config::parse(&format!(
         "match_commands = [{name:?}]\npoll_interval_ms = 10"
@@ -26,13 +26,13 @@ pub(crate) fn called(name: &str) -> Config {
     .unwrap()
 }
 
-/// A configuration that means processes with `part` in their command line.
+/// A configuration that matches processes with `part` in their command line.
 pub(crate) fn containing(part: &str) -> Config {
     let text = format!("match_argv_substrings = [{part:?}]\npoll_interval_ms = 10");
     Config::parse(&text).unwrap()
 }
 
-/// An executable under a name of choice, taken away when this is dropped.
+/// An executable with a given name, removed when this is dropped.
 pub(crate) struct Program {
     directory: PathBuf,
     pub(crate) path: PathBuf,
@@ -45,7 +45,7 @@ impl Drop for Program {
 }
 
 impl Program {
-    /// A copy of the program `original` of this system.
+    /// A copy of the system's program `original`.
     pub(crate) fn copy(original: &str, name: &str) -> Self {
         let program = Self::empty(name);
         let directories = ["/bin", "/usr/bin"];
@@ -71,7 +71,7 @@ impl Program {
         Self { directory, path }
     }
 
-    /// Runs it; it ends when what is returned is dropped.
+    /// Runs it; the process is killed when the result is dropped.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Running {
         let mut command = Command::new(&self.path);
         command.args(arguments);
@@ -82,7 +82,7 @@ impl Program {
 /// A process, killed and reaped when this is dropped.
 pub(crate) struct Running {
     child: Child,
-    /// What it waits to read from.
+    /// The pipe that it reads from.
     stdin: Option<ChildStdin>,
 }
 
@@ -98,7 +98,7 @@ impl Running {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
         let mut child = loop {
             match command.spawn() {
-                // Another test's child holds the file open for writing until it execs.
+                // A child of another test holds the file open for writing until it execs.
                 Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
                 child => break child.unwrap(),
             }
@@ -113,7 +113,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits for its end.
+    /// Closes its standard input and waits for its end.
     pub(crate) fn end(&mut self) {
         drop(self.stdin.take());
         self.child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! Processes that really run, seen by events and by scans.
+//! Real processes, detected by events and by scans.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,14 +17,14 @@ use fivespot_agent::scan::ProcessMatch;
 
 use crate::program::{Program, Running, called, containing, unique};
 
-/// Long enough for any machine; what takes this long will not come.
+/// Long enough for any machine; an event that takes longer counts as missing.
 const NEVER: Duration = Duration::from_mins(2);
 
 fn proc() -> Proc {
     Proc::open(Path::new("/proc")).unwrap()
 }
 
-/// The detection modes of this host. Prints a note where process events are not available.
+/// The detection modes of this host. Prints a note if process events are not available.
 async fn modes() -> Vec<DetectionMode> {
     match Connector::subscribe().await {
         Ok(_) => vec![DetectionMode::Events, DetectionMode::Scan],
@@ -37,10 +37,10 @@ async fn modes() -> Vec<DetectionMode> {
 
 async fn next(detection: &mut Detection, config: &Config) -> ProcessMatch {
     let next = tokio::time::timeout(NEVER, detection.next(config));
-    next.await.expect("nothing was seen").unwrap()
+    next.await.expect("no process was detected").unwrap()
 }
 
-/// What is seen of processes that are meant by `config`, first when `start` has run.
+/// The first match of `config` after `start` has run.
 async fn first_match(
     mode: DetectionMode,
     config: &Config,
@@ -48,7 +48,7 @@ async fn first_match(
 ) -> (Running, ProcessMatch) {
     let mut detection = Detection::begin(proc(), mode).await.unwrap();
     let nothing = Config::parse("match_commands = [\"nothing is called this\"]").unwrap();
-    // Looks through /proc, so that what is seen later was not there before.
+    // Completes the initial scan of /proc, so that later matches are of new processes.
     let patience = tokio::time::timeout(Duration::ZERO, detection.next(&nothing)).await;
     assert!(patience.is_err());
     let running = start();
@@ -57,7 +57,7 @@ async fn first_match(
 }
 
 #[tokio::test]
-async fn a_program_is_seen_when_it_starts() {
+async fn a_program_is_detected_when_it_starts() {
     for mode in modes().await {
         let name = unique("five");
         let program = Program::copy("cat", &name);
@@ -70,7 +70,7 @@ async fn a_program_is_seen_when_it_starts() {
 }
 
 #[tokio::test]
-async fn a_program_that_runs_already_is_seen_by_the_scan_at_the_start() {
+async fn a_running_program_is_detected_by_the_initial_scan() {
     for mode in modes().await {
         let name = unique("five");
         let program = Program::copy("cat", &name);
@@ -82,7 +82,7 @@ async fn a_program_that_runs_already_is_seen_by_the_scan_at_the_start() {
 }
 
 #[tokio::test]
-async fn what_is_meant_from_now_on_is_looked_for_among_what_runs() {
+async fn a_rescan_finds_running_programs_of_new_patterns() {
     for mode in modes().await {
         let name = unique("five");
         let program = Program::copy("cat", &name);
@@ -101,7 +101,7 @@ async fn what_is_meant_from_now_on_is_looked_for_among_what_runs() {
 }
 
 #[tokio::test]
-async fn a_name_beyond_fifteen_bytes_is_seen_of_a_program_and_of_a_script() {
+async fn a_name_over_15_bytes_is_detected_of_a_program_and_of_a_script() {
     for mode in modes().await {
         let name = unique("a-program-with-a-long-name-");
         let program = Program::copy("cat", &name);
@@ -118,7 +118,7 @@ async fn a_name_beyond_fifteen_bytes_is_seen_of_a_program_and_of_a_script() {
 }
 
 #[tokio::test]
-async fn a_long_name_that_only_begins_like_the_pattern_is_another_program() {
+async fn a_long_name_with_the_same_beginning_does_not_match() {
     let stem = unique("a-long-name-");
     let other = Program::copy("cat", &format!("{stem}-one"));
     let meant = Program::copy("cat", &format!("{stem}-two"));
@@ -132,7 +132,7 @@ async fn a_long_name_that_only_begins_like_the_pattern_is_another_program() {
 }
 
 #[tokio::test]
-async fn a_process_that_renames_itself_is_seen_under_its_new_name() {
+async fn a_process_that_renames_itself_is_detected_by_its_new_name() {
     for mode in modes().await {
         let name = unique("re");
         let script = format!("printf {name} > /proc/$$/comm; read line");
@@ -143,7 +143,7 @@ async fn a_process_that_renames_itself_is_seen_under_its_new_name() {
 }
 
 #[tokio::test]
-async fn a_program_under_another_first_argument_is_seen_by_that() {
+async fn a_program_is_detected_by_its_first_argument() {
     use std::os::unix::process::CommandExt as _;
     for mode in modes().await {
         let name = unique("first");
@@ -154,7 +154,7 @@ async fn a_program_under_another_first_argument_is_seen_by_that() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_empty_or_no_text_are_looked_through() {
+async fn empty_arguments_and_arguments_that_are_not_utf8_are_searched() {
     for mode in modes().await {
         let part = unique("part");
         let arguments = [
@@ -177,12 +177,12 @@ async fn arguments_that_are_empty_or_no_text_are_looked_through() {
 async fn the_agent_itself_never_matches() {
     let own = std::env::args().next().unwrap();
     let own = Path::new(&own).file_name().unwrap().to_str().unwrap();
-    // A process of this test's own name, beside it.
+    // A process with the name of this test binary.
     let program = Program::copy("cat", own);
     let running = program.run::<&str>(&[]);
     for mode in modes().await {
         let mut detection = Detection::begin(proc(), mode).await.unwrap();
-        // A child that another test has forked and not yet executed has this name too.
+        // A child that another test has forked and that has not called exec yet has this name too.
         loop {
             let process = next(&mut detection, &called(own)).await;
             assert_ne!(process.pid, std::process::id());
@@ -194,7 +194,7 @@ async fn the_agent_itself_never_matches() {
 }
 
 #[tokio::test]
-async fn one_among_a_thousand_processes_is_found() {
+async fn one_of_a_thousand_processes_is_detected() {
     let crowd = Program::copy("cat", &unique("crowd"));
     let running: Vec<Running> = (0..1000).map(|_| crowd.run::<&str>(&[])).collect();
     for mode in modes().await {
@@ -208,7 +208,7 @@ async fn one_among_a_thousand_processes_is_found() {
 }
 
 #[tokio::test]
-async fn a_program_of_five_milliseconds_is_seen_by_the_event_of_its_start() {
+async fn a_program_that_runs_for_5_ms_is_detected_by_its_event() {
     if let Err(refused) = Connector::subscribe().await {
         eprintln!("NOT TESTED, needs process events: {refused}");
         return;
@@ -218,7 +218,7 @@ async fn a_program_of_five_milliseconds_is_seen_by_the_event_of_its_start() {
     let mut detection = Detection::begin(proc(), DetectionMode::Events)
         .await
         .unwrap();
-    // It stays readable until it is reaped, so that a busy machine makes no difference.
+    // It stays readable until it is reaped, so that the test also succeeds on a busy machine.
     let mut running = program.run(&["0.005"]);
     let process = next(&mut detection, &called(&name)).await;
     assert_eq!(process.pid, running.pid());
@@ -226,7 +226,7 @@ async fn a_program_of_five_milliseconds_is_seen_by_the_event_of_its_start() {
 }
 
 #[tokio::test]
-async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it() {
+async fn a_reused_pid_is_not_taken_for_the_earlier_process() {
     const LAST: &str = "/proc/sys/kernel/ns_last_pid";
     let name = unique("five");
     let program = Program::copy("cat", &name);
@@ -234,14 +234,14 @@ async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it()
     let mut first = program.run::<&str>(&[]);
     let pid = first.pid();
     let opened = proc.process(pid).unwrap();
-    // The kernel lets the parent go on before it has given the child its name.
+    // The kernel may resume the parent before it has set the child's name.
     while opened.names().unwrap().comm() != name.as_bytes() {
         tokio::task::yield_now().await;
     }
     let started = opened.stat().unwrap().started;
     first.end();
     assert_eq!(opened.names(), None);
-    // Any process of the machine may be given the number instead; all the better.
+    // Another process of the machine may be given the PID instead, which is fine too.
     let mut others = Vec::new();
     let other = loop {
         if let Err(error) = fs::write(LAST, (pid - 1).to_string()) {
@@ -256,7 +256,7 @@ async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it()
     assert_eq!(
         opened.names(),
         None,
-        "the old one is gone, whoever has its number"
+        "the earlier process is gone, even if its PID is reused"
     );
     assert_eq!(opened.stat(), None);
     if let (Some(names), Some(stat)) = (other.names(), other.stat()) {
@@ -265,7 +265,7 @@ async fn a_number_that_is_given_again_is_not_taken_for_the_process_that_had_it()
     }
 }
 
-/// As `5spot generate agent --kernel 6.6` has it run.
+/// Runs as in the output of `5spot generate agent --kernel 6.6`.
 #[tokio::test]
 async fn from_linux_6_6_on_an_agent_without_root_receives_events() {
     const NOBODY: u32 = 65532;
@@ -283,7 +283,7 @@ async fn from_linux_6_6_on_an_agent_without_root_receives_events() {
     }
     let agent =
         Program::copy(env!("CARGO_BIN_EXE_5spot-reclaim-agent"), &unique("agent"));
-    // Whoever gives up being root gives up every capability with it.
+    // Changing from root to another user drops every capability.
     let ran = Command::new(&agent.path)
         .arg("doctor")
         .uid(NOBODY)

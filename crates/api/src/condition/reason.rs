@@ -1,4 +1,4 @@
-//! The reasons of conditions: what each one means, and what to do about it.
+//! The reasons of conditions, their meanings and remedies.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const MAX_REASON: usize = 1_024;
 pub struct Section {
     /// Its title.
     pub title: &'static str,
-    /// Its page below `docs/`, with the anchor of the section where it is not the whole page.
+    /// Its page below `docs/`, with the anchor of the section unless it is the whole page.
     pub path: &'static str,
 }
 
@@ -55,25 +55,25 @@ const UPGRADE: Section = Section {
 /// What to do when a condition has a certain reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Remedy {
-    /// Sentences in Markdown. `NAMESPACE` stands for that of the ScheduledMachine.
+    /// Sentences in Markdown. `NAMESPACE` represents the namespace of the ScheduledMachine.
     pub text: &'static str,
-    /// Where more is said.
+    /// The section with more details.
     pub section: Option<Section>,
 }
 
 /// One row of the table of reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReasonRow {
-    /// The reason as it is written.
+    /// The reason as a string.
     pub name: &'static str,
     /// What it means.
     pub meaning: &'static str,
-    /// What to do; none where nothing has to be done.
+    /// What to do; `None` if no action is needed.
     pub remedy: Option<Remedy>,
 }
 
-/// Declares [`Reason`] so that each reason is spelled once, with its meaning as documentation and
-/// its remedy: `none`, or sentences and the [`Section`] that says more.
+/// Declares [`Reason`] so that each reason is spelled once, with its meaning as documentation
+/// and its remedy: `none`, or sentences and the [`Section`] with more details.
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $reason:ident: $($remedy:tt),+;)+) => {
         /// The reason of a condition.
@@ -85,17 +85,17 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// Every reason of 5-Spot's own, with its meaning and its remedy.
+            /// Every reason that 5-Spot itself reports, with its meaning and its remedy.
             pub const TABLE: &'static [ReasonRow] = &[$(ReasonRow {
                 name: stringify!($reason),
                 meaning: concat!($($doc),+).trim_ascii(),
                 remedy: reasons!(@remedy $($remedy),+),
             },)+];
 
-            /// The reason as it is written.
+            /// The reason as a string.
             ///
-            /// A reported reason that is no CamelCase word is written as `Reported`, because
-            /// Kubernetes refuses a status with a malformed reason as a whole.
+            /// A reported reason that is not a CamelCase word is written as `Reported`, because
+            /// Kubernetes rejects a status with a malformed reason as a whole.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$reason => stringify!($reason),)+
@@ -130,12 +130,12 @@ reasons! {
     Provisioning: "Wait. If it lasts longer than usual, look for the cause.", COMES_UP;
     /// The Node exists but is not ready (also in `NodeTainted`).
     NodeNotReady:
-        "Look at the Node in the workload cluster with `kubectl describe node`. The \
+        "Inspect the Node in the workload cluster with `kubectl describe node`. The \
          machine is kept.";
     /// The machine is running, but its bootstrap or infrastructure object is missing.
     InfrastructureMissing:
-        "Somebody deleted it. End the window or use the kill switch, so that all three \
-         objects are created anew.";
+        "Another client deleted it. End the window or use the kill switch, so that all three \
+         objects are created again.";
     /// The machine is shutting down.
     ShuttingDown: none;
     /// The machine is shutting down, without progress for ten minutes.
@@ -150,7 +150,7 @@ reasons! {
     EmergencyReclaim:
         "Wait until the machine is removed. Then the schedule is disabled.", RECLAIM;
     /// An object could not be read.
-    ReadFailed: "The message has the API server's words. The read is retried.";
+    ReadFailed: "The message has the API server's error. The read is retried.";
     /// The CustomResourceDefinition in the cluster lacks fields that the operator needs. It creates
     /// no machine.
     CustomResourceDefinitionOutdated:
@@ -162,18 +162,18 @@ reasons! {
          cause.", COMES_UP;
     /// The bootstrap object could not be created.
     BootstrapCreationFailed:
-        "The message of `Ready` has the API server's words. Often the webhook of the \
+        "The message of `Ready` has the API server's error. Often the webhook of the \
          provider does not respond. The step is retried.";
     /// The infrastructure object could not be created.
     InfrastructureCreationFailed:
-        "The message of `Ready` has the API server's words. Often the webhook of the \
+        "The message of `Ready` has the API server's error. Often the webhook of the \
          provider does not respond. The step is retried.";
     /// The Machine could not be created.
     MachineCreationFailed:
-        "The message has the API server's words. Often the webhook of Cluster API does \
+        "The message has the API server's error. Often the webhook of Cluster API does \
          not respond. The step is retried.";
     /// The Machine could not be updated.
-    MachineUpdateFailed: "The message has the API server's words. The step is retried.";
+    MachineUpdateFailed: "The message has the API server's error. The step is retried.";
     /// The Machine, or a bootstrap or infrastructure object without one, could not be deleted.
     MachineDeletionFailed:
         "The message names the cause: a missing permission, or a webhook that does not \
@@ -192,11 +192,11 @@ reasons! {
     OverrideRun: none;
     /// An override of mode Stop is in force.
     OverrideStop:
-        "It ends by itself. `5spot overrides -n NAMESPACE` lists it; `--end` with its \
+        "It ends automatically. `5spot overrides -n NAMESPACE` lists it; `--end` with its \
          name ends it now.", OVERRIDES;
     /// An override of mode Hold is in force.
     OverrideHold:
-        "It ends by itself. `5spot overrides -n NAMESPACE` lists it; `--end` with its \
+        "It ends automatically. `5spot overrides -n NAMESPACE` lists it; `--end` with its \
          name ends it now.", OVERRIDES;
     /// An exception of action Run applies today.
     ExceptionRun: none;
@@ -258,7 +258,7 @@ reasons! {
          `--namespace`, and apply them.", PERMISSIONS;
     /// The API server rejected the object.
     Rejected:
-        "The message has the API server's words: a field that the provider's version \
+        "The message has the API server's error: a field that the provider's version \
          does not have, a quota, or a policy.";
 
     // MachineReady
@@ -318,7 +318,7 @@ reasons! {
 }
 
 impl Reason {
-    /// The row of a reason as it is written; none for a reason of another controller.
+    /// The row of a reason by its name. `None` for a reason of another controller.
     pub fn row(name: &str) -> Option<&'static ReasonRow> {
         Self::TABLE.iter().find(|row| row.name == name)
     }

@@ -1,4 +1,4 @@
-//! What the calendar of the next year does to a schedule.
+//! The effect of the next year's clock changes on a schedule.
 
 use fivespot_schedule::Schedule;
 use jiff::tz::TimeZone;
@@ -7,19 +7,21 @@ use jiff::{SignedDuration, Timestamp};
 use crate::ScheduleSpec;
 
 const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
-/// How far ahead windows are measured: longer than a month, so that each day of one is seen.
+/// How far ahead windows are measured: longer than a month, so that each day of a month is
+/// covered.
 const SIX_WEEKS: SignedDuration = SignedDuration::from_hours(42 * 24);
-/// How many changes are looked at, for a schedule that flips each minute.
+/// How many transitions are inspected, for a schedule that changes every minute.
 const MOST_CHANGES: usize = 200;
 
-/// The changes of the clocks within a year that fall on an edge of a window, in words.
+/// The clock changes within a year that coincide with an edge of a window, as texts.
 pub(super) fn clock_changes(
     spec: &ScheduleSpec,
     schedule: &Schedule,
     now: Timestamp,
 ) -> Vec<String> {
     let zone = schedule.time_zone();
-    // The same words read where clocks never change show what the wall clock asks for.
+    // The same spec in a zone without clock changes has the edges that the wall clock would
+    // have.
     let steady = ScheduleSpec {
         timezone: "UTC".to_owned(),
         ..spec.clone()
@@ -47,7 +49,8 @@ fn change_text(
             .ok()
     };
     let (from, to) = (wall(before.min(after))?, wall(before.max(after))?);
-    // What opens with the time that is skipped or repeated is in it, what closes then is not.
+    // A window that opens in the skipped or repeated time counts; one that closes at its start
+    // does not.
     let before_it = from.checked_sub(second).ok()?;
     let mut edges = steady.transitions(before_it, to);
     edges.find(|(edge, opens)| *opens || *edge > from)?;
@@ -84,7 +87,7 @@ fn change_text(
     ))
 }
 
-/// The shortest window that opens within the next weeks, with its edges.
+/// The shortest window that opens within the next six weeks, with its edges.
 pub(super) fn shortest_window(
     schedule: &Schedule,
     now: Timestamp,

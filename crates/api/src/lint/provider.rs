@@ -1,4 +1,4 @@
-//! What providers need and a ScheduledMachine can be admitted without.
+//! What providers need although admission does not require it.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{LintWarning, NO_SSH_KEY, NO_VERSION, SHARED_HOST, warning};
 use crate::ScheduledMachine;
 
-/// The port of SSH, which a RemoteMachine without a port has.
+/// The port of SSH, the default of a RemoteMachine without a port.
 const SSH: u64 = 22;
 
-/// The warnings about what the providers of one object need: SL008 and SL009.
+/// The warnings about missing provider settings of one object: SL008 and SL009.
 pub fn of_providers(object: &ScheduledMachine) -> Vec<LintWarning> {
     no_version(object)
         .into_iter()
@@ -34,7 +34,7 @@ fn no_version(object: &ScheduledMachine) -> Option<LintWarning> {
 fn no_ssh_key(object: &ScheduledMachine) -> Option<LintWarning> {
     let spec = remote_machine(object)?;
     let key = spec.get("sshKeyRef").and_then(|key| key["name"].as_str());
-    // A job of one's own brings its own way to the host.
+    // A custom provision job connects to the host by its own means.
     let is_needed = spec.contains_key("address") && !spec.contains_key("provisionJob");
     (is_needed && key.unwrap_or_default().is_empty()).then(|| {
         let message = "the host cannot be provisioned or cleaned up without an SSH key";
@@ -43,8 +43,9 @@ fn no_ssh_key(object: &ScheduledMachine) -> Option<LintWarning> {
     })
 }
 
-/// The warnings about hosts that several of `objects` name, SL010: each with the place in `objects`
-/// of the one that it is about. Objects of one namespace and name count as one.
+/// The warnings about hosts that several of `objects` name, SL010: each with the index in
+/// `objects` of the object that it concerns. Objects with the same namespace and name count as
+/// one.
 pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, LintWarning)> {
     let mut by_host: HashMap<String, Vec<usize>> = HashMap::new();
     for (place, object) in objects.iter().enumerate() {
@@ -59,7 +60,7 @@ pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, LintWarning)> 
             .filter_map(|place| Some((place, full_name(objects.get(place)?))))
             .collect();
         for (place, name) in &named {
-            // One of the others is enough to look for, however many there are.
+            // One other object is sufficient, however many there are.
             if let Some((_, other)) = named.iter().find(|(_, other)| other != name) {
                 let message = format!("{host} is also used by ScheduledMachine {other}");
                 let field = "spec.infrastructureSpec.spec.address";
@@ -71,7 +72,7 @@ pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, LintWarning)> 
     found
 }
 
-/// Address and port of the host of a RemoteMachine; none where the provider chooses the host.
+/// Address and port of the host of a RemoteMachine. `None` if the provider chooses the host.
 fn host(object: &ScheduledMachine) -> Option<String> {
     let spec = remote_machine(object)?;
     let address = spec.get("address")?.as_str()?;
@@ -79,7 +80,7 @@ fn host(object: &ScheduledMachine) -> Option<String> {
     Some(format!("{}:{port}", address.to_ascii_lowercase()))
 }
 
-/// The spec of a RemoteMachine that names its host, unless the host comes from a pool.
+/// The spec of a RemoteMachine that names its host. `None` if the host comes from a pool.
 fn remote_machine(object: &ScheduledMachine) -> Option<&serde_json::Map<String, Value>> {
     let asked = &object.spec.infrastructure_spec;
     let is_fixed = asked.kind == "RemoteMachine" && !asked.spec.contains_key("pool");

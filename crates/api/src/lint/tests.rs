@@ -48,7 +48,7 @@ fn office_hours_have_no_warnings() {
 }
 
 #[test]
-fn a_night_on_some_days_has_its_tail_on_the_same_days() {
+fn hours_over_midnight_on_some_days_only_are_reported() {
     let night = ("schedule.hoursOfDay", json!(["22-6"]));
     let daily = ("schedule.daysOfWeek", json!(["mon-sun"]));
     assert_eq!(codes(std::slice::from_ref(&night)), ["SL002"]);
@@ -56,7 +56,7 @@ fn a_night_on_some_days_has_its_tail_on_the_same_days() {
 }
 
 #[test]
-fn zones_that_are_no_places_are_reported() {
+fn zones_that_are_not_locations_are_reported() {
     for (zone, is_reported) in [
         ("UTC", false),
         ("Europe/Zurich", false),
@@ -89,7 +89,7 @@ fn a_clock_change_is_reported_where_an_edge_falls_into_it() {
 }
 
 #[test]
-fn what_a_clock_change_does_to_a_cron_is_described_as_it_is() {
+fn the_effect_of_a_clock_change_on_a_cron_is_described() {
     for (cron, expected) in [
         (
             "30 2 8 3 *",
@@ -109,14 +109,14 @@ fn what_a_clock_change_does_to_a_cron_is_described_as_it_is() {
 }
 
 #[test]
-fn a_window_that_is_shorter_than_leaving_is_reported() {
+fn a_window_that_is_shorter_than_the_shutdown_is_reported() {
     assert_eq!(codes(&cron("0 9 * * *", "4m")), ["SL005"]);
     assert_eq!(codes(&cron("0 9 * * *", "5m")), [""; 0]);
-    // Whichever of the two is over first ends the shutdown.
+    // The shutdown ends with the earlier of the two timeouts.
     let drain = ("nodeDrainTimeout", json!("2m"));
     let short = [&cron("0 9 * * *", "2m")[..], &[drain][..]].concat();
     assert_eq!(codes(&short), [""; 0]);
-    // Windows that touch are one.
+    // Adjacent windows are merged.
     assert_eq!(codes(&cron("* * * * *", "1m")), [""; 0]);
 }
 
@@ -147,7 +147,7 @@ fn a_kubeadm_machine_without_a_version_is_reported() {
 }
 
 #[test]
-fn a_remote_machine_without_a_key_is_reported_unless_another_way_leads_to_it() {
+fn a_remote_machine_without_an_ssh_key_is_reported_unless_it_needs_none() {
     let spec = |spec: Value| codes(&[("infrastructureSpec.spec", spec)]);
     assert_eq!(spec(json!({"address": "192.0.2.7"})), ["SL009"]);
     let empty = json!({"address": "192.0.2.7", "sshKeyRef": {"name": ""}});
@@ -167,7 +167,7 @@ fn a_remote_machine_without_a_key_is_reported_unless_another_way_leads_to_it() {
 }
 
 #[test]
-fn two_machines_with_one_address_are_reported_by_each_others_name() {
+fn two_machines_with_one_address_are_reported_with_the_other_name() {
     let machine = |name: &str, spec: Value| {
         let mut object = acceptable();
         object["metadata"]["name"] = name.into();
@@ -255,7 +255,7 @@ fn a_calendar_without_a_future_date_is_reported() {
 }
 
 #[test]
-fn windows_that_leave_no_time_for_what_comes_before_and_after_are_reported() {
+fn windows_too_short_for_provisioning_or_shutdown_are_reported() {
     let short = r#"{"name": "short", "start": "12:00", "duration": "10m"}"#;
     let with = |field: &'static str, value: &str| {
         let mut edits = windows(&[short]).to_vec();

@@ -1,4 +1,4 @@
-//! What windows, exceptions and calendars come to.
+//! Warnings about windows, exceptions and calendars.
 
 use fivespot_schedule::{Duration, Schedule};
 use jiff::{SignedDuration, Timestamp};
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{EndPolicy, ScheduleCalendar, ScheduleSpec, ScheduledMachine};
 
-/// How far ahead windows are compared: over both changes of the clocks.
+/// How far ahead windows are compared: a year, which covers both clock changes.
 const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
-/// How many changes are compared, for windows of minutes.
+/// How many transitions are compared, for windows of minutes.
 const MOST_CHANGES: usize = 2_000;
 
 /// The warnings about the windows and exceptions of a schedule.
@@ -54,7 +54,7 @@ fn redundant_windows(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
         .collect()
 }
 
-/// Whether two schedules say the same for a year.
+/// Whether two schedules have the same transitions for a year.
 fn is_same(one: &Schedule, other: &Schedule, now: Timestamp) -> bool {
     let Ok(end) = now.checked_add(A_YEAR) else {
         return false;
@@ -99,7 +99,7 @@ fn short_windows(
     let completes = spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd;
     if completes && window + lead_time <= grace {
         let message = format!(
-            "nothing is left of the window from {opens} to {closes} after \
+            "the window from {opens} to {closes}, including leadTime, is not longer than \
              gracefulShutdownTimeout ({})",
             spec.graceful_shutdown_timeout
         );
@@ -117,8 +117,8 @@ fn short_windows(
     })
 }
 
-/// The warnings about a calendar, as of `now`: SL013. A local date is not over before it is over
-/// everywhere.
+/// The warnings about a calendar, as of `now`: SL013. A local date is over only when it is over
+/// in every time zone.
 pub fn of_calendar(calendar: &ScheduleCalendar, now: Timestamp) -> Vec<LintWarning> {
     let yesterday = now
         .checked_sub(SignedDuration::from_hours(24))

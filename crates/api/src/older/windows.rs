@@ -1,4 +1,4 @@
-//! Lists of days and hours as windows.
+//! Conversion of lists of days and hours to windows.
 
 use fivespot_schedule::{Days, Hours, Schedule};
 use jiff::{SignedDuration, Timestamp};
@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::{Change, is_scheduled_machine};
 use crate::{ScheduleSpec, ScheduleWindow};
 
-/// How long both forms have to say the same.
+/// For how long both forms must have the same transitions.
 const TEN_YEARS: SignedDuration = SignedDuration::from_hours(3_653 * 24);
 
-/// The windows that open and close at the same instants as the lists of `spec`, from `now` on for
-/// ten years.
+/// The windows that open and close at the same instants as the lists of `spec`, from `now` on
+/// for ten years.
 ///
 /// # Errors
-/// The schedule has another form or cannot be read; or a window ends in a time that the clocks
-/// repeat, where lists and windows differ.
+/// The schedule has another form or cannot be parsed. Or a window ends in a time that the
+/// clocks repeat, where lists and windows differ.
 pub fn to_windows(
     spec: &ScheduleSpec,
     now: Timestamp,
@@ -43,11 +43,11 @@ pub fn to_windows(
     }
 }
 
-/// Rewrites the lists of a ScheduledMachine as windows, and says what was changed. Anything else,
-/// and a ScheduledMachine without lists, is left alone.
+/// Rewrites the lists of a ScheduledMachine as windows and returns the changes. Other objects,
+/// and a ScheduledMachine without lists, stay unchanged.
 ///
 /// # Errors
-/// As [`to_windows`]; the object is left alone.
+/// As [`to_windows`]; the object stays unchanged.
 pub fn lists_to_windows(
     object: &mut Value,
     now: Timestamp,

@@ -30,7 +30,7 @@ pub const CALENDAR_RULES: &[Rule] = &[
         path: "spec.dates[].name",
         requirement: NAME,
         examples: NAMES,
-        why: "The name shows people which day it is.",
+        why: "The name identifies the day for users.",
     },
     Rule {
         id: "SM082",
@@ -47,7 +47,7 @@ pub const CALENDAR_RULES: &[Rule] = &[
                 r#"{"name": "d", "date": "12-25", "endDate": "2026-12-31"}"#,
             ],
         },
-        why: "An entry without dates would mean nothing.",
+        why: "An entry without dates would have no effect.",
     },
     Rule {
         id: "SM083",

@@ -6,7 +6,7 @@ use super::{Examples, Rule};
 use crate::name;
 use crate::resource::Resource;
 
-/// An object that keeps every rule, in namespace `default`.
+/// An object that satisfies every rule, in namespace `default`.
 pub(crate) fn acceptable() -> Value {
     json!({
         "apiVersion": name::API_VERSION,
@@ -29,7 +29,7 @@ pub(crate) fn acceptable() -> Value {
     })
 }
 
-/// An object of a kind that keeps every rule, in namespace `default`.
+/// An object of a kind that satisfies every rule, in namespace `default`.
 pub(crate) fn acceptable_of(resource: &Resource) -> Value {
     let spec = match resource.kind {
         name::OVERRIDE_KIND => json!({
@@ -53,7 +53,7 @@ pub(crate) fn acceptable_of(resource: &Resource) -> Value {
 }
 
 impl Examples {
-    /// What keeps the rule, as written in the table.
+    /// The values that satisfy the rule, as written in the table.
     pub fn accepts(&self) -> &'static [&'static str] {
         match self {
             Self::Text { accepts, .. }
@@ -62,7 +62,7 @@ impl Examples {
         }
     }
 
-    /// What breaks the rule, as written in the table.
+    /// The values that violate the rule, as written in the table.
     pub fn rejects(&self) -> &'static [&'static str] {
         match self {
             Self::Text { rejects, .. }
@@ -71,8 +71,8 @@ impl Examples {
         }
     }
 
-    /// An example as JSON: a string as it is, a JSON text parsed (null if it is malformed), a
-    /// map of the size that is given.
+    /// An example as JSON: a string unchanged, a JSON text parsed (null if it is malformed), a
+    /// map of the given size.
     fn value(&self, example: &str) -> Value {
         match self {
             Self::Text { .. } => json!(example),
@@ -86,10 +86,11 @@ impl Examples {
 }
 
 impl Rule {
-    /// A whole object that keeps every rule except, if the example is a rejected one, this.
+    /// A whole object that satisfies every rule, except this one if the example is a rejected
+    /// one.
     ///
-    /// The example of a rule about a change is the change, written `{"from": …, "to": …}` with
-    /// two values of the field; the object made here is the later one, see [`Rule::before`].
+    /// An example of a rule about a change is `{"from": …, "to": …}` with two values of the
+    /// field. This returns the later object, see [`Rule::before`].
     pub fn example(&self, example: &str) -> Value {
         let value = self.examples.value(example);
         match value.get("to") {
@@ -98,7 +99,7 @@ impl Rule {
         }
     }
 
-    /// The object before the change that is the example; none for a rule about no change.
+    /// The object before the change of the example. `None` if the rule is not about a change.
     pub fn before(&self, example: &str) -> Option<Value> {
         let value = self.examples.value(example);
         let mut object = self.with(value.get("from")?.clone());
@@ -114,7 +115,7 @@ impl Rule {
         Some(object)
     }
 
-    /// An acceptable object but for this value of the rule's field.
+    /// An acceptable object with this value of the rule's field.
     fn with(&self, value: Value) -> Value {
         let mut object = acceptable_of(self.resource());
         if let Some((path, surroundings)) = surroundings(self.path) {
@@ -128,7 +129,7 @@ impl Rule {
             );
         }
         match (self.path, value) {
-            // What is given of the spec takes the place of what is there, the rest stays.
+            // The given members of the spec replace those of the object; the rest is kept.
             ("spec", Value::Object(members)) => {
                 for (member, value) in members {
                     object["spec"][member] = value;
@@ -140,7 +141,7 @@ impl Rule {
     }
 }
 
-/// What has to stand around a field for it to be acceptable, and where.
+/// The fields that must surround a field for the object to be acceptable, and their path.
 fn surroundings(path: &str) -> Option<(&'static str, Value)> {
     let dates = json!({
         "name": "holidays", "action": "Stop",
@@ -196,8 +197,8 @@ fn with_member(mut object: Value, member: &str, value: &str) -> Value {
     object
 }
 
-/// A map of texts whose keys and values have so many bytes together, in entries of at most two
-/// KiB and a little.
+/// A map of texts whose keys and values have this total size, in entries of two KiB; the first
+/// one has the remainder as well.
 fn map_of(bytes: usize) -> Value {
     const ENTRY: usize = 2048;
     let count = bytes / ENTRY;
@@ -210,7 +211,7 @@ fn map_of(bytes: usize) -> Value {
     Value::Object(entries.collect())
 }
 
-/// Puts a value at a path, making what is missing on the way; `[]` is the first item of a list.
+/// Sets a value at a path and creates missing parents; `[]` is the first item of a list.
 fn place(object: &mut Value, path: &str, value: Value) {
     let (segment, rest) = path.split_once('.').unwrap_or((path, ""));
     let (member, is_list) = match segment.strip_suffix("[]") {

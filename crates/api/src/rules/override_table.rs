@@ -4,8 +4,8 @@ use super::requirement::{NAME, Requirement, date};
 use super::table::NO_TIMES;
 use super::{Examples, Rule, predicate};
 
-/// An RFC 3339 time of this millennium, with every part within its bounds, so that CEL's
-/// `timestamp()` reads what it matches.
+/// An RFC 3339 time of this millennium. Every part is within its bounds, so that CEL's
+/// `timestamp()` parses every match.
 macro_rules! time {
     () => {
         concat!(
@@ -83,7 +83,7 @@ pub const OVERRIDE_RULES: &[Rule] = &[
             accepts: &[r#"{"targetRef": {"name": "worker"}}"#],
             rejects: &[r#"{"selector": {"matchLabels": {"team": "a"}}}"#],
         },
-        why: "An override is about one ScheduledMachine, or about those that are selected.",
+        why: "An override applies to one ScheduledMachine, or to those that are selected.",
     },
     Rule {
         id: "SM074",
@@ -164,7 +164,7 @@ pub const OVERRIDE_RULES: &[Rule] = &[
                 r#"{"from": {"targetRef": {"name": "a"}}, "to": {"targetRef": {"name": "b"}}}"#,
             ],
         },
-        why: "What was said about one machine would be taken back unseen.",
+        why: "A change would silently end the override for the earlier target.",
     },
     Rule {
         id: "SM080",
@@ -174,6 +174,6 @@ pub const OVERRIDE_RULES: &[Rule] = &[
             accepts: &["2026-03-06T22:00:00Z", "2026-03-20T12:00:00Z"],
             rejects: &["2026-03-20T12:00:01Z", "2999-01-01T00:00:00Z"],
         },
-        why: "An override is temporary. What stays belongs into the schedule.",
+        why: "An override is temporary. A permanent change belongs in the schedule.",
     },
 ];

@@ -1,6 +1,7 @@
 //! The rules in Rust, for the operator's own check.
 //!
-//! The CEL expressions decide; these agree with them, which is tested on generated values.
+//! The CEL expressions are authoritative. These functions agree with them, which is tested on
+//! generated values.
 
 mod cron;
 mod time;
@@ -24,7 +25,8 @@ use crate::name;
 use crate::scheduled_machine::NodeTaint;
 use crate::schema::MAX_NAME;
 
-/// Applies a question about a string to a node; a node of another type is the schema's business.
+/// Applies a predicate to a string node. A node of another type satisfies it, because the
+/// schema rejects it.
 fn text(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
     node.as_str().is_none_or(holds)
 }
@@ -52,7 +54,7 @@ fn is_duration(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a duration lies within bounds; something that is no duration breaks another rule.
+/// Whether a duration is within bounds. A text that is not a duration violates another rule.
 fn is_within(text: &str, least: Duration, most: Duration) -> bool {
     !is_duration(text)
         || Duration::from_str(text)
@@ -114,7 +116,7 @@ pub(super) fn are_days(node: &Value, _: &Value) -> bool {
     text(node, |text| text.parse::<Days>().is_ok())
 }
 
-/// Asks about each end of each range of a comma list.
+/// Applies a predicate to each end of each range of a comma-separated list.
 fn every_end(text: &str, holds: impl Fn(&str) -> bool) -> bool {
     text.split(',').all(|entry| match entry.split_once('-') {
         Some((first, last)) => holds(first) && holds(last),
@@ -126,7 +128,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether digits, which may begin with zeros, name a number within bounds.
+/// Whether digits, possibly with leading zeros, are a number within bounds.
 fn is_number_within(text: &str, least: u32, most: u32) -> bool {
     let significant = text.trim_start_matches('0');
     is_number(text)
@@ -230,7 +232,7 @@ pub(super) fn is_own_namespace(node: &Value, object: &Value) -> bool {
     let own = object
         .pointer("/metadata/namespace")
         .unwrap_or(&Value::Null);
-    // A file that is checked offline may leave its namespace to the one who applies it.
+    // A file that is checked offline may omit its namespace; `kubectl apply` sets it.
     own.is_null() || node == own
 }
 
@@ -332,9 +334,9 @@ pub(super) fn is_not_reserved_for_taints(node: &Value, _: &Value) -> bool {
     text(node, |key| !is_reserved_taint_key(key))
 }
 
-/// Whether `spec.nodeTaints` may ask for that taint: whether it is within the schema's bounds and
-/// breaks none of SM042, SM043 and SM044. A record of taints that holds another was not written
-/// by the operator.
+/// Whether `spec.nodeTaints` may contain that taint: it is within the schema's bounds and
+/// satisfies SM042, SM043 and SM044. If a record of applied taints contains any other taint,
+/// the operator did not write it.
 pub fn is_acceptable_taint(taint: &NodeTaint) -> bool {
     taint.key.len() <= MAX_NAME as usize
         && is_qualified_name(&taint.key)
@@ -342,7 +344,7 @@ pub fn is_acceptable_taint(taint: &NodeTaint) -> bool {
         && is_label_value_text(&taint.value)
 }
 
-/// Whether a taint of that key is Kubernetes' or the operator's own.
+/// Whether a taint key is reserved for Kubernetes or the operator.
 fn is_reserved_taint_key(key: &str) -> bool {
     let reserved = [
         "5spot.finos.org",
@@ -354,7 +356,7 @@ fn is_reserved_taint_key(key: &str) -> bool {
         .is_some_and(|(prefix, _)| reserved.contains(&prefix))
 }
 
-/// How many bytes keys and values of the Machine's annotations may have together.
+/// The maximum total size of keys and values of the Machine's annotations, in bytes.
 const MOST_ANNOTATION_BYTES: usize = 64 * 1024;
 
 pub(super) fn are_of_bounded_size(node: &Value, _: &Value) -> bool {

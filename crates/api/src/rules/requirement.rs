@@ -1,5 +1,5 @@
-//! What a node must be: an expression in CEL, the same in Rust, and the message. Several fields
-//! share one requirement.
+//! What a node must be: a CEL expression, the same predicate in Rust, and the message. Several
+//! fields share one requirement.
 //!
 //! Expressions use nothing newer than the CEL environment of Kubernetes 1.29, and write `[.]` for
 //! `\\.` so that they need no escapes in CEL, JSON or YAML.
@@ -9,16 +9,18 @@ use super::{Layer, Predicate, predicate};
 /// What the node of a rule must be.
 #[derive(Clone, Copy, Debug)]
 pub struct Requirement {
-    /// The CEL expression that has to hold. It names the node `self`. One of [`Layer::Policy`] may
-    /// also name `object`; to one of [`Layer::Change`] `self` and `oldSelf` are the whole objects.
+    /// The CEL expression that must be true. `self` is the node. An expression of
+    /// [`Layer::Policy`] may also use `object`; in one of [`Layer::Change`] `self` and
+    /// `oldSelf` are the whole objects.
     pub cel: &'static str,
-    /// The members of the node that the expression reads; empty if that is the node itself.
+    /// The members of the node that the expression reads; empty if it reads the node itself.
     pub inputs: &'static [&'static str],
-    /// What the node must be, in words.
+    /// The message: what the node must be.
     pub message: &'static str,
     /// Where it can be enforced.
     pub layer: Layer,
-    /// The same in Rust, on the node and the whole object; none for one about a change.
+    /// The same in Rust, on the node and the whole object; `None` for a requirement about a
+    /// change.
     pub predicate: Option<Predicate>,
 }
 
@@ -37,7 +39,7 @@ impl Requirement {
         }
     }
 
-    /// Compares an object with what it was.
+    /// A requirement that compares the object with its previous value.
     pub(super) const fn of_change(cel: &'static str, message: &'static str) -> Self {
         Self {
             cel,
@@ -72,8 +74,8 @@ pub(super) const DURATION: Requirement = Requirement::new(
     "must be a duration string such as '5m', '30s', or '1h'",
 );
 
-/// No more digits are looked at than a duration within the bound can have, so that CEL's
-/// `duration()` is never given more than it can hold.
+/// The regular expression allows only as many digits as a duration within the bound can have,
+/// so that the argument of CEL's `duration()` is always in its range.
 pub(super) const AT_MOST_A_DAY: Requirement = Requirement::new(
     "!self.matches('^[0-9]+[smh]$') \
     || self.matches('^0*[0-9]{1,5}[smh]$') && duration(self) <= duration('24h')",
@@ -133,8 +135,8 @@ pub(super) const FIVE_FIELDS: Requirement = Requirement::new(
     "must be five fields: minute, hour, day of month, month, day of week",
 );
 
-/// One field of a cron expression that has five: what stands before it, one value of it as a
-/// regular expression, what stands after it.
+/// One field of a cron expression of five fields: the fields before it, one value of it as a
+/// regular expression, and the fields after it.
 macro_rules! cron_field {
     ($before:literal, $value:literal, $after:literal) => {
         concat!(
@@ -314,7 +316,7 @@ pub(super) const TIME_OF_DAY: Requirement = Requirement::new(
     "must be a time of day from '00:00' to '23:59'",
 );
 
-/// A date that some calendar has, `YYYY-MM-DD`, as a regular expression.
+/// A date that exists, `YYYY-MM-DD`, as a regular expression.
 macro_rules! date {
     () => {
         concat!(

@@ -1,8 +1,8 @@
-//! The rules about a ScheduledMachine: which field, which requirement, and why. The order is the
-//! order in which the policy asks and the reference page lists.
+//! The rules about a ScheduledMachine: field, requirement, and reason. The policy evaluates
+//! them and the reference page lists them in this order.
 //!
-//! Rules 1 to 13 are those of the admission document, in its words. Where one mistake would break
-//! several rules of one field, all but the first accept it.
+//! Rules 1 to 13 are those of the admission document, with its messages. Where one mistake
+//! would violate several rules of one field, all but the first accept it.
 
 use super::requirement::{
     A_DATE, A_FIRING, A_MINUTE_TO_A_DAY, AT_MOST_A_DAY, AT_MOST_TWO_HOURS,
@@ -17,7 +17,7 @@ use super::requirement::{
 };
 use super::{Examples, Rule};
 
-/// Texts that are no date.
+/// Texts that are not dates.
 const NO_DATES: &[&str] = &[
     "",
     "2026-02-29",
@@ -27,7 +27,7 @@ const NO_DATES: &[&str] = &[
     "24.12.2026",
 ];
 
-/// Texts that are no RFC 3339 time.
+/// Texts that are not RFC 3339 times.
 pub(super) const NO_TIMES: &[&str] = &[
     "",
     "2026-03-06",
@@ -724,7 +724,7 @@ pub const RULES: &[Rule] = &[
         path: "spec.schedule.windows[].name",
         requirement: NAME,
         examples: NAMES,
-        why: "The name stands in previews, events and messages.",
+        why: "The name is shown in previews, events and messages.",
     },
     Rule {
         id: "SM053",
@@ -741,7 +741,7 @@ pub const RULES: &[Rule] = &[
         path: "spec.schedule.windows[].start",
         requirement: TIME_OF_DAY,
         examples: TIMES_OF_DAY,
-        why: "It is read off the wall clock of the time zone.",
+        why: "It is a local time in the time zone of the schedule.",
     },
     Rule {
         id: "SM055",
@@ -785,7 +785,7 @@ pub const RULES: &[Rule] = &[
         path: "spec.schedule.exceptions[].name",
         requirement: NAME,
         examples: NAMES,
-        why: "The name stands in previews, events and messages.",
+        why: "The name is shown in previews, events and messages.",
     },
     Rule {
         id: "SM060",
@@ -802,7 +802,7 @@ pub const RULES: &[Rule] = &[
                 r#"{"name": "e", "action": "Stop", "calendarRef": {"name": "zurich"}, "endDate": "2026-12-24"}"#,
             ],
         },
-        why: "An exception needs dates, and they come from one place.",
+        why: "An exception needs dates, from exactly one source.",
     },
     Rule {
         id: "SM061",
@@ -851,7 +851,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "10m"],
             rejects: &["", "10", "-5m"],
         },
-        why: "A lead time that cannot be read would be none.",
+        why: "An invalid lead time would count as zero.",
     },
     Rule {
         id: "SM066",
@@ -861,7 +861,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "2h", "120m", "7200s"],
             rejects: &["3h", "121m", "7201s", "99999999999999999999h"],
         },
-        why: "A machine that takes longer has another problem.",
+        why: "A machine that takes longer is probably stuck.",
     },
     Rule {
         id: "SM067",
@@ -871,7 +871,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["20m", "1h"],
             rejects: &["", "20", "-5m"],
         },
-        why: "A timeout that cannot be read would never pass.",
+        why: "An invalid timeout would never expire.",
     },
     Rule {
         id: "SM068",
@@ -881,7 +881,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["1m", "60s", "24h"],
             rejects: &["0s", "59s", "25h", "99999999999999999999h"],
         },
-        why: "Within a minute no machine is ready, and a day later somebody should know.",
+        why: "No machine is ready within a minute, and a failure must be reported within a day.",
     },
     Rule {
         id: "SM069",
@@ -891,7 +891,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "30m"],
             rejects: &["", "30", "-5m"],
         },
-        why: "A minimum that cannot be read would be none.",
+        why: "An invalid minimum would count as zero.",
     },
     Rule {
         id: "SM070",
@@ -901,7 +901,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "24h"],
             rejects: &["25h", "99999999999999999999h"],
         },
-        why: "With a longer minimum no window of a day would ever get a machine.",
+        why: "With a longer minimum, a window of one day would never get a machine.",
     },
     Rule {
         id: "SM071",
@@ -911,7 +911,7 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "30m"],
             rejects: &["", "30", "-5m"],
         },
-        why: "A last call that cannot be read would be none.",
+        why: "An invalid last call would count as zero.",
     },
     Rule {
         id: "SM072",
@@ -921,6 +921,6 @@ pub const RULES: &[Rule] = &[
             accepts: &["0s", "24h"],
             rejects: &["25h", "99999999999999999999h"],
         },
-        why: "A Node that is always about to leave says nothing.",
+        why: "With a longer last call, a Node with daily windows would always be tainted.",
     },
 ];

@@ -7,7 +7,7 @@ use super::{Examples, Layer, RULES, all, check_value};
 use crate::resource::{RESOURCES, SCHEDULED_MACHINE};
 
 #[test]
-fn rules_are_in_the_order_of_their_numbers_and_no_two_have_the_same() {
+fn rule_ids_are_ascending_and_unique() {
     assert!(all().is_sorted_by(|one, next| one.id < next.id));
     for rule in all() {
         let number = rule.id.strip_prefix("SM").map(str::parse::<u16>);
@@ -17,7 +17,7 @@ fn rules_are_in_the_order_of_their_numbers_and_no_two_have_the_same() {
 }
 
 #[test]
-fn rules_one_to_thirteen_speak_the_words_of_the_admission_document() {
+fn rules_1_to_13_have_the_messages_of_the_admission_document() {
     let duration = "must be a duration string such as '5m', '30s', or '1h'";
     let texts = [
         ("spec.clusterName", "spec.clusterName must not be empty"),
@@ -108,7 +108,7 @@ fn every_rejected_example_breaks_its_rule_at_its_field() {
 }
 
 #[test]
-fn every_rule_has_examples_of_both_kinds_and_they_can_be_read() {
+fn every_rule_has_accepted_and_rejected_examples_that_parse() {
     for rule in all() {
         assert!(!rule.examples.accepts().is_empty(), "{}", rule.id);
         assert!(!rule.examples.rejects().is_empty(), "{}", rule.id);
@@ -121,7 +121,7 @@ fn every_rule_has_examples_of_both_kinds_and_they_can_be_read() {
 }
 
 #[test]
-fn expressions_need_no_escapes_in_any_of_the_files_that_hold_them() {
+fn expressions_need_no_escapes_in_generated_files() {
     for rule in all() {
         assert!(
             !rule.requirement.cel.contains(['\\', '"', '\n', '\t']),
@@ -138,7 +138,7 @@ fn expressions_need_no_escapes_in_any_of_the_files_that_hold_them() {
 }
 
 #[test]
-fn absent_and_null_fields_break_only_the_rules_about_their_absence() {
+fn absent_and_null_fields_violate_only_the_rules_about_absence() {
     let empty = json!({"metadata": {}, "spec": {"schedule": null, "clusterName": null}});
     assert_eq!(check_value(SCHEDULED_MACHINE, &empty), []);
     let rules: BTreeSet<_> =

@@ -1,5 +1,5 @@
-//! The schedule as users write it: days and hours, cron, or windows; and the dates on which
-//! something else applies.
+//! The schedule as users write it: days and hours, cron, or windows; and the dates of
+//! exceptions.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::schema::{MAX_NAME, MAX_SHORT};
 /// The default of `schedule.timezone`.
 pub const DEFAULT_TIMEZONE: &str = "UTC";
 
-/// How many items `daysOfWeek`, `hoursOfDay` and the days of a window have at most.
+/// The maximum number of items of `daysOfWeek`, `hoursOfDay` and the days of a window.
 const MOST_TEXTS: usize = 32;
-/// How many windows and how many exceptions a schedule has at most.
+/// The maximum number of windows and of exceptions of a schedule.
 const MOST_ENTRIES: usize = 16;
 
 /// When the machine runs.
@@ -82,19 +82,19 @@ impl Default for ScheduleSpec {
 }
 
 impl ScheduleSpec {
-    /// What was typed as what is meant, without the exceptions that name a calendar; `enabled` is
-    /// left to the caller.
+    /// The parsed schedule, without the exceptions that refer to a calendar. `enabled` is left
+    /// to the caller.
     ///
     /// # Errors
-    /// Whatever the constructor of [`Schedule`] for the form that is there refuses, and dates of
-    /// exceptions that cannot be read. Rules that only admission knows, such as that cron excludes
-    /// days, are not checked.
+    /// The errors of the constructor of [`Schedule`] for the form that is set, and dates of
+    /// exceptions that cannot be parsed. Rules that only admission checks, such as that cron
+    /// excludes days, are not checked.
     pub fn schedule(&self) -> Result<Schedule, fivespot_schedule::Error> {
         self.schedule_with(&BTreeMap::new())
     }
 
     /// As [`ScheduleSpec::schedule`], with the calendars of the namespace by name. An exception
-    /// whose calendar is not there does not apply.
+    /// does not apply if its calendar does not exist.
     ///
     /// # Errors
     /// As [`ScheduleSpec::schedule`].
@@ -194,11 +194,11 @@ pub struct ScheduleException {
 }
 
 impl ScheduleException {
-    /// As the schedule takes it, with the dates of the calendar that it names; none if that
-    /// calendar is not there.
+    /// The exception for [`fivespot_schedule`], with the dates of its calendar. `None` if that
+    /// calendar does not exist.
     ///
     /// # Errors
-    /// A text that is no date.
+    /// A text is not a date.
     fn in_schedule(
         &self,
         calendars: &BTreeMap<String, Dates>,
@@ -248,7 +248,7 @@ impl ExceptionAction {
     /// Every action, in the order in which the schema lists them.
     pub const ALL: [Self; 2] = [Self::Run, Self::Stop];
 
-    /// The action as it is written.
+    /// The action as a string.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Run => "Run",

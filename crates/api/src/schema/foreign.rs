@@ -1,4 +1,4 @@
-//! Schemas of the fields whose types are Kubernetes' own, or anybody's.
+//! Schemas of the fields whose types are Kubernetes' own or a provider's.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 

@@ -1,4 +1,4 @@
-//! The form that Kubernetes requires of a schema: one type per node, no null, nothing referred to.
+//! The form that Kubernetes requires of a schema: one type per node, no null, no references.
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ const ORDER: [&str; 18] = [
     "additionalProperties",
 ];
 
-/// A schema as `schemars` makes it, in the form that Kubernetes requires.
+/// Converts a schema of `schemars` to the form that Kubernetes requires.
 pub(super) fn of(schema: Value) -> Value {
     let Value::Object(schema) = schema else {
         return schema;
@@ -49,7 +49,7 @@ pub(super) fn of(schema: Value) -> Value {
     Value::Object(ordered(schema))
 }
 
-/// What may be absent is `null` to `schemars`, as a type or as an alternative.
+/// Removes `null`, which `schemars` adds to optional fields as a type or as an alternative.
 fn without_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Array(types)) = schema.get("type") {
         let only = types.iter().find(|one| *one != "null").cloned();
@@ -63,19 +63,19 @@ fn without_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     let Some(Value::Object(mut only)) = only else {
         return schema;
     };
-    // The comment of the field, and not that of its type.
+    // The description of the field overwrites that of its type.
     only.extend(schema);
     only
 }
 
-/// A comment is wrapped, a description is not.
+/// Joins the lines of a description; comments are wrapped.
 fn one_line(schema: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.replace('\n', " ");
     }
 }
 
-/// The variants of an enum that have comments are alternatives to `schemars`.
+/// Converts an enum with documented variants, which `schemars` renders as `oneOf`, to `enum`.
 fn words(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(variants)) = schema.shift_remove("oneOf") {
         let words: Vec<_> = variants.iter().map(|one| one["const"].clone()).collect();
@@ -84,8 +84,8 @@ fn words(schema: &mut Map<String, Value>) {
     }
 }
 
-/// What follows from a type: the format of numbers that Kubernetes knows, the bound of what is
-/// short, the kind of a list.
+/// Sets what follows from the type: the format of numbers, the bound of short strings, the kind
+/// of a list.
 fn types(schema: &mut Map<String, Value>) {
     let format = schema.get("format").and_then(Value::as_str);
     if format == Some("uint8") {
@@ -100,7 +100,7 @@ fn types(schema: &mut Map<String, Value>) {
     }
 }
 
-/// `null` is no default, and an object's is empty: its fields have theirs.
+/// Removes a `null` default. An object's default is empty, because its fields have their own.
 fn defaults(schema: &mut Map<String, Value>) {
     match schema.get_mut("default") {
         Some(Value::Null) => drop(schema.shift_remove("default")),

@@ -1,31 +1,31 @@
-//! The policy with the providers that are allowed as its parameters, so that a cluster, or each
-//! of its namespaces, can allow fewer of them without another policy.
+//! The policy with the allowed providers as its parameters, so that a cluster, or each of its
+//! namespaces, can allow fewer of them without another policy.
 
 use serde_json::{Value, json};
 
 use crate::name;
 use crate::rules::{RULES, Rule};
 
-/// The rules about the groups of providers, each with the key of the parameters that decides.
+/// The rules about the groups of providers, each with its key in the parameters.
 const LISTS: [(&str, &str); 2] = [
     ("SM009", "bootstrapGroups"),
     ("SM012", "infrastructureGroups"),
 ];
 
-/// The kinds of provider objects, each with the key of the parameters that may bound them.
+/// The kinds of provider objects, each with the key of the parameters that may restrict them.
 const KINDS: [(&str, &str); 2] = [
     ("spec.bootstrapSpec.kind", "bootstrapKinds"),
     ("spec.infrastructureSpec.kind", "infrastructureKinds"),
 ];
-/// The key of the parameters that may bound the labels of Machines.
+/// The key of the parameters that may restrict the labels of Machines.
 const LABEL_PREFIXES: &str = "labelPrefixes";
 
-/// The policy, asking its parameters what is allowed. Cannot fail.
+/// The policy that reads the allowed providers from its parameters. Cannot fail.
 ///
-/// Each list is one text, entries divided by commas. Without a list of groups nothing is allowed;
-/// without a list of kinds every kind is, and without one of label prefixes every label, as far
-/// as the rules go. The definition allows the groups that the operator knows, whatever the
-/// parameters say.
+/// Each list is one comma-separated text. Without a list of groups no group is allowed. Without
+/// a list of kinds every kind is allowed; without a list of label prefixes every label, within
+/// the rules. The CRD allows only the groups that the operator supports, whatever the
+/// parameters are.
 pub fn policy() -> Value {
     let mut policy = super::policy();
     policy["spec"]["paramKind"] = json!({"apiVersion": "v1", "kind": "ConfigMap"});
@@ -42,7 +42,7 @@ pub fn policy() -> Value {
     policy
 }
 
-/// A kind is one of those in the list, if there is a list.
+/// The kind must be in the list, if there is a list.
 fn kind_in(path: &str, key: &str) -> Value {
     let lens = super::lens(path);
     let holds = format!(
@@ -52,7 +52,7 @@ fn kind_in(path: &str, key: &str) -> Value {
     bounded(path, key, (&lens, &holds, "must be an allowed kind"))
 }
 
-/// Each label begins with one of the prefixes in the list, if there is a list.
+/// Each label must start with one of the prefixes in the list, if there is a list.
 fn label_prefixes() -> Value {
     let path = "spec.machineTemplate.labels";
     let lens = super::lens(path);
@@ -65,7 +65,8 @@ fn label_prefixes() -> Value {
     bounded(path, LABEL_PREFIXES, (&lens, &holds, words))
 }
 
-/// A validation of what the list `key` of the parameters bounds, unless an update leaves it alone.
+/// A validation for the list `key` of the parameters, unless an update leaves the value
+/// unchanged.
 fn bounded(path: &str, key: &str, (lens, holds, words): (&str, &str, &str)) -> Value {
     let unchanged = super::unchanged(lens, &[]);
     json!({
@@ -77,8 +78,8 @@ fn bounded(path: &str, key: &str, (lens, holds, words): (&str, &str, &str)) -> V
     })
 }
 
-/// The binding that puts it in force in all namespaces, with the parameters of
-/// [`allowlist`]. Cannot fail.
+/// The binding of the policy for all namespaces, with the parameters of [`allowlist`]. Cannot
+/// fail.
 pub fn binding() -> Value {
     let mut binding = super::binding(super::Action::Deny);
     binding["spec"]["paramRef"] = json!({
@@ -98,7 +99,7 @@ pub fn namespace() -> Value {
     })
 }
 
-/// The parameters that allow what the policy without them allows. Cannot fail.
+/// The parameters that allow the same as the policy without parameters. Cannot fail.
 pub fn allowlist() -> Value {
     json!({
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-//! The bounds of every field: the last value within and the first beyond.
+//! The bounds of every field: the last value within them and the first beyond.
 
 use fivespot_api::resource::SCHEDULED_MACHINE;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ fn rows() -> Vec<Row> {
             entries(1, &"a".repeat(4097)),
         ),
         (
-            // Keys of five letters, and two bytes in each letter of the values.
+            // Keys of five bytes, and letters of two bytes in the values.
             "machineTemplate.annotations",
             entries(8, &"é".repeat(4093)),
             entries(8, &"é".repeat(4094)),
@@ -113,7 +113,7 @@ fn rows() -> Vec<Row> {
 }
 
 #[test]
-fn the_last_value_within_each_bound_is_admitted_and_the_first_beyond_is_refused() {
+fn the_last_value_within_each_bound_is_admitted_and_the_first_beyond_rejected() {
     let judge = Judge::shipped();
     for (field, within, beyond) in rows() {
         assert_eq!(judge.create(with(field, within)), [""; 0], "{field}");
@@ -147,7 +147,7 @@ fn one_object_cannot_be_both_bootstrap_and_infrastructure() {
 }
 
 #[test]
-fn the_cluster_can_change_only_while_nothing_of_the_machine_is_there() {
+fn the_cluster_can_change_only_while_no_object_of_the_machine_exists() {
     let of = |cluster: &str, status: &Value| {
         let mut object = with("clusterName", json!(cluster));
         object["status"] = status.clone();

@@ -1,4 +1,4 @@
-//! What the rules of the shipped definition may cost.
+//! The cost of the rules of the shipped CRD.
 
 use fivespot_admission::crd::RuleCost;
 use fivespot_api::resource::RESOURCES;
@@ -6,12 +6,12 @@ use fivespot_api::resource::RESOURCES;
 use super::judge::Judge;
 
 #[test]
-fn no_rule_comes_near_the_limit_and_all_together_stay_below_a_fiftieth_of_theirs() {
+fn the_cost_of_each_rule_and_of_all_rules_is_far_below_the_limits() {
     for resource in &RESOURCES {
         let costs = Judge::shipped_of(resource).rule_costs();
         let kind = resource.kind;
         assert!(costs.len() >= 6, "{kind} has {} rules", costs.len());
-        // The dearest is run for each of 32 lists of days of 16 windows.
+        // The most expensive rule runs for each of 32 lists of days of 16 windows.
         let dear: Vec<_> = costs
             .iter()
             .filter(|cost| cost.total() > RuleCost::LIMIT / 20)

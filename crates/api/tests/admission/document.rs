@@ -1,4 +1,4 @@
-//! The admission document's four examples, answered in its words.
+//! The admission document's four examples, with its messages.
 
 use super::judge::Judge;
 

@@ -1,4 +1,4 @@
-//! The policies under `examples/policies`, on the engine.
+//! The policies under `examples/policies`, evaluated by the admission engine.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn policies(file: &str) -> Policies {
     Policies::new([Arc::new(policy)], [Arc::new(binding)])
 }
 
-/// A ScheduledMachine with these finalizers, and a Machine if it `has` one.
+/// A ScheduledMachine with these finalizers, and with a reference to the Machine `has`, if any.
 fn object(finalizers: &[&str], has: Option<&str>) -> Value {
     let status = has.map_or(json!({}), |name| json!({"machineRef": {"name": name}}));
     json!({
@@ -42,7 +42,7 @@ fn object(finalizers: &[&str], has: Option<&str>) -> Value {
     })
 }
 
-/// Why the update is refused; nothing if it is not.
+/// Why the update is rejected; empty if it is admitted.
 fn answer(user: &str, old: &Value, new: &Value) -> String {
     let user = User {
         name: user.to_owned(),
@@ -62,7 +62,7 @@ fn answer(user: &str, old: &Value, new: &Value) -> String {
 const OURS: &str = name::FINALIZER;
 
 #[test]
-fn the_finalizer_of_a_machine_that_is_there_is_kept_by_everybody_but_the_operator() {
+fn only_the_operator_removes_the_finalizer_of_an_existing_machine() {
     let old = object(&[OURS, "a.example/b"], Some("worker"));
     let new = object(&["a.example/b"], Some("worker"));
     let refused = answer("jane", &old, &new);
@@ -73,7 +73,7 @@ fn the_finalizer_of_a_machine_that_is_there_is_kept_by_everybody_but_the_operato
 }
 
 #[test]
-fn finalizers_of_others_and_of_objects_without_a_machine_may_go() {
+fn other_finalizers_and_those_without_a_machine_can_be_removed() {
     let old = object(&[OURS, "a.example/b"], Some("worker"));
     let new = object(&[OURS], Some("worker"));
     assert_eq!(answer("jane", &old, &new), "");
@@ -82,7 +82,7 @@ fn finalizers_of_others_and_of_objects_without_a_machine_may_go() {
 }
 
 #[test]
-fn nobody_forgets_the_machine_first() {
+fn only_the_operator_can_remove_the_machine_reference() {
     let old = object(&[OURS], Some("worker"));
     let new = object(&[OURS], None);
     let refused = answer("jane", &old, &new);

@@ -1,4 +1,4 @@
-//! An API server's admission of our kinds, without the server.
+//! An API server's admission of the kinds of this group, without the server.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use fivespot_api::resource::{Resource, SCHEDULED_MACHINE};
 use fivespot_api::{crd, name, vap};
 use serde_json::Value;
 
-/// What is admitted.
+/// The kind that is admitted.
 pub(crate) const KIND: GroupVersionKind<'static> = GroupVersionKind {
     group: name::GROUP,
     version: name::VERSION,
     kind: name::KIND,
 };
 
-/// Which layers are in force, for which kind.
+/// The layers that are in force, and their kind.
 pub(crate) struct Judge {
     resource: &'static Resource,
     crd: Crd,
@@ -31,12 +31,12 @@ impl Judge {
         Self::shipped_of(SCHEDULED_MACHINE)
     }
 
-    /// The CRD of ScheduledMachine alone.
+    /// Only the CRD of ScheduledMachine.
     pub(crate) fn crd_alone() -> Self {
         Self::crd_alone_of(SCHEDULED_MACHINE)
     }
 
-    /// The policy of ScheduledMachine alone: the CRD says no more than types and bounds.
+    /// Only the policy of ScheduledMachine: the CRD has only types and bounds.
     pub(crate) fn policy_alone() -> Self {
         Self::policy_alone_of(SCHEDULED_MACHINE)
     }
@@ -47,19 +47,19 @@ impl Judge {
         Self::new(resource, &crd, true)
     }
 
-    /// The CRD of a kind alone.
+    /// Only the CRD of a kind.
     pub(crate) fn crd_alone_of(resource: &'static Resource) -> Self {
         let crd = crd::render_of(resource, crd::SHIPPED_MINOR);
         Self::new(resource, &crd, false)
     }
 
-    /// The CRD of a kind for servers that know no `optionalOldSelf`, alone.
+    /// Only the CRD of a kind, for servers without `optionalOldSelf`.
     pub(crate) fn old_crd_alone_of(resource: &'static Resource) -> Self {
         let crd = crd::render_of(resource, crd::SHIPPED_MINOR - 1);
         Self::new(resource, &crd, false)
     }
 
-    /// The policy of a kind alone: the CRD says no more than types and bounds.
+    /// Only the policy of a kind: the CRD has only types and bounds.
     pub(crate) fn policy_alone_of(resource: &'static Resource) -> Self {
         Self::new(resource, &crd::without_rules(resource), true)
     }
@@ -81,7 +81,7 @@ impl Judge {
         }
     }
 
-    /// What each rule may cost at most.
+    /// The maximum cost of each rule.
     pub(crate) fn rule_costs(&self) -> Vec<RuleCost> {
         self.definition().rule_costs()
     }
@@ -90,21 +90,21 @@ impl Judge {
         self.crd.served(name::VERSION).unwrap()
     }
 
-    /// An object as the server would hold it: pruned, and with its defaults.
+    /// An object as the server would store it: pruned, and with its defaults.
     pub(crate) fn stored(&self, mut object: Value) -> Value {
         let unknown = self.definition().decode(&mut object);
         assert_eq!(unknown, Vec::<String>::new());
         object
     }
 
-    /// Why the object would not be created, one text for each error; empty if it would.
+    /// Why the object would not be created, one text for each error; empty if it would be.
     pub(crate) fn create(&self, object: Value) -> Vec<String> {
         let object = self.stored(object);
         let verdict = self.definition().create(&object);
         self.answer(verdict.errors, &object, None)
     }
 
-    /// Why the object would not be updated, one text for each error; empty if it would.
+    /// Why the object would not be updated, one text for each error; empty if it would be.
     pub(crate) fn update(&self, old: Value, new: Value) -> Vec<String> {
         let (old, new) = (self.stored(old), self.stored(new));
         let verdict = self.definition().update(&new, &old);
@@ -128,7 +128,7 @@ impl Judge {
         }
     }
 
-    /// What the policy says, also to what the CRD refuses.
+    /// The decision of the policy, also for an object that the CRD rejects.
     pub(crate) fn decide(&self, object: &Value, old: Option<&Value>) -> Decision {
         let operation = match old {
             Some(_) => Operation::Update,
@@ -145,7 +145,7 @@ impl Judge {
     }
 }
 
-/// The text of a denial by the shipped policy of a kind, as the server words it.
+/// The server's message for a denial by the shipped policy of a kind.
 pub(crate) fn denial(resource: &Resource, object_name: &str, why: &str) -> String {
     format!(
         "{}.{} \"{object_name}\" is forbidden: ValidatingAdmissionPolicy '{}' with binding '{}' \

@@ -1,4 +1,4 @@
-//! Each rule through each layer, on its own examples.
+//! Each rule on each layer, with its own examples.
 
 use fivespot_api::resource::{RESOURCES, SCHEDULED_MACHINE};
 use fivespot_api::rules::{Layer, RULES, Rule};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::judge::{Judge, denial};
 
-/// Answers the example of a rule, as a create or, for a rule about a change, as an update.
+/// Evaluates the example of a rule, as a create or, for a rule about a change, as an update.
 fn answer(judge: &Judge, rule: &Rule, example: &str) -> Vec<String> {
     let mut object = rule.example(example);
     match rule.before(example) {
@@ -47,7 +47,7 @@ fn every_accepted_example_is_admitted_by_every_layer() {
 }
 
 #[test]
-fn the_crd_alone_refuses_every_rejected_example_once_at_its_field() {
+fn the_crd_alone_rejects_every_rejected_example_once_at_its_field() {
     for resource in &RESOURCES {
         let judges = [
             Judge::crd_alone_of(resource),
@@ -76,7 +76,7 @@ fn the_crd_alone_refuses_every_rejected_example_once_at_its_field() {
 }
 
 #[test]
-fn the_policy_alone_refuses_every_rejected_example_once_in_the_rules_words() {
+fn the_policy_alone_rejects_every_rejected_example_once_with_the_message() {
     for resource in &RESOURCES {
         let judge = Judge::policy_alone_of(resource);
         for rule in resource.rules {
@@ -93,13 +93,13 @@ fn the_policy_alone_refuses_every_rejected_example_once_in_the_rules_words() {
     }
 }
 
-/// Whether a server gets as far as policies with an object of that name.
+/// Whether a server evaluates policies for an object with that name.
 fn is_object_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 #[test]
-fn the_crd_refuses_what_a_policy_only_rule_cannot_be_asked_about() {
+fn the_crd_alone_admits_the_rejected_examples_of_policy_only_rules() {
     for resource in &RESOURCES {
         let judge = Judge::crd_alone_of(resource);
         let rules = resource.rules.iter();

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::{Binding, ParamKind, Policies, Policy, Request, World};
+use fivespot_admission::policy::{
+    Binding, ParamKind, Policies, Policy, Request, Resolver,
+};
 use fivespot_api::rules::Rule;
 use fivespot_api::{name, vap};
 use serde_json::{Value, json};
 
 use crate::admission::judge::KIND;
 
-/// A cluster with one ConfigMap, or none.
+/// A cluster with at most one ConfigMap.
 struct Cluster(Option<Value>);
 
-impl World for Cluster {
+impl Resolver for Cluster {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         (kind.kind == "ConfigMap").then_some(true)
     }
@@ -26,7 +28,7 @@ impl World for Cluster {
     }
 }
 
-/// Why the example of a rule is refused; nothing if it is admitted.
+/// Why the example of a rule is rejected; empty if it is admitted.
 fn answer(params: Option<Value>, (rule, example): (&str, &str)) -> String {
     judge(params, &Rule::find(rule).unwrap().example(example))
 }
@@ -71,13 +73,13 @@ fn the_shipped_allowlist_allows_what_the_policy_without_one_allows() {
 }
 
 #[test]
-fn an_allowlist_of_one_group_refuses_the_others_and_says_so() {
+fn an_allowlist_of_one_group_rejects_other_groups_with_a_message() {
     assert_eq!(answer(Some(allowing(" k0smotron.io ,")), K0SMOTRON), "");
     assert_eq!(
         answer(Some(allowing("k0smotron.io")), CLUSTER_API),
         "spec.bootstrapSpec.apiVersion: must be from an allowed group: k0smotron.io"
     );
-    // What only begins like an allowed group is another one.
+    // A group that only starts with an allowed group is a different one.
     let message = answer(Some(allowing("k0smotron")), K0SMOTRON);
     assert!(
         message.contains("must be from an allowed group"),
@@ -101,7 +103,7 @@ fn without_an_allowlist_nothing_is_admitted() {
     );
 }
 
-/// The parameters with one list more.
+/// The parameters with one more list.
 fn with(key: &str, list: &str) -> Value {
     let mut params = vap::params::allowlist();
     params["data"][key] = json!(list);

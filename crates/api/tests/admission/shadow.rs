@@ -62,7 +62,7 @@ fn texts(resource: &'static Resource) -> Vec<(usize, &'static str)> {
     texts
 }
 
-/// Whether policy and predicate say the same of a text at the node of a rule.
+/// Whether policy and predicate agree on a text at the node of a rule.
 fn agree(judge: &Judge, (index, rule): (usize, &Rule), text: &str) -> TestCaseResult {
     let object = rule.example(text);
     let holds = rule.requirement.predicate.unwrap();

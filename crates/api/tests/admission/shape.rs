@@ -125,7 +125,7 @@ fn schedule_calendar() -> Value {
 }
 
 #[test]
-fn overrides_and_calendars_are_admitted_and_survive_the_types() {
+fn overrides_and_calendars_are_admitted_and_round_trip() {
     let object = schedule_override();
     let judge = Judge::shipped_of(SCHEDULE_OVERRIDE);
     assert_eq!(judge.create(object.clone()), [""; 0]);
@@ -143,7 +143,7 @@ fn overrides_and_calendars_are_admitted_and_survive_the_types() {
 }
 
 #[test]
-fn a_status_that_nobody_has_written_is_none() {
+fn a_status_that_was_never_written_is_none() {
     let mut object = minimal();
     object["status"] = json!({"observedGeneration": -1});
     let read: ScheduledMachine = serde_json::from_value(object).unwrap();
@@ -172,7 +172,8 @@ fn minimal() -> Value {
     object
 }
 
-/// Every field that a schema or an object has, as paths; lists count as their items.
+/// Every field of a schema or an object, as paths; the fields of lists are those of their
+/// items.
 fn schema_fields(schema: &Value, prefix: &str, fields: &mut BTreeSet<String>) {
     let node = schema.get("items").unwrap_or(schema);
     for (name, property) in node["properties"].as_object().into_iter().flatten() {
@@ -199,7 +200,7 @@ fn object_fields(value: &Value, prefix: &str, fields: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn an_object_with_every_field_is_admitted_and_survives_the_types() {
+fn an_object_with_every_field_is_admitted_and_round_trips() {
     assert_eq!(Judge::shipped().create(full()), [""; 0]);
     let typed: ScheduledMachine = serde_json::from_value(full()).unwrap();
     assert_eq!(serde_json::to_value(&typed).unwrap(), full());
@@ -233,7 +234,7 @@ fn the_types_and_the_schema_have_the_same_defaults() {
 }
 
 #[test]
-fn nulls_where_there_is_a_default_are_absent_to_server_and_types_alike() {
+fn nulls_of_fields_with_a_default_are_absent_for_server_and_types() {
     let mut object = minimal();
     object["spec"]["machineTemplate"] = Value::Null;
     object["spec"]["nodeTaints"] =
@@ -246,7 +247,7 @@ fn nulls_where_there_is_a_default_are_absent_to_server_and_types_alike() {
 }
 
 #[test]
-fn a_value_of_another_shape_anywhere_is_an_error_and_no_panic() {
+fn a_value_of_another_type_anywhere_is_an_error_and_no_panic() {
     let object = full_with_windows();
     let mut paths = BTreeSet::new();
     object_fields(&object["spec"], "/spec", &mut paths);
@@ -259,7 +260,7 @@ fn a_value_of_another_shape_anywhere_is_an_error_and_no_panic() {
         };
         *member = json!([[0]]);
         let read = serde_json::from_value::<ScheduledMachine>(wrong);
-        // An entry that a later release has written is left out.
+        // An entry of a later release is skipped.
         let may_be_anything =
             pointer.contains("/spec/any") || pointer == "/status/appliedNodeTaints";
         assert_eq!(read.is_ok(), may_be_anything, "{pointer}");

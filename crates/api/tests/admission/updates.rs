@@ -1,4 +1,4 @@
-//! An object that was stored before the rules were in force stays manageable.
+//! An object that was stored before the rules were in force can still be managed.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::judge::Judge;
 
-/// Objects that break every rule between them; some rules exclude each other.
+/// Objects that together violate every rule; some rules exclude each other.
 fn violators() -> [Value; 5] {
     let mut large = json!({"bad key": "", "cluster.x-k8s.io/cluster-name": "other"});
     for place in 0..17 {
@@ -124,7 +124,7 @@ fn with(object: &Value, pointer: &str, value: Value) -> Value {
 }
 
 #[test]
-fn the_violators_break_every_rule_that_is_not_about_a_change() {
+fn the_violators_violate_every_rule_that_is_not_about_a_change() {
     let broken: BTreeSet<_> = violators()
         .into_iter()
         .flat_map(|object| {
@@ -184,7 +184,7 @@ fn labels_can_be_edited_and_finalizers_be_removed() {
 }
 
 #[test]
-fn an_edit_that_touches_no_input_is_admitted() {
+fn an_edit_that_changes_no_input_is_admitted() {
     for judge in judges() {
         for old in violators() {
             let new = with(&old, "/spec/priority", json!(1));
@@ -199,7 +199,7 @@ fn an_edit_that_touches_no_input_is_admitted() {
 }
 
 #[test]
-fn an_entry_of_a_list_of_taints_may_go_while_another_stays_as_it_is() {
+fn a_taint_can_be_removed_while_an_invalid_one_is_unchanged() {
     for judge in judges() {
         let [old, ..] = violators();
         let kept = old.pointer("/spec/nodeTaints/0").unwrap().clone();
@@ -209,7 +209,7 @@ fn an_entry_of_a_list_of_taints_may_go_while_another_stays_as_it_is() {
 }
 
 #[test]
-fn touching_an_input_without_repairing_it_is_refused() {
+fn changing_an_input_without_fixing_it_is_rejected() {
     let touches = [
         (
             "/spec/gracefulShutdownTimeout",

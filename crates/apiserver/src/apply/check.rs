@@ -1,11 +1,11 @@
-//! Whether a configuration fits its schema well enough to be applied.
+//! Checks whether a configuration fits its schema well enough to be applied.
 
 use serde_json::Value;
 
 use super::walk::element;
 use crate::openapi::shape::{ListType, Shape};
 
-/// What is wrong with `config`, each with its path, in the words of Kubernetes' structured
+/// The errors of `config`, each with its path, with the messages of Kubernetes' structured
 /// merge diff.
 pub(super) fn check(config: &Value, shape: Shape<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -22,11 +22,12 @@ fn collect(value: &Value, shape: Shape<'_>, path: &str, wrong: &mut Vec<String>)
         Value::Object(fields) => {
             for (key, value) in fields {
                 let inner = format!("{path}.{key}");
-                // To structured merge diff a struct without fields is a map of anything.
+                // Structured merge diff treats a struct without fields as a map of arbitrary
+                // values.
                 if shape.knows(key) || shape.has_no_fields() {
                     collect(value, shape.field(key), &inner, wrong);
                 } else {
-                    // Kubernetes looks no further at this object.
+                    // Kubernetes checks no further fields of this object.
                     wrong.push(format!("{inner}: field not declared in schema"));
                     return;
                 }
@@ -93,7 +94,7 @@ fn mismatch(value: &Value, shape: Shape<'_>) -> Option<String> {
     }
 }
 
-/// A value as Go's `%v` shows the wrapper that structured merge diff puts around it.
+/// A value as Go's `%v` prints the wrapper that structured merge diff puts around it.
 fn go(value: &Value) -> String {
     format!("&{{{}}}", go_plain(value))
 }
@@ -118,7 +119,7 @@ fn go_plain(value: &Value) -> String {
     }
 }
 
-/// A value as Go's `%#v` shows it.
+/// A value as Go's `%#v` prints it.
 fn go_inner(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),

@@ -1,4 +1,4 @@
-//! What differs between two objects, place by place.
+//! The difference between two objects, path by path.
 
 use serde_json::Value;
 
@@ -7,18 +7,18 @@ use super::set::FieldSet;
 use super::walk::{Division, division, element};
 use crate::openapi::shape::{ListType, Shape};
 
-/// The places at which one object differs from another.
+/// The paths at which two objects differ.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Comparison {
-    /// In the second alone.
+    /// Paths only in the second object.
     pub(super) added: FieldSet,
-    /// In both, with other values.
+    /// Paths in both objects with different values.
     pub(super) modified: FieldSet,
-    /// In the first alone.
+    /// Paths only in the first object.
     pub(super) removed: FieldSet,
 }
 
-/// What became of a place itself, as against what is below it.
+/// The change of a path itself, not of the paths below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     None,
@@ -34,7 +34,7 @@ impl Comparison {
         found
     }
 
-    /// The comparison but for `fields` and what is below them.
+    /// The comparison without `fields` and the paths below them.
     pub(super) fn without(mut self, fields: &FieldSet) -> Self {
         for set in [&mut self.added, &mut self.modified, &mut self.removed] {
             set.remove_recursively(fields);
@@ -42,17 +42,17 @@ impl Comparison {
         self
     }
 
-    /// The places with new values.
+    /// The paths with new values.
     pub(super) fn set_values(&self) -> FieldSet {
         self.modified.clone().union(self.added.clone())
     }
 
-    /// As [`set_values`](Self::set_values), of a comparison that is not needed any longer.
+    /// Same as [`set_values`](Self::set_values), consuming the comparison.
     pub(super) fn into_set_values(self) -> FieldSet {
         self.modified.union(self.added)
     }
 
-    /// Collects what differs below a place; what became of the place itself.
+    /// Collects the differences below a path; returns the change of the path itself.
     fn place(
         &mut self,
         old: Option<&Value>,
@@ -62,7 +62,7 @@ impl Comparison {
         let how = |value: Option<&Value>| value.map(|it| division(it, shape));
         let is_null = |value: Option<&Value>| value.is_some_and(Value::is_null);
         match (how(old), how(new)) {
-            // A list or an object that is null is there, with nothing in it.
+            // A null list or object counts as present and empty.
             (Some(_), Some(how)) if is_null(old) && how != Division::Whole => {
                 self.below(None, new, (&how, shape));
             }
@@ -134,7 +134,7 @@ impl Comparison {
         }
     }
 
-    /// Entries with one key; stored lists may hold several.
+    /// Compares the entries with one key; a stored list may hold several.
     fn entries(
         &mut self,
         element: &Element,
@@ -212,7 +212,7 @@ fn find<'g, 'v>(
     groups.iter().find(|it| it.0 == *element).map(|it| &it.1)
 }
 
-/// Whether there is nothing, or an empty list or object.
+/// Whether the value is missing, or an empty list or object.
 fn is_empty(value: Option<&Value>) -> bool {
     match value {
         None => true,

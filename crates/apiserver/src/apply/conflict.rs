@@ -1,11 +1,11 @@
-//! Fields that others have set otherwise.
+//! Conflicts: fields that other managers have set to other values.
 
 use super::element::Element;
 use super::record::Id;
 use super::set::FieldSet;
 use crate::status::{Cause, Details, Reason, Status};
 
-/// The fields in conflict, by the manager that owns them.
+/// The conflicting fields, by the manager that owns them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conflicts(Vec<(Id, Vec<Element>)>);
 
@@ -20,13 +20,13 @@ impl Conflicts {
         self.0.is_empty()
     }
 
-    /// Those that are not about a path of `allowed`.
+    /// The conflicts on paths that are not in `allowed`.
     pub(super) fn without(mut self, allowed: &FieldSet) -> Self {
         self.0.retain(|it| !allowed.has_path(&it.1));
         self
     }
 
-    /// 409, naming each field and its manager.
+    /// 409 with each field and its manager.
     pub(super) fn to_status(&self) -> Status {
         let causes = self
             .0

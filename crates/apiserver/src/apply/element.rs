@@ -1,4 +1,4 @@
-//! One step of a path into an object.
+//! One element of a path into an object.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 
-/// One step of a path. Sorted as Kubernetes writes them: fields, keys, values, indices.
+/// One path element. Sorted as Kubernetes writes them: fields, keys, values, indices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Element {
     /// A field of an object, or a key of a map.
     Field(Arc<str>),
-    /// The entry of a list with these values in its key fields, sorted by field.
+    /// The list entry with these values in its key fields, sorted by field.
     Key(Arc<[(String, Scalar)]>),
-    /// The entry of a set.
+    /// The entry of a set, by its value.
     Value(Scalar),
-    /// The entry of a list by its place.
+    /// The list entry at an index.
     Index(i64),
 }
 
@@ -24,12 +24,13 @@ impl Element {
         Self::Field(name.into())
     }
 
-    /// The entry of a list whose entries are distinguished by `keys`.
+    /// The entry of a list whose entries are identified by `keys`.
     ///
-    /// An absent key field counts with its default from `default_of`, or not at all.
+    /// An absent key field counts with its default from `default_of`; without a default it is
+    /// left out.
     ///
     /// # Errors
-    /// The sentence that Kubernetes says about an entry that has none of the keys.
+    /// Kubernetes' message for an entry that has none of the keys.
     pub(super) fn of_entry<'s>(
         entry: &Value,
         keys: &[String],
@@ -66,7 +67,7 @@ impl Element {
     /// The entry of a set.
     ///
     /// # Errors
-    /// The sentence that Kubernetes says about an entry that is no scalar.
+    /// Kubernetes' message for an entry that is not a scalar.
     pub(super) fn of_scalar(entry: &Value) -> Result<Self, String> {
         let what = match entry {
             Value::Object(_) => {
@@ -83,7 +84,7 @@ impl Element {
         Err(what.to_owned())
     }
 
-    /// The key of the element in `fieldsV1`.
+    /// The key of the path element in `fieldsV1`.
     pub(super) fn encode(&self) -> String {
         match self {
             Self::Field(name) => ["f:", name].concat(),
@@ -99,7 +100,7 @@ impl Element {
         }
     }
 
-    /// Reads a key of `fieldsV1`; `None` for one that is malformed or of an unknown sort.
+    /// Parses a key of `fieldsV1`; `None` if it is malformed or of an unknown type.
     pub(super) fn decode(text: &str) -> Option<Self> {
         let (sort, rest) = text.split_once(':')?;
         match sort {
@@ -139,7 +140,7 @@ impl fmt::Display for Element {
     }
 }
 
-/// A JSON value with an order; numbers are compared by value, so that 1 equals 1.0.
+/// A JSON value with an order. Numbers are compared by value, so that 1 equals 1.0.
 #[derive(Clone, Debug)]
 pub(super) struct Scalar(pub(super) Value);
 

@@ -1,16 +1,16 @@
-//! Sets of paths as `fieldsV1`.
+//! Field sets as `fieldsV1`.
 
 use serde_json::{Map, Value};
 
 use super::element::Element;
 use super::set::FieldSet;
 
-/// A set as a `fieldsV1` object.
+/// A field set as a `fieldsV1` object.
 pub(super) fn encode(set: &FieldSet) -> Value {
     Value::Object(contents(set, false))
 }
 
-/// What a set holds, below a place that is in a set itself or is not.
+/// The `fieldsV1` below a path; `is_member` is whether the path itself is in the set.
 fn contents(set: &FieldSet, is_member: bool) -> Map<String, Value> {
     let mut elements: Vec<_> = set.members().iter().collect();
     elements.extend(set.children().keys().filter(|it| !set.has(it)));
@@ -27,8 +27,8 @@ fn contents(set: &FieldSet, is_member: bool) -> Map<String, Value> {
     all
 }
 
-/// Reads a `fieldsV1` object; steps of unknown sorts are left out. `None` for anything
-/// that is no such object.
+/// Parses a `fieldsV1` object; path elements of unknown types are left out. `None` if the
+/// value is not a `fieldsV1` object.
 pub(super) fn decode(fields: &Value) -> Option<FieldSet> {
     let mut set = FieldSet::default();
     for (key, below) in fields.as_object()? {

@@ -1,4 +1,4 @@
-//! kubectl's own record of what it applied, and how it and managed fields live together.
+//! kubectl's last-applied-configuration annotation, and its interaction with managed fields.
 
 use serde_json::{Map, Value};
 
@@ -9,14 +9,14 @@ use super::{Writer, without_managed_fields};
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 
-/// Where `kubectl apply` keeps what it applied last.
+/// The annotation in which `kubectl apply` keeps the last applied configuration.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The manager that `kubectl apply --server-side` writes as.
+/// The field manager of `kubectl apply --server-side`.
 const KUBECTL: &str = "kubectl";
 
-/// The conflicts that are not explained by kubectl having applied the same values from the
-/// client before.
+/// The conflicts that remain after those are removed whose values kubectl itself set by
+/// client-side apply.
 pub(super) fn unexplained(
     resource: &Resource,
     old: Option<&Value>,
@@ -38,8 +38,8 @@ pub(super) fn unexplained(
     conflicts.without(&same)
 }
 
-/// Keeps the annotation up to date where an object has it, so that going back to applying
-/// from the client stays possible.
+/// Updates the annotation if the object has it, so that returning to client-side apply stays
+/// possible.
 pub(super) fn refresh(object: &mut Value, config: &Value, writer: &Writer<'_>) {
     if writer.manager != KUBECTL || annotation(object).is_none_or(str::is_empty) {
         return;
@@ -64,7 +64,7 @@ fn read(object: &Value) -> Option<Value> {
     serde_json::from_str(annotation(object)?).ok()
 }
 
-/// With the keys in the order in which Go writes them.
+/// The value with its keys in the order in which Go writes them.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

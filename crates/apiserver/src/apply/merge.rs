@@ -1,4 +1,4 @@
-//! A configuration laid over a live object.
+//! Merging a configuration into a live object.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::element::Element;
 use super::walk::{Division, division, element};
 use crate::openapi::shape::{ListType, Shape};
 
-/// `live` with everything that `config` names set as there; both are objects at `shape`.
+/// `live` with all fields of `config` set to its values; both are objects of `shape`.
 pub(super) fn merge(live: &Value, config: &Value, shape: Shape<'_>) -> Value {
     match (live, config, division(live, shape), division(config, shape)) {
         (
@@ -21,7 +21,7 @@ pub(super) fn merge(live: &Value, config: &Value, shape: Shape<'_>) -> Value {
             Division::Entries(list),
             Division::Entries(_),
         ) => Value::Array(merge_entries(live, config, list, shape.items())),
-        // Null says nothing about a list or object that is merged.
+        // Null changes nothing in a list or object that is merged.
         (live, Value::Null, Division::Fields | Division::Entries(_), _) => live.clone(),
         (_, config, _, _) => config.clone(),
     }
@@ -48,8 +48,8 @@ fn merge_fields(
     merged
 }
 
-/// Both lists in one. Entries of the configuration keep its order; entries of the live
-/// list that it does not name stay where they are relative to those that it does.
+/// Merges two lists. Entries of the configuration keep its order; live entries that are not in
+/// the configuration keep their position relative to those that are.
 fn merge_entries(
     live: &[Value],
     config: &[Value],
@@ -77,7 +77,7 @@ fn merge_entries(
                 right.next();
                 next_shared = shared.next();
             }
-            // It comes later, in the order of the configuration.
+            // This entry follows later, in the order of the configuration.
             (Some((a, _)), Some(_))
                 if config.find(a).is_some() && next_shared.is_some_and(|it| it != a) =>
             {
@@ -108,7 +108,7 @@ fn merge_entries(
     }
 }
 
-/// A list by the steps to its entries.
+/// The entries of a list with their path elements.
 struct Entries<'v>(Vec<(Element, &'v Value)>);
 
 impl<'v> Entries<'v> {

@@ -1,4 +1,4 @@
-//! Removing what a manager applied before and no longer names.
+//! Removes the fields that a manager applied before and omits from its new configuration.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::set::FieldSet;
 use super::walk::{Division, division, element, field_set};
 use crate::openapi::shape::Shape;
 
-/// `merged` without the places of `last` that no manager owns any longer.
+/// `merged` without the paths of `last` that have no manager any longer.
 pub(super) fn prune(
     merged: Value,
     last: &FieldSet,
@@ -23,16 +23,16 @@ pub(super) fn prune(
     let owned = managers.everything().with_named_fields(shape);
     let whole = named(&merged);
     let bare = remove(&merged, &last, shape);
-    // Back comes what somebody owns,
+    // Paths that a manager owns are restored.
     let gone = whole.clone().difference(&named(&bare).union(owned));
     let kept = remove(&merged, &gone, shape);
-    // and what went only because something around it did.
+    // Paths that were removed only because a parent path was removed are restored as well.
     let gone = whole.difference(&named(&kept)).intersection(&last);
     remove(&merged, &gone, shape)
 }
 
-/// `value` without the places of `gone`. A list or object that loses its last entry stays,
-/// empty.
+/// `value` without the paths of `gone`. A list or object that loses its last entry stays as an
+/// empty one.
 fn remove(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Value {
     match (value, division(value, shape)) {
         (Value::Object(fields), Division::Fields) => {

@@ -13,13 +13,13 @@ use super::set::FieldSet;
 use super::{Writer, fields};
 use crate::resource::Resource;
 
-/// Managers of updates that are kept apart; older ones are put together.
+/// The maximum number of update managers; the oldest are merged above it.
 const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// What managers are called once they are put together.
+/// The manager name of merged entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// How fields came to be owned.
+/// The operation by which fields came to be owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     /// By server-side apply.
@@ -37,7 +37,7 @@ impl Operation {
     }
 }
 
-/// What distinguishes managers: for updates also the version through which they wrote.
+/// The identity of a manager; for updates it includes the API version of the write.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id {
     manager: String,
@@ -68,7 +68,7 @@ impl Id {
         }
     }
 
-    /// The same manager, as one that writes in the version of another resource.
+    /// The same manager with the API version of another resource.
     fn in_version_of(&self, resource: &Resource) -> Self {
         let mut id = self.clone();
         if id.operation == Operation::Update {
@@ -77,7 +77,7 @@ impl Id {
         id
     }
 
-    /// As texts about conflicts name it.
+    /// The manager as conflict messages print it.
     pub(super) fn described(&self) -> String {
         let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
@@ -90,12 +90,12 @@ impl Id {
     }
 }
 
-/// What one manager owns.
+/// The managed fields entry of one manager.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Entry {
     set: FieldSet,
     api_version: String,
-    /// RFC 3339 in UTC and whole seconds, so that texts sort as times do.
+    /// RFC 3339 in UTC and whole seconds, so that the text order is the time order.
     since: String,
 }
 
@@ -104,14 +104,13 @@ struct Entry {
 pub(super) struct Managers(BTreeMap<Id, Entry>);
 
 impl Managers {
-    /// The managers recorded in `object`; none where the record is malformed.
+    /// The managers recorded in `object`; none if the record is malformed.
     pub(super) fn of(object: &Value) -> Self {
         Self::decode(&object["metadata"]["managedFields"]).unwrap_or_default()
     }
 
-    /// The managers before an update: those that the new object brings along, else those
-    /// of the old one. An empty list or `[{}]` resets them. What is sent to a subresource
-    /// says nothing about managers.
+    /// The managers before an update: those in the new object, or else those of the old one.
+    /// An empty list or `[{}]` resets them. Managed fields sent to a subresource are ignored.
     pub(super) fn for_update(
         old: Option<&Value>,
         new: &Value,
@@ -176,7 +175,7 @@ impl Managers {
         self.0.is_empty()
     }
 
-    /// The managers of `field`, as managers of `shown` in an object of `resource`.
+    /// The managers of `field`, converted to managers of `shown` in an object of `resource`.
     pub(super) fn of_field(
         &self,
         field: &[Element],
@@ -195,8 +194,8 @@ impl Managers {
         Self(owners.collect())
     }
 
-    /// Gives `field` in an object of `resource` to those who manage `shown` in `others`, and to
-    /// nobody else. Since when is not noted of new managers.
+    /// Makes the managers of `shown` in `others` the only managers of `field` in an object of
+    /// `resource`. New managers get no time.
     pub(super) fn give_field(
         &mut self,
         (field, resource): (&[Element], &Resource),
@@ -228,27 +227,27 @@ impl Managers {
         self.0.get(id).map(|it| &it.set)
     }
 
-    /// Everything that anybody owns.
+    /// The union of the fields of all managers.
     pub(super) fn everything(&self) -> FieldSet {
         let sets = self.0.values().map(|it| &it.set);
         sets.fold(FieldSet::default(), |all, it| all.union(it.clone()))
     }
 
-    /// Makes `set` all that `id` owns.
+    /// Replaces the fields that `id` owns with `set`.
     pub(super) fn replace(&mut self, id: &Id, set: FieldSet, resource: &Resource) {
         let entry = self.0.entry(id.clone()).or_default();
         entry.set = set;
         entry.api_version = resource.api_version();
     }
 
-    /// Adds `set` to what `id` owns.
+    /// Adds `set` to the fields that `id` owns.
     pub(super) fn extend(&mut self, id: &Id, set: FieldSet, resource: &Resource) {
         let entry = self.0.entry(id.clone()).or_default();
         entry.set.extend(set);
         entry.api_version = resource.api_version();
     }
 
-    /// Records that `id` has changed something at `now`.
+    /// Sets the time of the entry of `id` to `now`.
     pub(super) fn touch(&mut self, id: &Id, now: Timestamp) {
         if let Some(entry) = self.0.get_mut(id) {
             let now = now.to_zoned(TimeZone::UTC);
@@ -256,7 +255,7 @@ impl Managers {
         }
     }
 
-    /// The fields with new values that others than `writer` own.
+    /// The fields with new values that managers other than `writer` own.
     pub(super) fn conflicts(&self, change: &Comparison, writer: &Id) -> Conflicts {
         let new = change.set_values();
         let mut conflicts = Conflicts::default();
@@ -268,7 +267,8 @@ impl Managers {
         conflicts
     }
 
-    /// Takes what has changed from everybody but `writer`; who owns nothing is forgotten.
+    /// Removes the changed fields from every manager except `writer`; a manager without fields
+    /// is dropped.
     pub(super) fn give_up(&mut self, change: &Comparison, writer: Option<&Id>) {
         for (id, entry) in &mut self.0 {
             if writer != Some(id) {
@@ -280,7 +280,7 @@ impl Managers {
         self.0.retain(|_, it| !it.set.is_empty());
     }
 
-    /// Takes `fields` from what `id` owns.
+    /// Removes `fields` from those that `id` owns.
     pub(super) fn strip(&mut self, id: &Id, fields: &FieldSet) {
         if let Some(entry) = self.0.get_mut(id) {
             entry.set.remove(fields);
@@ -288,8 +288,8 @@ impl Managers {
         self.0.retain(|_, it| !it.set.is_empty());
     }
 
-    /// Puts the oldest managers of updates together when there are too many; those of
-    /// different versions stay apart.
+    /// Merges the entries of the oldest update managers if there are too many; those of
+    /// different versions stay separate.
     pub(super) fn cap_updates(&mut self) {
         let mut updates: Vec<(String, Id)> = self
             .0
@@ -332,8 +332,8 @@ impl Managers {
         }
     }
 
-    /// Records the managers in `object`, in Kubernetes' order: applied before updated,
-    /// then by time, name, version and subresource.
+    /// Writes the managers to `object` in Kubernetes' order: applies before updates, then by
+    /// time, name, version and subresource.
     pub(super) fn write_to(&self, object: &mut Value) {
         super::clear_managed_fields(object);
         if self.0.is_empty() {

@@ -1,7 +1,7 @@
-//! Who has set the replicas of an object, as its Scale shows it.
+//! Field managers of the replicas of an object in its Scale.
 //!
-//! The Scale of an object has managers of its own: those of the field of the object that its replicas
-//! are, as managers of `spec.replicas` (`ScaleHandler` in k8s.io/apimachinery).
+//! The Scale of an object has its own managed fields: the managers of the object's replicas
+//! field are shown as managers of `spec.replicas` (`ScaleHandler` in k8s.io/apimachinery).
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ use super::record::Managers;
 use super::set::FieldSet;
 use crate::resource::Resource;
 
-/// Where the replicas are in a Scale.
+/// The path of the replicas in a Scale.
 const REPLICAS: &str = "spec.replicas";
 
-/// Notes in `scale`, an object of the resource `resource`, who manages the replicas of `parent`, which
-/// are at `path` there.
+/// Writes to `scale` the managers of the replicas of `parent`, which are at `path` in
+/// `parent`. `resource` is the resource of `scale`.
 pub(crate) fn show_managers(
     resource: &Resource,
     scale: &mut Value,
@@ -26,8 +26,8 @@ pub(crate) fn show_managers(
     managers.write_to(scale);
 }
 
-/// Notes in `parent`, an object of the resource `resource` with its replicas at `path`, who manages
-/// them by now, as `scale` says.
+/// Writes to `parent`, an object of `resource` with its replicas at `path`, the managers of
+/// the replicas according to `scale`.
 pub(crate) fn keep_managers(
     resource: &Resource,
     scale: &Value,

@@ -1,4 +1,4 @@
-//! Sets of paths, kept as trees.
+//! Sets of paths, stored as trees.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -16,7 +16,7 @@ pub(super) struct FieldSet {
 }
 
 impl FieldSet {
-    /// The set of these paths of fields.
+    /// The set of these field paths.
     pub(super) fn of(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -39,12 +39,12 @@ impl FieldSet {
         }
     }
 
-    /// Adds the place one step from the root of the set.
+    /// Adds the path of one element.
     pub(super) fn insert(&mut self, element: Element) {
         self.members.insert(element);
     }
 
-    /// Adds all that `below` holds under `element`.
+    /// Adds all paths of `below` under `element`.
     pub(super) fn insert_below(&mut self, element: Element, below: Self) {
         if below.is_empty() {
             return;
@@ -61,7 +61,7 @@ impl FieldSet {
         self.members.is_empty() && self.children.is_empty()
     }
 
-    /// Whether the place one step from the root is in the set.
+    /// Whether the path of one element is in the set.
     pub(super) fn has(&self, element: &Element) -> bool {
         self.members.contains(element)
     }
@@ -74,7 +74,7 @@ impl FieldSet {
         }
     }
 
-    /// What the set holds under `element`.
+    /// The set of the paths under `element`.
     pub(super) fn below(&self, element: &Element) -> Option<&Self> {
         self.children.get(element)
     }
@@ -87,7 +87,7 @@ impl FieldSet {
         &self.children
     }
 
-    /// Every path, the members of a place before what is below them.
+    /// All paths; the members of a level before the paths below them.
     pub(super) fn paths(&self) -> Vec<Vec<Element>> {
         let mut all: Vec<_> = self.members.iter().map(|it| vec![it.clone()]).collect();
         for (element, child) in &self.children {
@@ -108,7 +108,7 @@ impl FieldSet {
         }
     }
 
-    /// The paths of both.
+    /// The union of both sets.
     pub(super) fn union(mut self, other: Self) -> Self {
         self.extend(other);
         self
@@ -127,7 +127,7 @@ impl FieldSet {
         }
     }
 
-    /// Removes the paths of `other`; what is below one of them stays.
+    /// Removes the paths of `other`; paths below them stay.
     pub(super) fn remove(&mut self, other: &Self) {
         for element in &other.members {
             self.members.remove(element);
@@ -137,7 +137,7 @@ impl FieldSet {
         }
     }
 
-    /// Removes the paths of `other` and what is below them.
+    /// Removes the paths of `other` and all paths below them.
     pub(super) fn remove_recursively(&mut self, other: &Self) {
         for element in &other.members {
             self.members.remove(element);
@@ -148,7 +148,7 @@ impl FieldSet {
         }
     }
 
-    /// Changes what the set holds under `element`, if it holds anything there.
+    /// Changes the set under `element`, if there is one.
     fn change_below(&mut self, element: &Element, change: impl FnOnce(&mut Self)) {
         if let Some(child) = self.children.get_mut(element) {
             change(child);
@@ -158,13 +158,13 @@ impl FieldSet {
         }
     }
 
-    /// The paths that are not in `other`; what is below a path of `other` stays.
+    /// The paths that are not in `other`; paths below a path of `other` stay.
     pub(super) fn difference(mut self, other: &Self) -> Self {
         self.remove(other);
         self
     }
 
-    /// The set with every field that the schema names and below which something is.
+    /// The set with, in addition, every field of the schema that has paths below it.
     pub(super) fn with_named_fields(&self, shape: Shape<'_>) -> Self {
         let mut all = Self {
             members: self.members.clone(),

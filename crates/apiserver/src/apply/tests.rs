@@ -47,7 +47,7 @@ fn widget(spec: Value) -> Value {
         "metadata": {"name": "w", "namespace": "default"}, "spec": spec})
 }
 
-/// A server that holds one widget and does nothing but keep managers.
+/// A server that holds one widget and only tracks field managers.
 struct Server {
     resource: Resource,
     object: Option<Value>,
@@ -113,7 +113,7 @@ impl Server {
         self.now += 1.minute();
     }
 
-    /// Changes the object as a PUT would, its managers untouched.
+    /// Changes the object as a PUT does, without touching its managed fields.
     fn edit(&mut self, manager: &str, change: impl FnOnce(&mut Value)) {
         let mut object = self.object.clone().unwrap();
         change(&mut object);
@@ -145,7 +145,7 @@ impl Server {
 }
 
 #[test]
-fn the_applier_owns_what_it_names_and_nothing_of_what_the_server_sets() {
+fn apply_owns_the_fields_of_the_configuration_and_none_that_the_server_sets() {
     let mut server = Server::new();
     server.apply(
         "me",
@@ -171,7 +171,7 @@ fn the_applier_owns_what_it_names_and_nothing_of_what_the_server_sets() {
 }
 
 #[test]
-fn applying_the_same_again_changes_nothing_not_even_the_time() {
+fn applying_the_same_configuration_again_changes_nothing_including_the_time() {
     let mut server = Server::new();
     let spec = json!({"priority": 50, "tags": ["a"], "ports": [{"number": 80}]});
     server.apply("me", spec.clone());
@@ -181,7 +181,7 @@ fn applying_the_same_again_changes_nothing_not_even_the_time() {
 }
 
 #[test]
-fn a_conflict_names_the_field_and_how_its_manager_wrote_it() {
+fn a_conflict_names_the_field_its_manager_and_the_operation() {
     let mut server = Server::new();
     server.write(
         "kubectl-client-side-apply",
@@ -230,7 +230,7 @@ fn several_conflicts_are_grouped_by_manager() {
 }
 
 #[test]
-fn the_same_value_is_owned_together_and_no_conflict() {
+fn the_same_value_is_shared_between_managers_without_a_conflict() {
     let mut server = Server::new();
     server.apply("a", json!({"priority": 50}));
     server.apply("b", json!({"priority": 50}));
@@ -244,7 +244,7 @@ fn the_same_value_is_owned_together_and_no_conflict() {
 }
 
 #[test]
-fn force_takes_the_field_from_its_manager() {
+fn force_takes_over_the_field_of_another_manager() {
     let mut server = Server::new();
     server.apply("a", json!({"priority": 1, "colour": "red"}));
     server
@@ -258,7 +258,7 @@ fn force_takes_the_field_from_its_manager() {
 }
 
 #[test]
-fn what_is_no_longer_applied_goes_unless_somebody_else_owns_it() {
+fn an_omitted_field_is_removed_unless_another_manager_owns_it() {
     let mut server = Server::new();
     server.apply(
         "a",
@@ -280,7 +280,7 @@ fn what_is_no_longer_applied_goes_unless_somebody_else_owns_it() {
 }
 
 #[test]
-fn lists_that_are_merged_keep_the_order_of_the_applier_among_its_own_entries() {
+fn merged_lists_keep_the_order_of_the_configuration_among_its_entries() {
     let mut server = Server::new();
     server.apply("a", json!({"tags": ["1", "2", "3"], "order": ["x", "y"]}));
     server.apply("b", json!({"tags": ["4", "3", "1"]}));
@@ -293,7 +293,7 @@ fn lists_that_are_merged_keep_the_order_of_the_applier_among_its_own_entries() {
 }
 
 #[test]
-fn an_absent_key_counts_with_its_default() {
+fn an_absent_list_map_key_counts_with_its_default() {
     let mut server = Server::new();
     server.apply(
         "a",
@@ -310,7 +310,7 @@ fn an_absent_key_counts_with_its_default() {
 }
 
 #[test]
-fn a_configuration_that_does_not_fit_the_schema_is_refused_in_kubernetes_words() {
+fn a_configuration_that_does_not_fit_the_schema_gets_kubernetes_message() {
     let rows = [
         (
             json!({"bogus": 1}),
@@ -345,7 +345,7 @@ fn a_configuration_that_does_not_fit_the_schema_is_refused_in_kubernetes_words()
 }
 
 #[test]
-fn a_configuration_must_be_of_the_kind_and_bring_no_record() {
+fn a_configuration_must_have_the_kind_and_no_managed_fields() {
     let mut server = Server::new();
     let other = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w"}});
     let refused = server
@@ -364,7 +364,7 @@ fn a_configuration_must_be_of_the_kind_and_bring_no_record() {
 }
 
 #[test]
-fn taints_of_a_node_are_owned_as_one() {
+fn taints_of_a_node_are_atomic() {
     let all = kind::resources();
     let nodes = all.iter().find(|it| it.kind == "Node").unwrap();
     let now = "2026-03-06T21:30:00Z".parse().unwrap();

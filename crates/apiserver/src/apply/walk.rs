@@ -1,4 +1,4 @@
-//! How values divide into places under a schema.
+//! The division of values into paths according to a schema.
 
 use serde_json::{Map, Value};
 
@@ -7,14 +7,14 @@ use super::set::FieldSet;
 use crate::empty;
 use crate::openapi::shape::{ListType, Shape};
 
-/// How a value is divided.
+/// How a value is divided into paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Division<'a> {
-    /// Not at all: a scalar, or a list or object that is owned as a whole.
+    /// Not divided: a scalar, or an atomic list or object.
     Whole,
     /// Into fields.
     Fields,
-    /// Into the entries of a set or keyed list.
+    /// Into the entries of a set or a list map.
     Entries(&'a ListType),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn division<'a>(value: &Value, shape: Shape<'a>) -> Division<'a> {
     }
 }
 
-/// The paths of what is set as a whole, lists by the places of their entries.
+/// The paths of atomic values; entries of lists are given by index.
 pub(super) fn atomics(value: &Value, shape: Shape<'_>) -> Vec<String> {
     let mut found = Vec::new();
     collect_atomics(value, shape, "", &mut found);
@@ -64,10 +64,10 @@ fn collect_atomics(value: &Value, shape: Shape<'_>, path: &str, found: &mut Vec<
     }
 }
 
-/// The step to an entry of a set or keyed list.
+/// The path element of an entry of a set or list map.
 ///
 /// # Errors
-/// The sentence that Kubernetes says about an entry without a place.
+/// Kubernetes' message for an entry without a path element.
 pub(super) fn element(
     entry: &Value,
     list: &ListType,
@@ -83,7 +83,7 @@ pub(super) fn element(
     }
 }
 
-/// Every place of `value` that somebody who sets it comes to own.
+/// All paths of `value` that a manager owns after setting it.
 pub(super) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
     let mut set = FieldSet::default();
     match (value, division(value, shape)) {
@@ -102,7 +102,7 @@ pub(super) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
         }
         (Value::Array(entries), Division::Entries(list)) => {
             for entry in entries {
-                // An entry without a place is refused before anything is applied.
+                // An entry without a path element is rejected before anything is applied.
                 if let Ok(element) = element(entry, list, shape.items()) {
                     set.insert(element.clone());
                     set.insert_below(element, field_set(entry, shape.items()));

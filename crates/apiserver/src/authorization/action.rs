@@ -1,9 +1,9 @@
-//! What somebody wants to do, as far as roles know it.
+//! The authorization attributes of a request that RBAC rules use.
 
 use crate::call::Call;
 use crate::query::percent;
 
-/// An action on a resource, or on a path that is none.
+/// An action on a resource or on a non-resource path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Action {
     pub(crate) verb: String,
@@ -12,13 +12,14 @@ pub(crate) struct Action {
     pub(crate) resource: String,
     pub(crate) subresource: String,
     pub(crate) name: String,
-    /// Where no resource is asked for; empty else.
+    /// The non-resource path; empty for an action on a resource.
     pub(crate) path: String,
 }
 
 impl Action {
-    /// Reads a request's method, path and field selector, and nothing else: what is not
-    /// served is refused before it is not found (k8s.io/apiserver's `RequestInfo`).
+    /// Reads only a request's method, path and field selector (k8s.io/apiserver's
+    /// `RequestInfo`): authorization comes before the resource is looked up, so that 403
+    /// precedes 404.
     pub(crate) fn of(call: &Call) -> Self {
         let parts: Vec<String> = call
             .path
@@ -68,7 +69,7 @@ impl Action {
         self.path.is_empty()
     }
 
-    /// The resource with its subresource, as rules name it.
+    /// The resource with its subresource as in rules.
     pub(crate) fn combined(&self) -> String {
         if self.subresource.is_empty() {
             self.resource.clone()
@@ -77,7 +78,7 @@ impl Action {
         }
     }
 
-    /// Who cannot do what, in Kubernetes' words.
+    /// Kubernetes' message that the user cannot do the action.
     pub(super) fn refused_to(&self, user: &str) -> String {
         let verb = &self.verb;
         let text = if self.is_about_resource() {
@@ -114,7 +115,7 @@ fn verb(call: &Call, collection: bool) -> &'static str {
     }
 }
 
-/// The one object that a field selector leaves of a collection; empty for no such.
+/// The only name that a field selector selects in a collection; empty if there is none.
 fn selected_name(selector: &str) -> &str {
     let found = selector.split(',').find_map(|part| {
         let (field, value) = part.split_once('=')?;
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_and_paths_become_what_roles_know() {
+    fn methods_and_paths_map_to_authorization_attributes() {
         let rows = [
             ("GET", "/api/v1/pods", "list pods /  @ "),
             ("GET", "/api/v1/pods?watch=1", "watch pods /  @ "),
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_resource_is_a_path() {
+    fn a_non_resource_request_is_a_path() {
         for path in ["/api", "/api/v1", "/apis/g.io/v1", "/healthz", "/"] {
             let found = action("GET", path);
             assert_eq!((found.verb.as_str(), found.path.as_str()), ("get", path));

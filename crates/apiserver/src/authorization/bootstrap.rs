@@ -1,8 +1,8 @@
-//! The roles and bindings that every cluster starts with.
+//! The bootstrap roles and bindings of a new cluster.
 //!
-//! Those of the user-facing roles, of discovery and of delegation
-//! (plugin/pkg/auth/authorizer/rbac/bootstrappolicy); the roles of components that do not
-//! run here are left out.
+//! The user-facing roles and those of discovery and delegation
+//! (plugin/pkg/auth/authorizer/rbac/bootstrappolicy). The roles of components that do not run
+//! here are left out.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::meta;
 use crate::state::State;
 use crate::store::Key;
 
-/// A rule: verbs, groups and resources, separated by blanks; `-` is the core group.
+/// A rule: verbs, groups and resources, separated by spaces; `-` is the core group.
 type Row = (&'static str, &'static str, &'static str);
 
 const READ: &str = "get list watch";
@@ -150,7 +150,7 @@ const MONITORING: &str = "/healthz /healthz/* /livez /livez/* /metrics /metrics/
 const ISSUER: &str = "/.well-known/openid-configuration \
                       /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/";
 
-/// Who has which role everywhere.
+/// The cluster role bindings: role and groups.
 const BINDINGS: [(&str, &[&str]); 6] = [
     ("cluster-admin", &["system:masters"]),
     ("system:basic-user", &["system:authenticated"]),
@@ -166,7 +166,7 @@ const BINDINGS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Puts the roles and bindings in that are missing.
+/// Creates the bootstrap roles and bindings that are missing.
 pub(crate) fn install(state: &mut State) {
     for role in roles() {
         ensure(state, "clusterroles", role);
@@ -271,7 +271,7 @@ fn role(name: &str, rules: &[Rule]) -> Value {
     role
 }
 
-/// The label of roles that go into the aggregated role `name`.
+/// The label of roles that are aggregated into the role `name`.
 fn label(name: &str) -> String {
     format!("{GROUP}/aggregate-to-{name}")
 }

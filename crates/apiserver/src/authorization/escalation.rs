@@ -1,4 +1,4 @@
-//! Nobody grants what they do not hold themselves.
+//! Privilege escalation prevention of RBAC: users can only grant permissions that they have.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,12 @@ use crate::state::State;
 use crate::status::{Details, Reason, Status};
 use crate::user::{MASTERS, User};
 
-/// Refuses a role, or the binding of one, that would allow more than its writer may do;
-/// `escalate` and `bind` lift that (k8s.io/kubernetes/pkg/registry/rbac).
+/// Rejects a role, or a binding of a role, that would grant more than the writer has; the
+/// verbs `escalate` and `bind` lift this (k8s.io/kubernetes/pkg/registry/rbac).
 ///
 /// # Errors
-/// 403 that lists what the writer does not hold, 404 for a role that is missing.
+/// 403 that lists the permissions that the writer does not have, 404 for a role that is
+/// missing.
 pub(crate) fn confirm(
     state: &State,
     user: &User,
@@ -120,7 +121,7 @@ impl Grant<'_> {
         self.holds(&rules)
     }
 
-    /// Checks that the user holds all that `rules` allow.
+    /// Checks that the user has all permissions of `rules`.
     fn holds(&self, rules: &[Rule]) -> Result<(), Status> {
         let mut held = Vec::new();
         let mut errors = Vec::new();
@@ -161,7 +162,7 @@ impl Grant<'_> {
     }
 }
 
-/// What cluster-admin may do.
+/// The rules of cluster-admin.
 fn everything() -> [Rule; 2] {
     let all = || vec!["*".to_owned()];
     [
@@ -179,7 +180,7 @@ fn everything() -> [Rule; 2] {
     ]
 }
 
-/// Puts the verbs of parts about one resource and name together.
+/// Merges the verbs of parts with the same resource and name.
 fn gathered(parts: Vec<Rule>) -> Vec<Rule> {
     let mut all: Vec<Rule> = Vec::new();
     for part in parts {

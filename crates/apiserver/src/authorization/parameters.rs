@@ -1,5 +1,5 @@
-//! Whoever lets a policy read parameters has to be allowed to read them
-//! (pkg/registry/admissionregistration/*/authz.go).
+//! Authorization of parameters: the writer of a policy or binding must have permission to read
+//! the parameters that it refers to (pkg/registry/admissionregistration/*/authz.go).
 
 use fivespot_admission::FieldError;
 use serde_json::Value;
@@ -12,8 +12,8 @@ use crate::state::State;
 use crate::store::Key;
 use crate::user::{MASTERS, User};
 
-/// What keeps `user` from writing a policy with that `paramKind`, or a binding with that
-/// `paramRef`; nothing for other kinds.
+/// The errors if `user` may not read the `paramKind` of a policy or the `paramRef` of a
+/// binding; empty for other kinds.
 pub(crate) fn errors(
     state: &State,
     user: &User,
@@ -36,7 +36,7 @@ pub(crate) fn errors(
             }
             (kind, "spec.paramKind", policy(state, user, kind)?)
         }
-        // A reference that did not change is looked at again, as there.
+        // A reference that did not change is checked again, as in Kubernetes.
         kind @ ("validatingadmissionpolicybindings"
         | "mutatingadmissionpolicybindings") => {
             let reference = object["spec"].get("paramRef")?;
@@ -80,10 +80,10 @@ fn policy(state: &State, user: &User, kind: &Value) -> Option<String> {
     })
 }
 
-/// The policy that a binding names.
+/// The policy that a binding refers to.
 struct Bound<'a> {
     name: &'a str,
-    /// Absent where there is none of that name.
+    /// `None` if no policy has that name.
     policy: Option<&'a Value>,
 }
 
@@ -137,7 +137,7 @@ fn binding(
     })
 }
 
-/// The resource of a kind, and whether it is served; all resources of its group where it is not.
+/// The resource of a kind, and whether it is served; all resources of its group if it is not.
 fn resolved(state: &State, kind: &Value) -> (GroupResource, bool) {
     let said = text(kind, "apiVersion");
     let (group, version) = said.split_once('/').unwrap_or(("", said));
@@ -146,7 +146,7 @@ fn resolved(state: &State, kind: &Value) -> (GroupResource, bool) {
     (GroupResource::new(group, plural), found.is_some())
 }
 
-/// As Go prints a pointer to the user's struct.
+/// The user as Go prints a pointer to its struct.
 fn printed(user: &User) -> String {
     let extra: Vec<String> = user
         .extra

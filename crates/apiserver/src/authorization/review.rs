@@ -1,4 +1,4 @@
-//! Questions about rights, answered and not stored.
+//! Access reviews: evaluated and not stored.
 
 use fivespot_admission::FieldError;
 use serde_json::{Map, Value, json};
@@ -12,10 +12,10 @@ use crate::state::State;
 use crate::status::Status;
 use crate::user::{MASTERS, User};
 
-/// Answers a review of `authorization.k8s.io` by filling in its status.
+/// Responds to a review of `authorization.k8s.io` by filling in its status.
 ///
 /// # Errors
-/// 422 for a question that is none, 400 for one about another namespace.
+/// 422 for an invalid review, 400 for a review of another namespace.
 pub(crate) fn reply(
     state: &State,
     call: &Call,
@@ -30,7 +30,7 @@ pub(crate) fn reply(
     if !errors.is_empty() {
         return Err(invalid(target, &errors));
     }
-    if kind == "LocalSubjectAccessReview" && said_namespace(review) != target.namespace {
+    if kind == "LocalSubjectAccessReview" && meta_namespace(review) != target.namespace {
         return Err(Status::bad_request(format!(
             "spec.resourceAttributes.namespace must match namespace: {}",
             target.namespace
@@ -47,7 +47,7 @@ pub(crate) fn reply(
     Ok(())
 }
 
-/// 422. Kubernetes leaves out here what kind it is.
+/// 422; Kubernetes omits the kind here.
 fn invalid(target: &Target, errors: &[FieldError]) -> Status {
     let mut refused = crate::verb::invalid(&target.resource, "", errors);
     let kind = target.resource.kind.as_str();
@@ -60,13 +60,13 @@ fn invalid(target: &Target, errors: &[FieldError]) -> Status {
     refused
 }
 
-/// The attributes of a path, as Kubernetes' own type has them.
+/// Non-resource attributes as Kubernetes' internal type prints them.
 fn shown_path(attributes: &Value) -> Value {
     let text = |field: &str| attributes[field].as_str().unwrap_or_default();
     json!({"Path": text("path"), "Verb": text("verb")})
 }
 
-fn said_namespace(review: &Value) -> &str {
+fn meta_namespace(review: &Value) -> &str {
     review["metadata"]["namespace"].as_str().unwrap_or_default()
 }
 
@@ -113,7 +113,7 @@ fn action_of(spec: &Value) -> Action {
     let path = text("nonResourceAttributes", "path");
     Action {
         verb: text("nonResourceAttributes", "verb"),
-        // A path that is left out is no resource either.
+        // A non-resource path that is empty does not make this a resource action.
         path: if path.is_empty() {
             "/".to_owned()
         } else {
@@ -123,7 +123,7 @@ fn action_of(spec: &Value) -> Action {
     }
 }
 
-/// What is wrong with a question (pkg/apis/authorization/validation).
+/// The validation errors of a review (pkg/apis/authorization/validation).
 fn errors(kind: &str, review: &Value) -> Vec<FieldError> {
     let spec = &review["spec"];
     let there = |key: &str| spec.get(key).is_some_and(Value::is_object);
@@ -176,7 +176,7 @@ fn local_errors(review: &Value) -> Vec<FieldError> {
     if spec["resourceAttributes"].is_object() {
         let said = spec["resourceAttributes"]["namespace"].as_str();
         let said = said.unwrap_or_default();
-        if said != said_namespace(review) {
+        if said != meta_namespace(review) {
             errors.push(FieldError::invalid(
                 "spec.resourceAttributes.namespace",
                 said.into(),
@@ -194,7 +194,7 @@ fn local_errors(review: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Lists what the asking user may do in a namespace.
+/// Lists the permissions of the requesting user in a namespace.
 fn rules(state: &State, call: &Call, review: &mut Value) -> Result<(), Status> {
     let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
     if namespace.is_empty() {
@@ -223,7 +223,7 @@ fn rules(state: &State, call: &Call, review: &mut Value) -> Result<(), Status> {
     if !errors.is_empty() {
         status["evaluationError"] = aggregate_text(&errors).into();
     }
-    // The real answer repeats nothing of the question.
+    // Kubernetes does not return the metadata and the spec of the review.
     review["metadata"] = json!({});
     review["spec"] = json!({});
     review["status"] = status;

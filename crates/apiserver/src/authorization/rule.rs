@@ -4,19 +4,19 @@ use serde_json::{Map, Value, json};
 
 use super::action::Action;
 
-/// What a rule allows; `*` stands for all.
+/// The permissions of a rule; `*` means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) verbs: Vec<String>,
     pub(crate) groups: Vec<String>,
     pub(crate) resources: Vec<String>,
-    /// Empty for every name.
+    /// Resource names; empty for all names.
     pub(crate) names: Vec<String>,
     pub(crate) paths: Vec<String>,
 }
 
 impl Rule {
-    /// Reads a `PolicyRule`; what is malformed is missing.
+    /// Parses a `PolicyRule`; malformed fields count as missing.
     pub(crate) fn read(value: &Value) -> Self {
         let texts = |key: &str| {
             let all = value[key].as_array().into_iter().flatten();
@@ -37,7 +37,7 @@ impl Rule {
         all.map(Self::read).collect()
     }
 
-    /// As a `PolicyRule`, or a rule of a review: what is empty is left out.
+    /// As a `PolicyRule`, or a rule of a review: empty fields are left out.
     pub(crate) fn to_value(&self) -> Value {
         let mut fields = Map::new();
         for (key, texts) in [
@@ -78,7 +78,8 @@ impl Rule {
         })
     }
 
-    /// The rule in parts of one group, resource, verb and name (or path and verb) each.
+    /// The rule split into parts of one group, resource, verb and name (or path and verb)
+    /// each.
     pub(super) fn parts(&self) -> Vec<Self> {
         let mut parts = Vec::new();
         let one = |text: &String| vec![text.clone()];
@@ -110,7 +111,7 @@ impl Rule {
         parts
     }
 
-    /// Whether whoever has this rule has all that `part` allows.
+    /// Whether this rule allows everything that `part` allows.
     pub(super) fn covers(&self, part: &Self) -> bool {
         let all = |have: &[String], want: &[String]| {
             have.iter().any(|it| it == "*") || want.iter().all(|it| have.contains(it))
@@ -133,7 +134,7 @@ impl Rule {
             && part.paths.iter().all(path)
     }
 
-    /// The rule as refusals print it.
+    /// The rule as error messages print it.
     pub(super) fn compact(&self) -> String {
         let list = |texts: &[String]| {
             let quoted: Vec<String> = texts.iter().map(|it| format!("{it:?}")).collect();
@@ -154,7 +155,7 @@ impl Rule {
     }
 }
 
-/// Whether a path of a rule, which may end in a star, takes another in.
+/// Whether a path of a rule, which may end in `*`, matches another path.
 fn reaches(pattern: &str, path: &str) -> bool {
     let open = pattern.ends_with('*');
     pattern == path || open && path.starts_with(pattern.trim_end_matches('*'))
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_allows_what_it_names_and_nothing_else() {
+    fn a_rule_allows_only_what_it_lists() {
         let pods = rule("{verbs: [get], apiGroups: [''], resources: [pods, '*/scale']}");
         assert!(pods.allows(&action("get", "pods", "x")));
         assert!(pods.allows(&action("get", "things/scale", "x")));
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_a_star_reaches_what_is_below() {
+    fn a_path_with_a_star_matches_the_paths_below() {
         let rule = rule("{verbs: [get], nonResourceURLs: [/healthz, /api/*]}");
         let path = |path: &str| Action {
             verb: "get".to_owned(),
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_held_whole_is_covered() {
+    fn a_part_is_covered_only_as_a_whole() {
         let rows = [
             ("{verbs: ['*'], apiGroups: ['*'], resources: ['*']}", true),
             (

@@ -1,4 +1,4 @@
-//! Roles and bindings, read once when they are written.
+//! Index of roles and bindings, updated on each write.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use super::rule::Rule;
 use crate::store::{Change, Key};
 use crate::user::User;
 
-/// Every role and binding; those without a namespace hold everywhere.
+/// All roles and bindings; those without a namespace apply to the whole cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RuleIndex {
     roles: BTreeMap<Key, Vec<Arc<Rule>>>,
@@ -24,7 +24,7 @@ struct Binding {
     subjects: Vec<Subject>,
 }
 
-/// The role that a binding binds.
+/// The role that a binding refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RoleRef {
     pub(crate) kind: String,
@@ -38,7 +38,7 @@ struct Subject {
     name: String,
 }
 
-/// A rule that holds for somebody, and where it comes from.
+/// A rule that applies to a user, and its binding.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     binding: Arc<Binding>,
@@ -69,7 +69,7 @@ impl Subject {
         }
     }
 
-    /// Whether this is `user`, for a binding in `namespace`.
+    /// Whether this subject is `user`, for a binding in `namespace`.
     fn is(&self, user: &User, namespace: &str) -> bool {
         match self.kind.as_str() {
             "User" => self.name == user.name,
@@ -87,7 +87,7 @@ impl Subject {
 }
 
 impl RuleIndex {
-    /// Takes a written role or binding in.
+    /// Updates the index with a written role or binding.
     pub(crate) fn take_in(&mut self, change: &Change) {
         let key = change.key.clone();
         let is_role =
@@ -115,10 +115,10 @@ impl RuleIndex {
         }
     }
 
-    /// The rules of the role that a binding in `namespace` binds.
+    /// The rules of the role that a binding in `namespace` refers to.
     ///
     /// # Errors
-    /// The words for a role that is missing.
+    /// The message for a role that is missing.
     pub(crate) fn rules(
         &self,
         role: &RoleRef,
@@ -135,8 +135,8 @@ impl RuleIndex {
             .ok_or_else(|| format!("{word}.{} \"{}\" not found", super::GROUP, role.name))
     }
 
-    /// Every rule that holds for `user` in `namespace`, or everywhere if that is empty;
-    /// those that hold everywhere first. In between the words for roles that are missing.
+    /// The rules that apply to `user` in `namespace`, or in the whole cluster if it is empty.
+    /// Cluster-wide rules are first. A role that is missing yields its error message.
     pub(crate) fn grants<'a>(
         &'a self,
         user: &'a User,
@@ -174,7 +174,7 @@ impl RuleIndex {
 }
 
 impl Grant {
-    /// The binding that grants it, as reviews print it.
+    /// The binding that grants the rule, as reviews print it.
     pub(crate) fn source(&self) -> String {
         let Binding { key, role, .. } = &*self.binding;
         let (kind, name) = if key.namespace.is_empty() {

@@ -1,11 +1,11 @@
-//! The selectors of what a review is about (pkg/apis/authorization/validation).
+//! Validation of the selectors of an access review (pkg/apis/authorization/validation).
 
 use fivespot_admission::{FieldError, name};
 use serde_json::Value;
 
 const AT: &str = "spec.resourceAttributes";
 
-/// What is wrong with the selectors of a question.
+/// The validation errors of the selectors of a review.
 pub(super) fn errors(spec: &Value) -> Vec<FieldError> {
     let attributes = &spec["resourceAttributes"];
     let mut errors = Vec::new();
@@ -43,7 +43,7 @@ fn selector_errors(selector: &Value, kind: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Operators that are not known pass: clients may be newer than the server.
+/// Unknown operators are accepted: clients may be newer than the server.
 fn requirement_errors(
     requirement: &Value,
     at: &str,

@@ -7,7 +7,8 @@ use fivespot_admission::policy::{self, Access, Permission, Target};
 use super::{Action, RuleIndex, decide};
 use crate::user::User;
 
-/// Answers policies from the roles as they were when the request began.
+/// Evaluates the authorization checks of policies with the roles as of the start of the
+/// request.
 #[derive(Clone, Debug)]
 pub(crate) struct Authorizer(pub(crate) Arc<RuleIndex>);
 
@@ -35,7 +36,7 @@ fn action(access: &Access<'_>) -> Action {
             path: path.to_owned(),
             ..Action::default()
         },
-        // Roles know no selectors.
+        // RBAC rules do not use selectors.
         Target::Resource {
             group,
             resource,

@@ -1,4 +1,4 @@
-//! Puts cluster roles together from others by their labels (pkg/controller/clusterroleaggregation).
+//! Aggregates cluster roles from others by their labels (pkg/controller/clusterroleaggregation).
 
 use fivespot_admission::selector::Selector;
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
     }
 }
 
-/// Gives every aggregated role the rules of those that it selects, in the order of their
-/// names and each once.
+/// Sets the rules of every aggregated role to those of the roles that it selects, in the order of
+/// their names and each once.
 pub(super) fn reconcile(state: &mut State) {
     let bucket = state.buckets.cluster_roles;
     let found = state.store.list(bucket, &Range::default(), None);

@@ -1,7 +1,7 @@
 //! Counts the pods of PodDisruptionBudgets (pkg/controller/disruption).
 //!
-//! There are no workload controllers here whose replica counts could be asked: the pods that are
-//! there are the pods that are expected.
+//! There are no workload controllers here with replica counts: the pods that exist are the expected
+//! pods.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -14,11 +14,11 @@ use crate::state::State;
 use crate::status::Status;
 use crate::store::{Change, Key, Object, Range};
 
-/// How long an evicted pod counts as gone although it is not.
+/// How long an evicted pod that still exists counts as deleted.
 const EVICTED_COUNTS_AS_GONE: SignedDuration = SignedDuration::from_mins(2);
 
-/// Enqueues a budget that is written, and the budgets that a written pod counts for, or counted
-/// for.
+/// Enqueues a budget that is written, and the budgets whose selectors match a written pod before or
+/// after the write.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     let buckets = state.buckets;
     if change.bucket == buckets.budgets && change.after.is_some() {
@@ -51,8 +51,8 @@ pub(crate) fn budgets<'a>(
     found.into_iter().flatten()
 }
 
-/// Counts a budget's pods and writes the result into its status. What admission refuses is tried
-/// again when that may have changed.
+/// Counts a budget's pods and writes the result into its status. A rejected update is retried after
+/// a write that may change the outcome.
 pub(crate) fn reconcile(state: &mut State, key: &Key) {
     let bucket = state.buckets.budgets;
     let Some(budget) = state.get(bucket, key).cloned() else {
@@ -63,7 +63,7 @@ pub(crate) fn reconcile(state: &mut State, key: &Key) {
         return;
     }
     if let Err(refused) = write(state, &budget, status) {
-        tracing::debug!(%refused, name = %key.name, "status of a disruption budget refused");
+        tracing::debug!(%refused, name = %key.name, "disruption budget status not updated");
         state.queue.requeue_later(WorkItem::Budget(key.clone()));
     }
 }
@@ -76,7 +76,7 @@ fn write(state: &mut State, budget: &Value, status: Value) -> Result<(), Status>
     Controller::Disruption.update_status(state, bucket, budget)
 }
 
-/// The status of a budget by the pods that there are now.
+/// The status of a budget for the pods that exist.
 fn counted(state: &State, budget: &Value) -> Value {
     let now = state.clock.now();
     let range = Range {
@@ -93,7 +93,7 @@ fn counted(state: &State, budget: &Value) -> Value {
         .collect();
     let disrupted = still_disrupted(budget, &pods, now);
     let there = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-    let (expected, desired) = demand(&budget["spec"], there);
+    let (expected, desired) = expected_and_desired(&budget["spec"], there);
     let healthy = pods.iter().filter(|pod| {
         is_ready(pod)
             && !meta::is_deleting(pod)
@@ -119,9 +119,9 @@ fn counted(state: &State, budget: &Value) -> Value {
     status
 }
 
-/// How many pods are expected, and how many of them have to stay healthy. A budget without a
-/// bound expects none, and so lets none go.
-fn demand(spec: &Value, there: i64) -> (i64, i64) {
+/// The number of expected pods, and of those that must stay healthy. A budget without
+/// `minAvailable` and `maxUnavailable` expects none, and so allows no disruption.
+fn expected_and_desired(spec: &Value, there: i64) -> (i64, i64) {
     if let Some(max) = share(&spec["maxUnavailable"], there) {
         return (there, (there - max).max(0));
     }
@@ -141,7 +141,7 @@ fn share(value: &Value, expected: i64) -> Option<i64> {
     Some(scaled.div_euclid(100))
 }
 
-/// Evicted pods that are neither gone nor on their way and not yet forgotten.
+/// The `disruptedPods` that exist, are not being deleted and were evicted recently.
 fn still_disrupted(
     budget: &Value,
     pods: &[&Object],
@@ -158,7 +158,7 @@ fn still_disrupted(
     all
 }
 
-/// Whether a pod that was evicted `since` then still counts as gone.
+/// Whether a pod that was evicted at `since` still counts as deleted.
 pub(crate) fn is_recent(since: &Value, now: Timestamp) -> bool {
     let since: Option<Timestamp> = since.as_str().and_then(|it| it.parse().ok());
     since.is_some_and(|it| now.duration_since(it) < EVICTED_COUNTS_AS_GONE)
@@ -194,7 +194,7 @@ fn is_finished(pod: &Value) -> bool {
     matches!(phase, "Succeeded" | "Failed")
 }
 
-/// Whether a pod says that it is ready.
+/// Whether a pod has a true `Ready` condition.
 pub(crate) fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     conditions

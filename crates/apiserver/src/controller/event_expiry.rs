@@ -12,7 +12,7 @@ use crate::store::{Change, Key};
 /// How long an event is kept (kube-apiserver's default `--event-ttl`).
 const TTL: SignedDuration = SignedDuration::from_hours(1);
 
-/// The events in the order in which they fall due.
+/// The events in the order in which they expire.
 #[derive(Debug, Default)]
 pub(crate) struct EventExpiry(VecDeque<Due>);
 
@@ -20,12 +20,12 @@ pub(crate) struct EventExpiry(VecDeque<Due>);
 struct Due {
     at: Timestamp,
     key: Key,
-    /// A later write has an entry of its own.
+    /// The resourceVersion of this write. A later write has its own entry.
     version: String,
 }
 
 impl EventExpiry {
-    /// Takes a written event in. Returns whether others are due.
+    /// Adds a written event. Returns whether events have expired.
     fn renew(&mut self, change: &Change, now: Timestamp) -> bool {
         self.0.push_back(Due {
             at: now.saturating_add(TTL).unwrap_or(Timestamp::MAX),
@@ -36,7 +36,7 @@ impl EventExpiry {
     }
 }
 
-/// Enqueues the events that are due when another is written.
+/// Enqueues the expiry when an event is written and others have expired.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     if change.bucket == state.buckets.events && change.after.is_some() {
         let now = state.clock.now();
@@ -46,8 +46,8 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
     }
 }
 
-/// Deletes what is due. Asked for by the next event that is written, and not sooner: no
-/// timer holds a quiet server awake.
+/// Deletes the expired events. Triggered by the next write of an event, not earlier: an idle server
+/// has no timer.
 pub(super) fn delete_expired(state: &mut State) {
     let now = state.clock.now();
     let events = state.buckets.events;

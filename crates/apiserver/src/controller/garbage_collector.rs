@@ -1,4 +1,4 @@
-//! Collects what has lost its owners, and sees owners through to their end.
+//! Deletes objects that have lost their owners, and completes the deletion of owners.
 //!
 //! The decisions are those of Kubernetes' garbage collector
 //! (pkg/controller/garbagecollector/garbagecollector.go).
@@ -16,7 +16,7 @@ use crate::status::Status;
 use crate::store::{Bucket, Change, Key, Object};
 use crate::verb::delete::{FOREGROUND, ORPHAN};
 
-/// Enqueues what a write may have made collectable.
+/// Enqueues the objects that a write may have made collectable.
 pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
     let place = |change: &Change| {
         WorkItem::Collect(Place::new(change.bucket, change.key.clone()))
@@ -53,7 +53,7 @@ pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
     }
 }
 
-/// Whether an owner is where and what the reference to it says.
+/// Whether the owner has the namespace, kind and name of the reference to it.
 fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
     let uid = owner["uid"].as_str().unwrap_or_default();
     let Some(Place { bucket, key }) = state.index.by_uid(uid) else {
@@ -68,7 +68,8 @@ fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
     in_reach && is_kind && owner["name"] == *key.name
 }
 
-/// Owners that wait for their dependents look again when one has gone or let go.
+/// Enqueues the owners that wait for their dependents, after one was deleted or has dropped its
+/// reference.
 fn enqueue_owners(state: &mut State, object: &Value) {
     for owner in meta::owners(object) {
         let uid = owner["uid"].as_str().unwrap_or_default();
@@ -92,21 +93,22 @@ pub(super) fn reconcile_dependents(state: &mut State, uid: &str) {
     }
 }
 
-/// What a reference to an owner is worth.
+/// The state of an owner reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Worth {
-    /// The owner is there.
+    /// The owner exists.
     Solid,
-    /// The owner is gone, or was never there.
+    /// The owner is gone, or never existed.
     Dangling,
-    /// The owner is there and waits for its dependents to go.
+    /// The owner exists and waits for its dependents to be deleted.
     Waiting,
 }
 
-/// Decides about one object. What admission refuses is tried again when that may have changed.
+/// Decides about one object. A rejected request is retried after a write that may change the
+/// outcome.
 pub(super) fn reconcile(state: &mut State, place: &Place) {
     if let Err(refused) = decide(state, place) {
-        tracing::debug!(%refused, name = %place.key.name, "garbage collection refused");
+        tracing::debug!(%refused, name = %place.key.name, "garbage collection rejected");
         let item = WorkItem::Collect(place.clone());
         state.queue.requeue_later(item);
     }
@@ -144,7 +146,7 @@ fn decide(state: &mut State, place: &Place) -> Result<(), Status> {
     }
     let has_dependents = state.index.dependents(meta::uid(&object)).next().is_some();
     let propagation = if worths.contains(&Worth::Waiting) && has_dependents {
-        // Blocking references among dependents could wait for each other for ever.
+        // Blocking references among dependents could otherwise deadlock.
         unblock_dependents(state, &object)?;
         "Foreground"
     } else if meta::has_finalizer(&object, ORPHAN) {
@@ -163,9 +165,8 @@ fn decide(state: &mut State, place: &Place) -> Result<(), Status> {
 
 const COLLECTOR: Controller = Controller::GarbageCollector;
 
-/// `None` where nothing can be decided about an object that has such a reference: the kind is
-/// not served and cannot be looked up, or is one that lives in namespaces while the object
-/// lives in none.
+/// The state of an owner reference. `None` if it cannot be resolved: the kind is not served, or the
+/// kind is namespaced and the object is cluster-scoped.
 fn worth(state: &State, object: &Value, owner: &Value) -> Option<Worth> {
     let text = |key: &str| owner[key].as_str().unwrap_or_default();
     let (group, version) = group_and_version(owner);
@@ -194,7 +195,7 @@ fn group_and_version(owner: &Value) -> (&str, &str) {
     said.rsplit_once('/').unwrap_or(("", said))
 }
 
-/// Removes the owner references whose index does not pass.
+/// Removes the owner references whose index does not satisfy the predicate.
 fn drop_owners(
     state: &mut State,
     bucket: Bucket,
@@ -226,7 +227,7 @@ fn set_owners(
     COLLECTOR.patch(state, &Place::new(bucket, key), patch)
 }
 
-/// Takes a finalizer off an object.
+/// Removes a finalizer from an object.
 fn drop_finalizer(
     state: &mut State,
     bucket: Bucket,
@@ -239,7 +240,7 @@ fn drop_finalizer(
     COLLECTOR.patch(state, &Place::new(bucket, key), patch)
 }
 
-/// The dependents forget the owner, and the owner no longer waits.
+/// Removes the owner's references from its dependents, and its `orphan` finalizer.
 fn orphan(state: &mut State, bucket: Bucket, owner: &Object) -> Result<(), Status> {
     let uid = meta::uid(owner).to_owned();
     let dependents: Vec<Place> = state.index.dependents(&uid).cloned().collect();
@@ -259,7 +260,7 @@ fn orphan(state: &mut State, bucket: Bucket, owner: &Object) -> Result<(), Statu
     drop_finalizer(state, bucket, owner, ORPHAN)
 }
 
-/// An owner that is deleted in the foreground goes when no dependent blocks it.
+/// Removes the finalizer of an owner that is deleted in the foreground if no dependent blocks it.
 fn wait_for_dependents(
     state: &mut State,
     bucket: Bucket,
@@ -280,8 +281,8 @@ fn wait_for_dependents(
     drop_finalizer(state, bucket, owner, FOREGROUND)
 }
 
-/// Takes `blockOwnerDeletion` from the references of an object that is to be deleted in
-/// the foreground, where one of its dependents already is and so could wait for it.
+/// Sets `blockOwnerDeletion` to false in the references of an object that will be deleted in the
+/// foreground, if one of its dependents is already deleted so and could wait for it.
 fn unblock_dependents(state: &mut State, object: &Object) -> Result<(), Status> {
     let uid = meta::uid(object);
     let circle = state.index.dependents(uid).any(|Place { bucket, key }| {

@@ -1,4 +1,4 @@
-//! Empties namespaces that are being deleted and lets them go (pkg/controller/namespace).
+//! Empties namespaces that are being deleted and finalizes them (pkg/controller/namespace).
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::state::State;
 use crate::status::Status;
 use crate::store::{Bucket, Change, Key, Range};
 
-/// Enqueues a namespace that is being deleted or loses an object, and one that every cluster has
-/// and that is gone.
+/// Enqueues a namespace that is being deleted or loses an object, and a system namespace that is
+/// gone.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     let name = &*change.key.name;
     if change.bucket == state.buckets.namespaces {
@@ -29,8 +29,8 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
     }
 }
 
-/// Deletes what is left in an ending namespace; lets the namespace go when nothing is. What
-/// admission refuses is tried again when that may have changed.
+/// Deletes the contents of a terminating namespace; finalizes the namespace when it is empty. A
+/// rejected request is retried after a write that may change the outcome.
 pub(super) fn reconcile(state: &mut State, name: &str) {
     if !is_ending(state, name) {
         return;
@@ -73,19 +73,19 @@ fn contents(state: &State, bucket: Bucket, namespace: &str) -> Vec<(Key, bool)> 
         .collect()
 }
 
-/// What an ending namespace still holds.
+/// The contents of a terminating namespace.
 #[derive(Debug, Default)]
 struct Remaining {
     /// How many objects of each resource.
     objects: BTreeMap<String, u32>,
     /// How many objects wait for each finalizer.
     finalizers: BTreeMap<String, u32>,
-    /// Why resources could not be deleted, one text for each.
+    /// Why resources could not be deleted, one message for each.
     refusals: Vec<String>,
 }
 
 impl Remaining {
-    /// Counts the object with that key, if it is still there.
+    /// Counts the object with that key, if it still exists.
     fn note(&mut self, state: &State, bucket: Bucket, key: &Key) {
         let (Some(resource), Some(object)) =
             (state.stored_resource(bucket), state.get(bucket, key))
@@ -100,7 +100,7 @@ impl Remaining {
         }
     }
 
-    /// The conditions of a namespace that ends: type, status, reason and message.
+    /// The conditions of a terminating namespace: type, status, reason and message.
     fn conditions(&self) -> [(&'static str, bool, &'static str, String); 5] {
         let listed = |all: &BTreeMap<String, u32>, verb: &str| {
             let all = all.iter();
@@ -168,7 +168,7 @@ impl Remaining {
     }
 }
 
-/// Says in an ending namespace's status what it waits for.
+/// Writes the conditions of a terminating namespace into its status.
 fn report(state: &mut State, name: &str, left: &Remaining) {
     let bucket = state.buckets.namespaces;
     let now = state.now();
@@ -190,7 +190,7 @@ fn report(state: &mut State, name: &str, left: &Remaining) {
     let status = meta::field(meta::fields(&mut namespace), "status");
     status.insert("conditions".to_owned(), conditions.to_vec().into());
     if let Err(refused) = CONTROLLER.update_status(state, bucket, namespace) {
-        tracing::debug!(%refused, name, "status of a namespace refused");
+        tracing::debug!(%refused, name, "namespace status not updated");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Gives every namespace its service account and the authority of the server's certificate
+//! Creates the service account and the CA config map of every namespace
 //! (pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher).
 
 use serde_json::{Value, json};
@@ -10,15 +10,15 @@ use crate::resource::GroupResource;
 use crate::state::State;
 use crate::store::{Change, Key};
 
-/// The service account that is used where none is named.
+/// The service account of pods that name none.
 const ACCOUNT: &str = "default";
-/// The config map with the certificate of the server's authority.
+/// The config map with the server's CA certificate.
 const AUTHORITY: &str = "kube-root-ca.crt";
 
-/// The service under which pods find the API server; in the namespace `default`.
+/// The service of the API server, in the namespace `default`.
 const SERVICE: &str = "kubernetes";
 
-/// Enqueues a namespace that is new, or has lost what it was given.
+/// Enqueues a new namespace, or one that has lost one of these objects.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     if let Some(name) = concerned(state, change) {
         state.queue.add(WorkItem::NamespaceBootstrap(name));
@@ -36,7 +36,7 @@ fn concerned(state: &State, change: &Change) -> Option<String> {
     (given && change.after.is_none()).then(|| key.namespace.to_string())
 }
 
-/// Gives a namespace what it lacks, unless it is on its way out.
+/// Creates the missing objects of a namespace, unless it is being deleted.
 pub(crate) fn reconcile(state: &mut State, namespace: &str) {
     let found = state.get(state.buckets.namespaces, &Key::new("", namespace));
     if found.is_none_or(|it| meta::is_deleting(it)) {
@@ -61,8 +61,8 @@ pub(crate) fn reconcile(state: &mut State, namespace: &str) {
     }
 }
 
-/// The service of the API server itself, with the address that it has where
-/// `--service-cluster-ip-range` is not said. Nothing answers there: there are no pods to ask.
+/// The service of the API server itself, with the default address of `--service-cluster-ip-range`.
+/// No server listens there: no pods run.
 fn own_service() -> Value {
     json!({"apiVersion": "v1", "kind": "Service",
         "metadata": {"name": SERVICE, "namespace": "default",

@@ -1,5 +1,5 @@
-//! Takes the taint off nodes that are ready (pkg/controller/nodelifecycle). The other taints that
-//! follow the conditions of a node in a real cluster are not set here.
+//! Removes the not-ready taint of nodes that are ready (pkg/controller/nodelifecycle). The other
+//! taints that follow the conditions of a node in a real cluster are not set here.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn is_ready_and_tainted(node: &Value) -> bool {
     is_ready(node) && taints(node).any(is_not_ready_taint)
 }
 
-/// Takes the taint off a node that is ready.
+/// Removes the taint of a node that is ready.
 pub(super) fn reconcile(state: &mut State, key: &Key) {
     let bucket = state.buckets.nodes;
     let Some(node) = state.get(bucket, key).cloned() else {
@@ -51,7 +51,7 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
     let patch = json!({"metadata": {"uid": meta::uid(&node)}, "spec": {"taints": left}});
     let place = Place::new(bucket, key.clone());
     if let Err(refused) = Controller::Nodes.patch(state, &place, patch) {
-        tracing::debug!(%refused, name = %key.name, "taint of a node kept");
+        tracing::debug!(%refused, name = %key.name, "node taint not removed");
         state.queue.requeue_later(WorkItem::Node(key.clone()));
     }
 }

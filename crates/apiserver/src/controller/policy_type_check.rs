@@ -1,4 +1,4 @@
-//! Type-checks the expressions of policies against the definitions that there are
+//! Type-checks the expressions of policies against the registered definitions
 //! (pkg/controller/validatingadmissionpolicystatus).
 
 use fivespot_admission::crd::Crd;
@@ -18,8 +18,7 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
     }
 }
 
-/// Writes into a policy's status, once for each of its generations, what does not fit the
-/// definitions that there are then.
+/// Writes the type-check warnings into a policy's status, once for each of its generations.
 pub(super) fn reconcile(state: &mut State, key: &Key) {
     let bucket = state.buckets.policies;
     let Some(policy) = state.get(bucket, key) else {

@@ -1,7 +1,7 @@
-//! What the controllers have to do: a queue of work items.
+//! The work queue of the controllers.
 //!
-//! Each write enqueues what it makes necessary; the items are processed one at a time between
-//! requests, and hold a virtual clock until they are done.
+//! Each write enqueues the work items that it requires. The items are processed one at a time
+//! between requests, and stop a virtual clock until they are done.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::start;
 use crate::state::State;
 use crate::store::{Change, Key};
 
-/// One object, or one thing, to be reconciled.
+/// The key of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WorkItem {
     /// An object that has lost its owners, or waits for its dependents.
     Collect(Place),
-    /// Everything that names this uid among its owners.
+    /// All objects with this uid in their owner references.
     Dependents(String),
     /// A namespace that is being deleted.
     Namespace(String),
@@ -40,30 +40,30 @@ pub(crate) enum WorkItem {
     Node(Key),
     /// A policy, whose expressions are type-checked.
     Policy(Key),
-    /// A namespace that lacks what every one has.
+    /// A namespace that lacks objects that every namespace has.
     NamespaceBootstrap(String),
     /// A secret for the token of a service account.
     Token(Key),
-    /// A namespace that every cluster has and that is gone.
+    /// A system namespace that is gone.
     SystemNamespace(String),
     /// The aggregated roles.
     Aggregate,
-    /// The events that are old enough to be deleted.
+    /// The events that have expired.
     Expire,
     /// A definition that is being deleted.
     Definition(Key),
 }
 
-/// The work items in the order in which they were added, each once.
+/// The queued work items, in the order in which they were added and without duplicates.
 #[derive(Debug)]
 pub(crate) struct WorkQueue {
     clock: Clock,
     queue: VecDeque<WorkItem>,
     queued: HashSet<WorkItem>,
-    /// What admission has refused.
+    /// The items whose requests admission has rejected.
     refused: IndexSet<WorkItem>,
     busy: Option<Busy>,
-    /// Whether a worker processes them.
+    /// Whether a worker processes the items.
     pub(crate) has_worker: bool,
 }
 
@@ -94,7 +94,7 @@ impl WorkQueue {
         self.queue.front()
     }
 
-    /// Has an item processed next, once more.
+    /// Adds an item at the front of the queue, to process it once more.
     pub(crate) fn add_first(&mut self, item: WorkItem) {
         self.refused.shift_remove(&item);
         if self.queued.insert(item.clone()) {
@@ -105,12 +105,12 @@ impl WorkQueue {
         }
     }
 
-    /// Keeps an item that admission has refused until it is worth another try.
+    /// Keeps an item whose request admission has rejected, until a retry may succeed.
     pub(crate) fn requeue_later(&mut self, item: WorkItem) {
         self.refused.insert(item);
     }
 
-    /// Adds all items again that admission has refused.
+    /// Enqueues all items whose requests admission has rejected.
     fn retry_refused(&mut self) {
         for item in std::mem::take(&mut self.refused) {
             self.add(item);
@@ -159,8 +159,8 @@ pub(crate) fn process_next(state: &mut State) -> bool {
     true
 }
 
-/// Puts a write in force at once where later requests rely on it, and adds to the queue what it
-/// makes necessary.
+/// Applies a write that later requests depend on at once, and enqueues the work items that it
+/// requires.
 pub(crate) fn enqueue(state: &mut State, change: &Arc<Change>) {
     garbage_collector::enqueue(state, change);
     put_in_force(state, change);
@@ -176,14 +176,15 @@ pub(crate) fn enqueue(state: &mut State, change: &Arc<Change>) {
     cluster_role_aggregation::enqueue(state, change);
     event_expiry::enqueue(state, change);
     if change.after.is_none()
-        && let Some(key) = definition::ending(state, change.bucket)
+        && let Some(key) = definition::terminating(state, change.bucket)
     {
         state.queue.add(WorkItem::Definition(key));
     }
     namespace::enqueue(state, change);
 }
 
-/// Definitions, policies, roles and bindings hold from the write on.
+/// Updates the indexes of definitions, policies, webhooks, roles and bindings, which apply from the
+/// write on.
 fn put_in_force(state: &mut State, change: &Arc<Change>) {
     let buckets = state.buckets;
     if change.bucket == buckets.definitions {
@@ -206,8 +207,8 @@ fn put_in_force(state: &mut State, change: &Arc<Change>) {
     }
 }
 
-/// Whether admission may answer otherwise after a write, to what it has refused before: the
-/// write is one of what decides, or of what is decided about.
+/// Whether admission may now admit a request that it has rejected: the write is to an object that
+/// admission depends on, or to the rejected object.
 fn may_be_admitted(state: &State, change: &Change) -> bool {
     let refused = &state.queue.refused;
     if refused.is_empty() {

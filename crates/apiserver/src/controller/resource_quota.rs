@@ -1,4 +1,4 @@
-//! Counts what ResourceQuotas limit (pkg/controller/resourcequota).
+//! Counts the usage that ResourceQuotas limit (pkg/controller/resourcequota).
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::state::State;
 use crate::status::Status;
 use crate::store::{Change, Object, Range};
 
-/// Enqueues the namespace of a quota that is written, and that of any other object where there
-/// are quotas.
+/// Enqueues the namespace of a written quota, and the namespace of any other written object if it
+/// has quotas.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     let namespace = &*change.key.namespace;
     if namespace.is_empty() || change.bucket == state.buckets.events {
@@ -33,8 +33,8 @@ fn quotas(state: &State, namespace: &str) -> Vec<Object> {
     found.map(|(_, quota)| quota.clone()).collect()
 }
 
-/// Writes into the status of each quota of a namespace what is used. What admission refuses is
-/// tried again when that may have changed.
+/// Writes the usage into the status of each quota of a namespace. A rejected update is retried
+/// after a write that may change the outcome.
 pub(super) fn reconcile(state: &mut State, namespace: &str) {
     for quota in quotas(state, namespace) {
         let hard = quota["spec"].get("hard").cloned().unwrap_or(json!({}));
@@ -44,14 +44,14 @@ pub(super) fn reconcile(state: &mut State, namespace: &str) {
             continue;
         }
         if let Err(refused) = write(state, &quota, status) {
-            tracing::debug!(%refused, namespace, "status of a quota refused");
+            tracing::debug!(%refused, namespace, "quota status not updated");
             let item = WorkItem::Quotas(namespace.to_owned());
             state.queue.requeue_later(item);
         }
     }
 }
 
-/// Whether two statuses say the same; what is absent is empty.
+/// Whether two statuses are equal; an absent field is empty.
 fn same(had: &Value, now: &Value) -> bool {
     let is_same = |field: &str| {
         let empty = json!({});

@@ -19,7 +19,7 @@ const TYPE: &str = "kubernetes.io/service-account-token";
 const ACCOUNT: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
 
-/// Enqueues the secret that is written, or those of a service account that is gone.
+/// Enqueues the written secret, or those of a deleted service account.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     if change.bucket == state.buckets.secrets {
         if change.after.as_deref().is_some_and(|it| it["type"] == TYPE) {
@@ -43,7 +43,7 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
     }
 }
 
-/// Fills a token secret, or deletes it where its service account is not there.
+/// Fills a token secret, or deletes it if its service account does not exist.
 pub(super) fn reconcile(state: &mut State, key: &Key) {
     let bucket = state.buckets.secrets;
     let Some(secret) = state.get(bucket, key).cloned() else {
@@ -65,7 +65,7 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
         Controller::Tokens.delete(state, &place, options)
     };
     if let Err(refused) = done {
-        tracing::debug!(%refused, name = %key.name, "token of a service account refused");
+        tracing::debug!(%refused, name = %key.name, "service account token not written");
         state.queue.requeue_later(WorkItem::Token(key.clone()));
     }
 }
@@ -75,7 +75,7 @@ fn account_of(secret: &Value) -> &str {
     name.unwrap_or_default()
 }
 
-/// Writes what the secret lacks.
+/// Writes the data that the secret lacks.
 fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status> {
     let has = |name: &str| {
         secret["data"][name]
@@ -95,14 +95,14 @@ fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status
             audiences: vec![ISSUER.to_owned()],
             id: state.random.uid(),
             not_before: state.clock.now().as_second(),
-            // It holds as long as the secret is there.
+            // The token is valid as long as the secret exists.
             expiry: Timestamp::MAX.as_second(),
             namespace: meta::namespace(secret).to_owned(),
             account: Named::of(account),
             secret: Some(Named::of(secret)),
             ..Claims::default()
         };
-        let token = state.token_key.sealed(&claims.to_value());
+        let token = state.token_key.sign(&claims.to_value());
         let token = token.map_err(Status::internal)?;
         data["token"] = STANDARD.encode(token).into();
     }

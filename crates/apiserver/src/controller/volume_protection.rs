@@ -1,5 +1,5 @@
-//! Lets PersistentVolumeClaims and PersistentVolumes go that are deleted and not used
-//! (pkg/controller/volume/pvcprotection and pvprotection).
+//! Removes the finalizers of PersistentVolumeClaims and PersistentVolumes that are deleted and not
+//! used (pkg/controller/volume/pvcprotection and pvprotection).
 
 use serde_json::{Value, json};
 
@@ -11,8 +11,8 @@ use crate::plugin::storage_object_in_use_protection::{OF_CLAIM, OF_VOLUME};
 use crate::state::State;
 use crate::store::{Change, Key, Range};
 
-/// Enqueues a claim or a volume that is written while it is deleted, and the claims of a pod
-/// that is gone.
+/// Enqueues a claim or a volume that is written while it is being deleted, and the claims of a
+/// deleted pod.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     let buckets = state.buckets;
     if change.bucket == buckets.claims || change.bucket == buckets.volumes {
@@ -35,7 +35,7 @@ fn claims(pod: &Value) -> impl Iterator<Item = &str> {
     volumes.filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str())
 }
 
-/// Takes the finalizer off what is deleted and not used.
+/// Removes the finalizer of a claim or volume that is deleted and not used.
 pub(super) fn reconcile(state: &mut State, place: &Place) {
     let Some(object) = state.get(place.bucket, &place.key).cloned() else {
         return;
@@ -60,12 +60,12 @@ pub(super) fn reconcile(state: &mut State, place: &Place) {
         .collect();
     let patch = json!({"metadata": {"uid": meta::uid(&object), "finalizers": left}});
     if let Err(refused) = controller.patch(state, place, patch) {
-        tracing::debug!(%refused, name = %place.key.name, "finalizer of a volume kept");
+        tracing::debug!(%refused, name = %place.key.name, "volume finalizer not removed");
         state.queue.requeue_later(WorkItem::Volume(place.clone()));
     }
 }
 
-/// Whether a pod that has a node names the claim.
+/// Whether a scheduled pod uses the claim.
 fn is_claim_used(state: &State, key: &Key) -> bool {
     let range = Range {
         namespace: Some(&key.namespace),

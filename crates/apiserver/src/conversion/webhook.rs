@@ -1,5 +1,5 @@
-//! Webhooks that convert custom objects
-//! (pkg/apiserver/conversion/webhook_converter.go of k8s.io/apiextensions-apiserver).
+//! Conversion webhooks of custom resources (pkg/apiserver/conversion/webhook_converter.go of
+//! k8s.io/apiextensions-apiserver).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use crate::meta;
 use crate::state::State;
 use crate::webhook_client::Endpoint;
 
-/// How long a webhook has to answer.
+/// The timeout of a conversion webhook.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A webhook that converts.
+/// A conversion webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Webhook(Endpoint);
 
 impl Webhook {
-    /// Reads `spec.conversion.webhook`, and looks up the service that it names.
+    /// Reads `spec.conversion.webhook`, and looks up its service.
     ///
     /// # Errors
-    /// Why it cannot be called.
+    /// The reason why the webhook cannot be called.
     pub(crate) fn of(state: &State, webhook: &Value) -> Result<Self, String> {
         let endpoint = Endpoint::of(state, &webhook["clientConfig"])?;
         endpoint.address.clone()?;
         Ok(Self(endpoint))
     }
 
-    /// Has objects converted to `api_version`.
+    /// Converts objects to `api_version` by calling the webhook.
     ///
     /// # Errors
-    /// Why they are not.
+    /// The reason why the objects cannot be converted.
     pub(crate) async fn convert(
         &self,
         objects: &[Arc<Value>],
@@ -73,15 +73,16 @@ impl Webhook {
     }
 }
 
-/// The one request of a review is its own: nothing is asked twice at a time.
+/// The uid of the request; a ConversionReview contains only one request, so a constant is
+/// enough.
 const UID: &str = "00000000-0000-4000-8000-000000000001";
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// A converted object, which is still the same one; of its metadata a webhook may change labels
-/// and annotations alone.
+/// Checks that a converted object is the same object. A webhook may only change labels and
+/// annotations in its metadata.
 fn checked(before: &Value, after: &Value, api_version: &str) -> Result<Value, String> {
     let (said, kind) = (text(after, "apiVersion"), text(after, "kind"));
     if said != api_version {

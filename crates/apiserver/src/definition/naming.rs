@@ -1,5 +1,5 @@
-//! Which of the names that a definition asks for it gets: those that no other definition of
-//! its group has.
+//! The accepted names of a definition: the requested names that no other definition of its
+//! group has.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +14,17 @@ pub(super) struct Taken {
     kinds: BTreeSet<String>,
 }
 
-/// What became of the names that a definition asks for.
+/// The result of the name check of a definition.
 #[derive(Debug)]
 pub(super) struct Names {
-    /// Those that it got, now or before.
+    /// The accepted names, including those accepted before.
     pub(super) accepted: Value,
     /// Reason and message of the last conflict, if there is one.
     pub(super) conflict: Option<(&'static str, String)>,
 }
 
 impl Taken {
-    /// Adds the names that another definition has got.
+    /// Adds the accepted names of another definition.
     pub(super) fn add(&mut self, definition: &Value) {
         let names = &definition["status"]["acceptedNames"];
         let text = |key: &str| names[key].as_str().unwrap_or_default().to_owned();
@@ -36,7 +36,8 @@ impl Taken {
     }
 }
 
-/// Gives a definition the names that are free; of a name that is not, it keeps what it had.
+/// Accepts the requested names that are free; for a name in conflict the previously accepted
+/// name is kept.
 pub(super) fn of(definition: &Value, taken: &Taken) -> Names {
     let wanted = &definition["spec"]["names"];
     let had = &definition["status"]["acceptedNames"];
@@ -51,8 +52,8 @@ pub(super) fn of(definition: &Value, taken: &Taken) -> Names {
     ];
     for (key, taken, reason) in rows {
         let (wanted, had) = (&wanted[key], &had[key]);
-        let lost: Vec<String> = said(wanted)
-            .filter(|it| taken.contains(*it) && !said(had).any(|own| own == *it))
+        let lost: Vec<String> = each_name(wanted)
+            .filter(|it| taken.contains(*it) && !each_name(had).any(|own| own == *it))
             .map(|it| format!("{it:?} is already in use"))
             .collect();
         let got = if lost.is_empty() { wanted } else { had };
@@ -77,14 +78,14 @@ pub(super) fn of(definition: &Value, taken: &Taken) -> Names {
     }
 }
 
-/// A name, or each of several.
-fn said(names: &Value) -> impl Iterator<Item = &str> {
+/// The name, or the names of a list.
+fn each_name(names: &Value) -> impl Iterator<Item = &str> {
     let several = names.as_array().into_iter().flatten();
     let texts = several.chain(std::iter::once(names));
     texts.filter_map(Value::as_str)
 }
 
-/// The status of a definition that nobody has looked at yet.
+/// The status of a definition that has not been reconciled yet.
 pub(crate) fn fresh(definition: &Value) -> Value {
     let versions = definition["spec"]["versions"].as_array();
     let stored = versions
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_gets_the_names_that_are_free_and_reports_the_last_that_is_not() {
+    fn free_names_are_accepted_and_the_last_conflict_is_reported() {
         let mut taken = Taken::default();
         taken.add(&json!({"status": {"acceptedNames": {
             "plural": "parts", "singular": "part", "shortNames": ["pt"],

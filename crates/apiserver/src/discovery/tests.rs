@@ -13,7 +13,7 @@ fn registry() -> Registry {
 }
 
 #[test]
-fn the_form_is_the_first_accepted_one_that_is_served() {
+fn the_format_is_the_first_accepted_one_that_is_served() {
     let aggregated =
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let beta = aggregated.replace("v=v2", "v=v2beta1");
@@ -69,7 +69,7 @@ fn aggregated_and_legacy_discovery_name_the_same_resources() {
 }
 
 #[test]
-fn eviction_is_announced_with_the_kind_that_it_takes() {
+fn eviction_is_listed_with_the_kind_of_its_request() {
     let list = version(&registry(), "", "v1").unwrap();
     let eviction = list["resources"]
         .as_array()
@@ -85,7 +85,7 @@ fn eviction_is_announced_with_the_kind_that_it_takes() {
 }
 
 #[test]
-fn what_is_not_served_is_not_found() {
+fn an_unserved_group_or_version_is_not_found() {
     let registry = registry();
     assert_eq!(group(&registry, "storagemigration.k8s.io"), None);
     assert_eq!(group(&registry, ""), None);

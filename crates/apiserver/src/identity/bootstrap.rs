@@ -1,4 +1,4 @@
-//! Bootstrap tokens: Secrets of `kube-system` that let new nodes in
+//! Bootstrap tokens: Secrets of `kube-system` with which new nodes join
 //! (plugin/pkg/auth/authenticator/token/bootstrap).
 
 use base64::Engine as _;
@@ -13,10 +13,10 @@ use crate::state::State;
 use crate::user::{AUTHENTICATED, User};
 
 const TYPE: &str = "bootstrap.kubernetes.io/token";
-/// The group of everybody who comes with such a token; further ones begin with it.
+/// The group of all users with a bootstrap token; the names of extra groups begin with it.
 const GROUP: &str = "system:bootstrappers";
 
-/// The parts of a text that has the form of a bootstrap token: its id, and its secret.
+/// The parts of a text in the format of a bootstrap token: its id and its secret.
 pub(crate) fn parts(token: &str) -> Option<(&str, &str)> {
     let (id, secret) = token.split_once('.')?;
     let is_part = |text: &str, length: usize| {
@@ -26,10 +26,10 @@ pub(crate) fn parts(token: &str) -> Option<(&str, &str)> {
     (is_part(id, 6) && is_part(secret, 16)).then_some((id, secret))
 }
 
-/// The user whose token this is.
+/// Authenticates a bootstrap token.
 ///
 /// # Errors
-/// Why it is not, or no longer, accepted.
+/// Why the token is not valid, or not valid any longer.
 pub(crate) fn user(state: &State, (id, secret): (&str, &str)) -> Result<User, String> {
     let name = format!("bootstrap-token-{id}");
     let found = find(state, "secrets", "kube-system", &name);
@@ -40,17 +40,17 @@ pub(crate) fn user(state: &State, (id, secret): (&str, &str)) -> Result<User, St
         return refuse("is being deleted");
     }
     if found["type"] != TYPE || text("token-secret").is_empty() {
-        return refuse("holds no bootstrap token");
+        return refuse("does not contain a bootstrap token");
     }
-    // Digests are of one length, and equal ones take as long to compare as others.
+    // Digests have equal length, and comparing equal ones takes as long as comparing others.
     let digest = |text: &str| Sha256::digest(text.as_bytes());
     let pairs = digest(&text("token-secret"));
     let pairs = pairs.iter().zip(digest(secret));
     if pairs.fold(0, |all, (a, b)| all | (a ^ b)) != 0 {
-        return refuse("holds another token");
+        return refuse("contains a different token");
     }
     if text("token-id") != id {
-        return refuse("is of another id");
+        return refuse("has a different token ID");
     }
     if has_expired(&text("expiration"), state.clock.now()) {
         return refuse("has expired");
@@ -64,7 +64,7 @@ pub(crate) fn user(state: &State, (id, secret): (&str, &str)) -> Result<User, St
             continue;
         }
         if !is_extra_group(group) {
-            return refuse("names a group that is none for bootstrap tokens");
+            return refuse("contains a group that is not valid for bootstrap tokens");
         }
         groups.push(group.to_owned());
     }
@@ -82,7 +82,8 @@ fn decoded(data: &Value) -> String {
     text.unwrap_or_default()
 }
 
-/// What is no instant has expired; no text never does.
+/// Whether the token has expired: a text that is not a time counts as expired, an empty one
+/// never expires.
 fn has_expired(expiration: &str, now: Timestamp) -> bool {
     !expiration.is_empty() && expiration.parse::<Timestamp>().map_or(true, |it| it <= now)
 }
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_six_and_sixteen_small_letters_and_digits() {
+    fn a_token_is_6_and_16_lower_case_letters_and_digits() {
         assert_eq!(
             parts("abc123.0123456789abcdef"),
             Some(("abc123", "0123456789abcdef"))
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_instant_has_expired() {
+    fn an_expiration_that_is_not_a_time_has_expired() {
         let now = "2026-03-06T21:30:00Z".parse().unwrap();
         assert!(!has_expired("", now));
         assert!(!has_expired("2026-03-06T21:30:01Z", now));

@@ -1,4 +1,4 @@
-//! Users who show a certificate (k8s.io/apiserver/pkg/authentication/request/x509).
+//! Users with a client certificate (k8s.io/apiserver/pkg/authentication/request/x509).
 
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
@@ -11,10 +11,10 @@ const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 /// `id-at-organizationName`.
 const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
 
-/// The user of a certificate that has been verified: its common name, in the groups that are its
-/// organizations. None for one without a name.
+/// The user of a verified certificate: its common name, with its organizations as groups.
+/// `None` if it has no common name.
 pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
-    // The one reader of certificates that is there gives the subject of trust anchors alone.
+    // The available certificate parser only returns the subject of trust anchors.
     let mut store = RootCertStore::empty();
     store.add(certificate.clone().into_owned()).ok()?;
     let subject = &store.roots.first()?.subject;
@@ -28,8 +28,8 @@ pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
     })
 }
 
-/// The common name, of several the last as in Go, and the organizations of a subject, which is
-/// a sequence of sets of pairs in DER.
+/// The common name (the last of several, as in Go) and the organizations of a subject, a
+/// sequence of sets of pairs in DER.
 pub(super) fn names(mut subject: &[u8]) -> (Option<String>, Vec<String>) {
     let (mut common, mut organizations) = (None, Vec::new());
     while let Some((SET, mut set, rest)) = read(subject) {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_that_is_cut_off_is_read_as_far_as_it_goes() {
+    fn a_truncated_subject_is_read_up_to_its_end() {
         let whole = [
             name(&ORGANIZATION, UTF8, "a"),
             name(&COMMON_NAME, UTF8, "x"),

@@ -1,4 +1,4 @@
-//! What a token says, and whether that still holds.
+//! The claims of a service account token and their validation.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -10,16 +10,16 @@ use crate::state::State;
 use crate::store::{Key, Object};
 use crate::user::User;
 
-/// How far clocks may differ.
+/// The allowed clock skew.
 const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
 
-/// The claims of a service account's token.
+/// The claims of a service account token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) issuer: String,
     pub(crate) audiences: Vec<String>,
     pub(crate) id: String,
-    /// Seconds since 1970.
+    /// Seconds since the Unix epoch.
     pub(crate) not_before: i64,
     pub(crate) expiry: i64,
     pub(crate) namespace: String,
@@ -29,7 +29,7 @@ pub(crate) struct Claims {
     pub(crate) node: Option<Named>,
 }
 
-/// An object that a token names.
+/// An object that a token refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) name: String,
@@ -110,10 +110,10 @@ impl Claims {
         })
     }
 
-    /// The user whose token it is, if all that it names is still there.
+    /// The user of the token, if all objects that it refers to still exist.
     ///
     /// # Errors
-    /// Why it does not hold any longer, in Kubernetes' words.
+    /// Kubernetes' message for a token that is not valid any longer.
     pub(crate) fn valid_user(&self, state: &State) -> Result<User, String> {
         let now = state.clock.now();
         let at = |seconds: i64| Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
@@ -172,7 +172,7 @@ impl Claims {
         let found = find(state, plural, namespace, &named.name).ok_or_else(gone)?;
         let uid = meta::uid(&found);
         if uid != named.uid {
-            // A secret's message has a word of its own.
+            // The message for a Secret spells the kind in lower case.
             let what = kind.to_lowercase();
             let shown = if kind == "Secret" { "secret" } else { kind };
             return Err(format!(

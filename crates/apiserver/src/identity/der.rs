@@ -1,5 +1,4 @@
-//! Values of ASN.1 in their distinguished encoding (X.690), as far as subjects and requests for
-//! certificates need them.
+//! ASN.1 values in DER (X.690), as far as subjects and certificate requests need them.
 
 pub(super) const INTEGER: u8 = 0x02;
 pub(super) const BIT_STRING: u8 = 0x03;
@@ -10,8 +9,8 @@ pub(super) const IA5: u8 = 0x16;
 pub(super) const SEQUENCE: u8 = 0x30;
 pub(super) const SET: u8 = 0x31;
 
-/// The tag and the contents of the first value, and what follows it. None where that is cut
-/// off, or longer than 64 KiB.
+/// The tag and the contents of the first value, and the bytes after it. `None` if it is
+/// truncated or longer than 64 KiB.
 pub(super) fn read(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -31,7 +30,7 @@ pub(super) fn read(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, value, rest))
 }
 
-/// The contents of the first value, which has that tag, and what follows it.
+/// The contents of the first value, if it has the tag, and the bytes after it.
 pub(super) fn tagged(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (found, value, rest) = read(der)?;
     (found == tag).then_some((value, rest))

@@ -1,4 +1,4 @@
-//! The key that signs tokens.
+//! The key that signs service account tokens.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use ring::signature::{
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// Longest token that is looked at, in bytes.
+/// Maximum length of a token, in bytes.
 const LONGEST: usize = 16 * 1024;
 
 /// A key for signing tokens with ES256 (RFC 7518). Clones share it.
@@ -25,43 +25,43 @@ struct Pair {
     document: Vec<u8>,
 }
 
-/// A key could not be made, or what should be one is none.
+/// A key could not be generated, or the document is not a key.
 #[derive(Debug, thiserror::Error)]
-#[error("the key that signs tokens could not be {0}")]
+#[error("the token signing key could not be {0}")]
 pub struct KeyError(&'static str);
 
 impl TokenKey {
-    /// A key that is made when it is needed first.
-    pub(crate) fn late() -> Self {
+    /// A key that is generated at its first use.
+    pub(crate) fn lazy() -> Self {
         Self(Arc::default())
     }
 
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// The operating system returns no randomness.
     pub fn generate() -> Result<Self, KeyError> {
-        let key = Self::late();
+        let key = Self::lazy();
         key.pair()?;
         Ok(key)
     }
 
-    /// The key of a PKCS #8 document, as [`pkcs8`](Self::pkcs8) gives it.
+    /// Reads the key from a PKCS #8 document, as returned by [`pkcs8`](Self::pkcs8).
     ///
     /// # Errors
-    /// The bytes are no key on the curve P-256.
+    /// The bytes are not a P-256 key.
     pub fn from_pkcs8(document: &[u8]) -> Result<Self, KeyError> {
         let pair = read(document.to_vec()).ok_or(KeyError("read"))?;
-        let key = Self::late();
-        // Nobody else has it yet.
+        let key = Self::lazy();
+        // The key is not shared yet, so it is not set.
         let _ = key.0.set(pair);
         Ok(key)
     }
 
-    /// The key as a PKCS #8 document, to be kept where only its owner can read it.
+    /// The key as a PKCS #8 document; store it where only its owner can read it.
     ///
     /// # Errors
-    /// There is no key yet and the system has no randomness.
+    /// The key is not generated yet and the operating system returns no randomness.
     pub fn pkcs8(&self) -> Result<&[u8], KeyError> {
         Ok(&self.pair()?.document)
     }
@@ -73,16 +73,16 @@ impl TokenKey {
         let random = SystemRandom::new();
         let made =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
-        let document = made.map_err(|_| KeyError("made"))?;
-        let pair = read(document.as_ref().to_vec()).ok_or(KeyError("made"))?;
+        let document = made.map_err(|_| KeyError("generated"))?;
+        let pair = read(document.as_ref().to_vec()).ok_or(KeyError("generated"))?;
         Ok(self.0.get_or_init(|| pair))
     }
 
-    /// A token (JWT) of these claims.
+    /// Signs a token (JWT) with these claims.
     ///
     /// # Errors
-    /// The system has no randomness.
-    pub(crate) fn sealed(&self, claims: &Value) -> Result<String, KeyError> {
+    /// The operating system returns no randomness.
+    pub(crate) fn sign(&self, claims: &Value) -> Result<String, KeyError> {
         let pair = self.pair()?;
         let header = json!({"alg": "ES256", "kid": pair.id()});
         let head = URL_SAFE_NO_PAD.encode(header.to_string());
@@ -93,8 +93,8 @@ impl TokenKey {
         Ok(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The claims of a token that this key has signed.
-    pub(crate) fn opened(&self, token: &str) -> Option<Value> {
+    /// The claims of a token; `None` if this key has not signed it.
+    pub(crate) fn verify(&self, token: &str) -> Option<Value> {
         if token.len() > LONGEST {
             return None;
         }
@@ -112,10 +112,10 @@ impl TokenKey {
         serde_json::from_slice(&decode(body)?).ok()
     }
 
-    /// The public half as a JSON Web Key Set (RFC 7517).
+    /// The public key as a JSON Web Key Set (RFC 7517).
     ///
     /// # Errors
-    /// There is no key yet and the system has no randomness.
+    /// The key is not generated yet and the operating system returns no randomness.
     pub(crate) fn published(&self) -> Result<Value, KeyError> {
         let pair = self.pair()?;
         // An uncompressed point: a 4, then both coordinates of 32 bytes.
@@ -154,27 +154,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_key_has_signed_is_opened() {
+    fn only_tokens_signed_by_the_key_are_accepted() {
         let key = TokenKey::generate().unwrap();
         let claims = json!({"sub": "a"});
-        let token = key.sealed(&claims).unwrap();
-        assert_eq!(key.opened(&token), Some(claims));
-        assert_eq!(TokenKey::generate().unwrap().opened(&token), None);
+        let token = key.sign(&claims).unwrap();
+        assert_eq!(key.verify(&token), Some(claims));
+        assert_eq!(TokenKey::generate().unwrap().verify(&token), None);
         let (rest, signature) = token.rsplit_once('.').unwrap();
         let (head, _) = rest.split_once('.').unwrap();
         let other = URL_SAFE_NO_PAD.encode(json!({"sub": "b"}).to_string());
-        assert_eq!(key.opened(&format!("{head}.{other}.{signature}")), None);
+        assert_eq!(key.verify(&format!("{head}.{other}.{signature}")), None);
         let none = URL_SAFE_NO_PAD.encode(json!({"alg": "none"}).to_string());
-        assert_eq!(key.opened(&format!("{none}.{other}.")), None);
-        assert_eq!(key.opened("x"), None);
+        assert_eq!(key.verify(&format!("{none}.{other}.")), None);
+        assert_eq!(key.verify("x"), None);
     }
 
     #[test]
-    fn a_key_that_was_kept_opens_what_it_signed_before() {
+    fn a_stored_key_accepts_the_tokens_that_it_signed_before() {
         let key = TokenKey::generate().unwrap();
-        let token = key.sealed(&json!({"sub": "a"})).unwrap();
+        let token = key.sign(&json!({"sub": "a"})).unwrap();
         let kept = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
-        assert!(kept.opened(&token).is_some());
+        assert!(kept.verify(&token).is_some());
         assert!(TokenKey::from_pkcs8(b"x").is_err());
     }
 }

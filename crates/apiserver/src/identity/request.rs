@@ -1,4 +1,4 @@
-//! POST to a service account's `token`.
+//! POST to the `token` subresource of a service account.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::route::Target;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
 
-/// Issues a token for the service account of the path (pkg/registry/core/serviceaccount).
+/// Issues a token for the service account in the path (pkg/registry/core/serviceaccount).
 ///
 /// # Errors
-/// 404 for an account or a bound object that is missing, 409 for one of another uid, 422
-/// for a lifetime out of bounds.
+/// 404 for a service account or a bound object that is missing, 409 for one with another uid,
+/// 422 for an invalid lifetime.
 pub(crate) fn issue(
     state: &mut State,
     call: &Call,
@@ -43,13 +43,13 @@ pub(crate) fn issue(
     };
     check_place(&resource, target, &body)?;
     check_uid(&body, &account, target)?;
-    let spec = settled(&resource, &body["spec"])?;
+    let spec = with_defaults(&resource, &body["spec"])?;
     body["spec"] = spec;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
     conversion::all_answered(state)?;
     let claims = claims(state, target, &account, &body["spec"])?;
     let key: TokenKey = state.token_key.clone();
-    let token = key.sealed(&claims.to_value()).map_err(Status::internal)?;
+    let token = key.sign(&claims.to_value()).map_err(Status::internal)?;
     body["metadata"] = json!({
         "name": target.name,
         "namespace": target.namespace,
@@ -113,7 +113,7 @@ fn conflict((kind, group): (&str, &str), name: &str, why: &str) -> Status {
 }
 
 /// The spec with its defaults.
-fn settled(resource: &Resource, spec: &Value) -> Result<Value, Status> {
+fn with_defaults(resource: &Resource, spec: &Value) -> Result<Value, Status> {
     let mut spec = spec.clone();
     let fields = meta::fields(&mut spec);
     if fields
@@ -162,7 +162,7 @@ fn claims(
     Ok(claims)
 }
 
-/// Ties the token to the life of another object.
+/// Binds the token to the lifetime of another object.
 fn bind(
     state: &State,
     target: &Target,
@@ -216,7 +216,7 @@ fn bind(
     Ok(())
 }
 
-/// The node that a pod of the account runs on.
+/// The node of a pod of the service account.
 fn node_of(state: &State, target: &Target, pod: &Value) -> Result<Option<Named>, Status> {
     let account = pod["spec"]["serviceAccountName"].as_str();
     if account.unwrap_or("default") != target.name {

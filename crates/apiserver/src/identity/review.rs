@@ -1,4 +1,4 @@
-//! Questions about who somebody is.
+//! Authentication reviews.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::route::Target;
 use crate::state::State;
 use crate::status::Status;
 
-/// Answers a review of `authentication.k8s.io` by filling in its status.
+/// Responds to a review of `authentication.k8s.io` by filling in its status.
 ///
 /// # Errors
-/// 400 for a review of no token.
+/// 400 for a review without a token.
 pub(crate) fn reply(
     state: &State,
     call: &Call,

@@ -1,5 +1,5 @@
-//! What is asked for in a CertificateSigningRequest: a certificate request of PKCS #10 (RFC 2986)
-//! in PEM, and certificates that are given for one.
+//! The content of a CertificateSigningRequest: a PKCS #10 certificate request (RFC 2986) in
+//! PEM, and the certificates issued for it.
 
 use fivespot_gostd::pem;
 use rustls::RootCertStore;
@@ -12,26 +12,26 @@ use super::der::{self, BIT_STRING, SEQUENCE};
 const REQUEST: &[u8] = b"CERTIFICATE REQUEST";
 const CERTIFICATE: &[u8] = b"CERTIFICATE";
 
-/// A certificate request that could be read.
+/// A parsed certificate request.
 #[derive(Debug)]
 pub(crate) struct SigningRequest {
-    /// What is signed, whole.
+    /// The signed bytes.
     signed: Vec<u8>,
-    /// The algorithm of the public key, the contents of its sequence.
+    /// The algorithm of the public key: the contents of its sequence.
     key_algorithm: Vec<u8>,
     key: Vec<u8>,
     signature_algorithm: Vec<u8>,
     signature: Vec<u8>,
-    /// The organizations of the subject: the groups of a user.
+    /// The organizations of the subject: the groups of the user.
     pub(crate) organizations: Vec<String>,
 }
 
 impl SigningRequest {
-    /// Reads the first PEM block.
+    /// Parses the first PEM block.
     ///
     /// # Errors
-    /// Where it is none of a request, in Go's words; of what is wrong further inside of its DER
-    /// there are fewer words here.
+    /// Go's message if the block is not a certificate request; errors deeper inside the DER
+    /// have less specific messages than in Go.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         match pem::decode(text) {
             Some((block, _)) if block.label == REQUEST => {
@@ -41,10 +41,10 @@ impl SigningRequest {
         }
     }
 
-    /// Checks that who asks has the key.
+    /// Checks that the request is signed with its own key.
     ///
     /// # Errors
-    /// In Go's words where they do not, and where the algorithm is not known.
+    /// Go's message if it is not, or if the algorithm is not supported.
     pub(crate) fn check_signature(&self) -> Result<(), String> {
         let known = default_provider().signature_verification_algorithms.all;
         let fitting = known.iter().find(|it| {
@@ -62,7 +62,7 @@ impl SigningRequest {
     }
 }
 
-/// What Go says of a signature that is not of the key.
+/// Go's message for a signature that the key did not make.
 fn failure(key_algorithm: &[u8]) -> &'static str {
     /// `rsaEncryption` and `id-Ed25519`, as object identifiers in DER.
     const RSA: &[u8] = &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
@@ -76,7 +76,7 @@ fn failure(key_algorithm: &[u8]) -> &'static str {
     }
 }
 
-/// `CertificationRequest`; `None` where it is none.
+/// Parses a `CertificationRequest`; `None` if it is malformed.
 fn of_der(der: &[u8]) -> Option<SigningRequest> {
     let (whole, rest) = der::tagged(der, SEQUENCE)?;
     if !rest.is_empty() {
@@ -102,14 +102,14 @@ fn of_der(der: &[u8]) -> Option<SigningRequest> {
     })
 }
 
-/// What Go says of DER that is no request: which tag there is instead of that of a sequence.
+/// Go's message for DER that is not a request: the tag found in place of that of a sequence.
 fn unreadable(der: &[u8]) -> String {
     const SEQUENCE: u8 = 0x30;
     let syntax = || "asn1: syntax error".to_owned();
     let [tag, length, ..] = *der else {
         return syntax();
     };
-    // Tags and lengths of several bytes are not told apart.
+    // Tags and lengths of several bytes are not distinguished.
     if tag == SEQUENCE || tag & 0x1f == 0x1f || length >= 0x80 {
         return syntax();
     }
@@ -124,15 +124,15 @@ fn unreadable(der: &[u8]) -> String {
     )
 }
 
-/// A string of bits that is one of bytes: it says first that no bit is unused.
+/// The bytes of a bit string whose first byte states that no bits are unused.
 fn whole_bytes(bits: &[u8]) -> Option<Vec<u8>> {
     Some(bits.strip_prefix(&[0])?.to_vec())
 }
 
-/// Checks that a text is PEM of certificates and nothing else. An empty one will do.
+/// Checks that a text contains only PEM certificates. It may be empty.
 ///
 /// # Errors
-/// What it is instead.
+/// The first other content.
 pub(crate) fn check_certificates(mut text: &[u8]) -> Result<(), String> {
     if text.is_empty() {
         return Ok(());
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_signed_by_its_key() {
+    fn a_request_is_signed_with_its_own_key() {
         for (algorithm, words) in [
             (&rcgen::PKCS_ED25519, "x509: Ed25519 verification failure"),
             (
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_request_is_a_request() {
+    fn a_truncated_request_is_rejected() {
         let pem = request(&rcgen::PKCS_ED25519, "team");
         let (block, _) = pem::decode(pem.as_bytes()).unwrap();
         for length in 0..block.bytes.len() {

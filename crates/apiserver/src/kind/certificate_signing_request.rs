@@ -1,5 +1,5 @@
-//! CertificateSigningRequests. Nobody signs them here but who writes their status; the certificate
-//! plugins say who may approve and sign.
+//! CertificateSigningRequests. No controller signs them here; a client writes the certificate into
+//! the status. The certificate admission plugins decide who may approve and sign.
 
 mod validation;
 
@@ -36,7 +36,7 @@ const DURATION: &str = "expirationSeconds is the requested duration of validity 
      minimum is longer than the requested duration\n\nThe minimum valid value for \
      expirationSeconds is 600, i.e. 10 minutes.";
 
-/// What a request may be approved or denied by.
+/// The condition types that approve or deny a request.
 const DECISIONS: [&str; 2] = ["Approved", "Denied"];
 
 impl BuiltinKind for CertificateSigningRequest {
@@ -155,7 +155,7 @@ impl BuiltinKind for CertificateSigningRequest {
     }
 }
 
-/// What has become of a request, for people.
+/// The condition of a request, as a table shows it.
 fn state(object: &Value) -> String {
     let is = |kind: &str| conditions(object).iter().any(|it| it["type"] == kind);
     let decided = match (is("Denied"), is("Approved")) {
@@ -187,8 +187,8 @@ fn edit_conditions(object: &mut Value) -> &mut [Value] {
     found.map(Vec::as_mut_slice).unwrap_or_default()
 }
 
-/// Keeps what a decision said, which a write of the status cannot change; where it adds or
-/// removes one it is refused later.
+/// Restores the conditions of a decision, which a write of the status cannot change. If the write
+/// adds or removes one, validation rejects it later.
 fn keep_decision(object: &mut Value, old: &Value, kind: &str) {
     let before = of_type(old, kind);
     if before.len() != of_type(object, kind).len() || before.is_empty() {
@@ -200,7 +200,7 @@ fn keep_decision(object: &mut Value, old: &Value, kind: &str) {
     }
 }
 
-/// Notes when conditions were updated and changed where that is not said.
+/// Sets the update and transition times of conditions that lack them.
 fn note_times(object: &mut Value, old: &Value, now: &str) {
     if conditions(object).is_empty() {
         return;

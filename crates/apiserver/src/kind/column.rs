@@ -1,16 +1,16 @@
-//! What the cells of several kinds are made of (pkg/printers/internalversion in Kubernetes).
+//! Cells that several kinds share (pkg/printers/internalversion in Kubernetes).
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::table::human_duration;
 
-/// How long ago the object was created.
+/// The time since the object was created.
 pub(super) fn age(object: &Value, now: Timestamp) -> Value {
     since(&object["metadata"]["creationTimestamp"], now).into()
 }
 
-/// How long ago an instant was; `<unknown>` for none.
+/// The time since an instant; `<unknown>` if absent.
 pub(super) fn since(instant: &Value, now: Timestamp) -> String {
     let since = instant.as_str().and_then(|it| it.parse().ok());
     since.map_or_else(|| "<unknown>".to_owned(), |it| human_duration(it, now))
@@ -21,12 +21,12 @@ pub(super) fn name(object: &Value) -> Value {
     string(&object["metadata"]["name"])
 }
 
-/// A text; empty where it is absent.
+/// A string; empty if absent.
 pub(super) fn string(value: &Value) -> Value {
     value.as_str().unwrap_or_default().into()
 }
 
-/// How many entries a list or a map has.
+/// The number of entries of a list or a map.
 pub(super) fn count(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.len(),
@@ -35,12 +35,12 @@ pub(super) fn count(value: &Value) -> usize {
     }
 }
 
-/// The entries of a list; none where there is no list.
+/// The entries of a list; empty if it is not a list.
 pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The first three of some texts, and how many more there are.
+/// The first three strings, and the number of further ones.
 pub(super) fn first_three(all: &[String]) -> String {
     const MOST: usize = 3;
     let shown = all.get(..MOST).unwrap_or(all).join(",");
@@ -50,7 +50,7 @@ pub(super) fn first_three(all: &[String]) -> String {
     shown
 }
 
-/// Labels as `kubectl` prints them; `<none>` for none.
+/// Labels as `kubectl` prints them; `<none>` if empty.
 pub(super) fn labels(labels: &Value) -> Value {
     let pairs = labels.as_object().into_iter().flatten();
     let mut pairs: Vec<String> = pairs
@@ -63,12 +63,12 @@ pub(super) fn labels(labels: &Value) -> Value {
     pairs.join(",").into()
 }
 
-/// A number; zero where there is none.
+/// A number; zero if absent.
 pub(super) fn number(value: &Value) -> Value {
     value.as_i64().unwrap_or_default().into()
 }
 
-/// A label selector; `<none>` for one that selects everything.
+/// A label selector; `<none>` if it selects everything.
 pub(super) fn selector(selector: &Value) -> Value {
     let text = selector_text(selector);
     if text.is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn selector(selector: &Value) -> Value {
     text.into()
 }
 
-/// A label selector, or a map of labels, as one line.
+/// A label selector, or a map of labels, as a string.
 pub(crate) fn selector_text(selector: &Value) -> String {
     let is_map =
         selector["matchLabels"].is_null() && selector["matchExpressions"].is_null();
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_selector_is_one_line_in_the_order_of_its_keys() {
+    fn a_selector_is_a_string_sorted_by_key() {
         let rows = [
             (json!({"b": "1", "a": "2"}), "a=2,b=1"),
             (

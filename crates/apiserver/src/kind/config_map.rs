@@ -35,7 +35,7 @@ impl BuiltinKind for ConfigMap {
         let plain = plain.map(|(_, it)| it.as_str().map_or(0, str::len));
         let binary = data::entries(object, "binaryData");
         let binary = binary.map(|(_, it)| data::decoded_size(it));
-        // Kubernetes writes the whole object as an index without a name.
+        // Kubernetes writes the path of the whole object as an index without a name.
         errors.extend(data::size_error("[]", plain.chain(binary).sum()));
         errors
     }

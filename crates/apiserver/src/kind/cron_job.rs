@@ -1,4 +1,4 @@
-//! CronJobs: validated and stored, with nobody who runs them.
+//! CronJobs: validated and stored; no controller runs them.
 
 mod schedule;
 
@@ -17,7 +17,7 @@ use crate::resource::{Column, Resource, Subresource};
 #[derive(Debug)]
 pub(super) struct CronJob;
 
-/// Longest name: a job's has eleven characters more.
+/// The maximum length of a name: the name of a job is eleven characters longer.
 const LONGEST_NAME: usize = 52;
 
 const NONE: &str = "<none>";
@@ -170,7 +170,7 @@ fn spec(write: &Write<'_>, errors: &mut Errors) {
     }
 }
 
-/// The schedule. One that was stored with a time zone may keep it.
+/// Validates the schedule. A stored schedule with a time zone may keep one.
 fn schedule(spec: &Field<'_>, old: Option<&Value>, errors: &mut Errors) {
     let field = spec.child("schedule");
     let text = field.text();

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions. What they register is served by `definition`.
+//! CustomResourceDefinitions. The module `definition` serves the kinds that they register.
 
 use fivespot_admission::FieldError;
 use fivespot_admission::crd::Crd;

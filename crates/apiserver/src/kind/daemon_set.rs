@@ -1,4 +1,4 @@
-//! DaemonSets: validated and stored, with nobody who runs them.
+//! DaemonSets: validated and stored; no controller runs them.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;
@@ -15,10 +15,10 @@ use crate::resource::{Column, Resource, Subresource};
 #[derive(Debug)]
 pub(super) struct DaemonSet;
 
-/// The annotation that counts changes of the template.
+/// The annotation with the generation of the template.
 const GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// Numbers of a status.
+/// The numeric fields of a status.
 const NUMBERS: [&str; 8] = [
     "currentNumberScheduled",
     "numberMisscheduled",

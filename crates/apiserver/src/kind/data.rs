@@ -1,4 +1,4 @@
-//! What config maps and secrets have in common: keys that are file names, limits, immutability
+//! Validation that config maps and secrets share: keys must be file names, limits, immutability
 //! (pkg/apis/core/validation).
 
 use fivespot_admission::FieldError;
@@ -12,7 +12,7 @@ pub(super) fn entries<'a>(
     object[field].as_object().into_iter().flatten()
 }
 
-/// Keys that are no file names, and changes of what is immutable.
+/// The errors for keys that are not file names, and for changes of immutable data.
 pub(super) fn errors(
     object: &Value,
     old: Option<&Value>,
@@ -45,7 +45,7 @@ pub(super) fn errors(
     errors
 }
 
-/// What is wrong with a key of a config map or of a secret.
+/// The errors of a key of a config map or a secret.
 pub(super) fn key_errors(key: &str) -> Vec<String> {
     const LONGEST: usize = 253;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
@@ -69,15 +69,15 @@ pub(super) fn key_errors(key: &str) -> Vec<String> {
     wrong
 }
 
-/// Most bytes that the data of a config map or of a secret may have (`MaxSecretSize`).
+/// The maximum size of the data of a config map or a secret in bytes (`MaxSecretSize`).
 const MOST_DATA: usize = 1024 * 1024;
 
-/// The error of data that are too large.
+/// The error if the data is too large.
 pub(super) fn size_error(path: &str, size: usize) -> Option<FieldError> {
     (size > MOST_DATA).then(|| FieldError::too_long(path, MOST_DATA as u64))
 }
 
-/// How many bytes a text of base 64 stands for.
+/// The number of bytes that a base64 string encodes.
 pub(super) fn decoded_size(text: &Value) -> usize {
     let text = text.as_str().unwrap_or_default().bytes();
     text.filter(|it| !b"=\r\n".contains(it)).count() * 3 / 4

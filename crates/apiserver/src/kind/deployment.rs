@@ -1,4 +1,4 @@
-//! Deployments: validated and stored, with nobody who runs them.
+//! Deployments: validated and stored; no controller runs them.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;

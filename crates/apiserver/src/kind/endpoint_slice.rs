@@ -1,4 +1,4 @@
-//! EndpointSlices: validated and stored, with nobody who makes them for services.
+//! EndpointSlices: validated and stored; no controller creates them for services.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -55,7 +55,7 @@ impl BuiltinKind for EndpointSlice {
         for list in ["endpoints", "ports"] {
             fields.entry(list).or_insert(Value::Null);
         }
-        // Kept of the topology is only what this version of the API still has.
+        // Topology fields that this API version does not have are dropped.
         for endpoint in each(fields, "endpoints") {
             endpoint.shift_remove("deprecatedTopology");
             endpoint.entry("conditions").or_insert_with(|| json!({}));
@@ -172,7 +172,7 @@ fn endpoints(object: &Value, errors: &mut Errors) {
     }
 }
 
-/// An address of the kind of the slice. That it is of another is said of the list.
+/// Validates an address. The error for another address family has the path of the list.
 fn address(list: &Field<'_>, item: &Field<'_>, kind: &str, errors: &mut Errors) {
     let before = errors.len();
     let Some(found) = rule::address(item, errors) else {
@@ -193,7 +193,7 @@ fn address(list: &Field<'_>, item: &Field<'_>, kind: &str, errors: &mut Errors) 
     rule::reachable(item, found, errors);
 }
 
-/// A whole domain name.
+/// Validates a fully qualified domain name.
 fn domain(item: &Field<'_>, errors: &mut Errors) {
     let text = item.text();
     let text = text.strip_suffix('.').unwrap_or(text);
@@ -210,7 +210,7 @@ fn domain(item: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Zones and nodes that should use an endpoint.
+/// Validates the zones and nodes that should use an endpoint.
 fn hints(hints: &Field<'_>, errors: &mut Errors) {
     for list in ["forZones", "forNodes"] {
         let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Endpoints: validated and stored, with nobody who makes them for services.
+//! Endpoints: validated and stored; no controller creates them for services.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;

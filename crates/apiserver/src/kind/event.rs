@@ -1,4 +1,4 @@
-//! Events in their two shapes, `v1` and `events.k8s.io/v1`, which share one storage.
+//! Events in their two API versions, `v1` and `events.k8s.io/v1`, which share one storage.
 
 mod columns;
 mod conversion;
@@ -29,7 +29,7 @@ fn resource(group: &str) -> Resource {
         .with_columns(columns::columns())
 }
 
-/// What both are selected by: the names of both shapes.
+/// The field selectors of both: the field names of both versions.
 const SELECTORS: &[FieldSelector] = &[
     FieldSelector::new("involvedObject.kind"),
     FieldSelector::new("involvedObject.namespace"),
@@ -58,7 +58,7 @@ impl BuiltinKind for Core {
         resource("")
     }
 
-    /// The metadata of this shape was never validated (`legacyValidateEvent`).
+    /// The metadata of this version is not validated (`legacyValidateEvent`).
     fn name_rule(&self) -> NameRule {
         NameRule::PathSegment
     }

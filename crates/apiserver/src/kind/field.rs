@@ -1,4 +1,4 @@
-//! A field of an object while the object is validated: where it is, and what it says.
+//! A field of an object during validation: its path and its value.
 
 use std::fmt;
 use std::rc::Rc;
@@ -6,21 +6,21 @@ use std::rc::Rc;
 use fivespot_admission::FieldError;
 use serde_json::Value;
 
-/// The errors that have been found so far, in the order of Kubernetes' own checks.
+/// The errors found so far, in the order of Kubernetes' checks.
 pub(super) type Errors = Vec<FieldError>;
 
 static ABSENT: Value = Value::Null;
 
-/// One field. An absent one is null.
+/// A field. The value of an absent field is null.
 #[derive(Clone, Debug)]
 pub(super) struct Field<'a> {
-    /// Where it is, as messages name it; empty for the object itself.
+    /// Its path in error messages; empty for the object itself.
     pub(super) path: Path<'a>,
-    /// What it says.
+    /// Its value.
     pub(super) value: &'a Value,
 }
 
-/// A path of a field. It is written out for messages alone: most fields are valid.
+/// The path of a field. It is formatted only for error messages: most fields are valid.
 #[derive(Clone, Debug)]
 pub(super) struct Path<'a>(Rc<Step<'a>>);
 
@@ -147,7 +147,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Whether it is there.
+    /// Whether it is present.
     pub(super) fn is_set(&self) -> bool {
         !self.value.is_null()
     }
@@ -157,7 +157,7 @@ impl<'a> Field<'a> {
         *self.value == true
     }
 
-    /// Its text; empty where there is none.
+    /// Its string; empty if absent.
     pub(super) fn text(&self) -> &'a str {
         self.value.as_str().unwrap_or_default()
     }
@@ -167,37 +167,37 @@ impl<'a> Field<'a> {
         self.value.as_i64()
     }
 
-    /// Its number; 0 where there is none.
+    /// Its number; 0 if absent.
     pub(super) fn count(&self) -> i64 {
         self.number().unwrap_or_default()
     }
 
-    /// The value is malformed or out of bounds.
+    /// The error for a value that is malformed or out of bounds.
     pub(super) fn invalid(&self, why: impl Into<String>) -> FieldError {
         FieldError::invalid(self.path.clone(), self.value.clone(), why)
     }
 
-    /// As [`invalid`](Self::invalid), of a text, which an absent one is without letters.
+    /// As [`invalid`](Self::invalid), for a string; an absent one is shown as empty.
     pub(super) fn invalid_text(&self, why: impl Into<String>) -> FieldError {
         FieldError::invalid(self.path.clone(), self.text().into(), why)
     }
 
-    /// It is missing.
+    /// The error for a missing value.
     pub(super) fn required(&self, why: &str) -> FieldError {
         FieldError::required(self.path.clone(), why)
     }
 
-    /// It may not be here.
+    /// The error for a field that must not be set.
     pub(super) fn forbidden(&self, why: impl Into<String>) -> FieldError {
         FieldError::forbidden(self.path.clone(), why)
     }
 
-    /// It is there twice.
+    /// The error for a duplicate value.
     pub(super) fn duplicate(&self) -> FieldError {
         FieldError::duplicate(self.path.clone(), self.value.clone())
     }
 
-    /// It is none of the words that there are.
+    /// The error for a value that is not in `known`.
     pub(super) fn not_supported(&self, known: &[&str]) -> FieldError {
         let said = self.text().into();
         FieldError::not_supported(self.path.clone(), said, known.iter().copied())

@@ -1,16 +1,16 @@
-//! Structs of Kubernetes as its messages show them: every field, in the order of the Go type,
-//! with `null` for what is not set.
+//! Go structs of Kubernetes in error messages: every field, in the order of the Go type, with
+//! `null` for fields that are not set.
 
 use fivespot_admission::FieldError;
 use serde_json::{Map, Value};
 
 use super::field::Field;
 
-/// The fields of a Go struct, each by its Go name. Where a field's name in JSON is not the same
-/// with a small first letter, it stands in front: `seLinuxOptions=SELinuxOptions`.
+/// The fields of a Go struct, each by its Go name. If the JSON name is not the Go name with a
+/// lowercase first letter, it is prefixed: `seLinuxOptions=SELinuxOptions`.
 pub(super) type Names = &'static [&'static str];
 
-/// A struct as text.
+/// A struct as a string.
 pub(super) fn text(value: &Value, names: Names) -> String {
     shape(value, names).to_string()
 }
@@ -31,7 +31,7 @@ pub(super) fn shape(value: &Value, names: Names) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// The error of a struct that is shown as this text.
+/// The `invalid` error of a struct that is shown as this string.
 pub(super) fn invalid(field: &Field<'_>, shown: &str, why: &str) -> FieldError {
     let detail = if why.is_empty() {
         shown.to_owned()
@@ -41,7 +41,7 @@ pub(super) fn invalid(field: &Field<'_>, shown: &str, why: &str) -> FieldError {
     field.at(field.path.clone()).invalid(detail).without_value()
 }
 
-/// The error of a struct that is shown as this text and is none of the known words.
+/// The `not_supported` error of a struct that is shown as this string.
 pub(super) fn not_supported(
     field: &Field<'_>,
     shown: &str,
@@ -52,7 +52,7 @@ pub(super) fn not_supported(
     error.because(detail)
 }
 
-/// A label selector.
+/// A label selector as a Go struct.
 pub(super) fn selector(value: &Value) -> String {
     let mut shown = Map::new();
     let part = |name: &str| value.get(name).filter(|it| !it.is_null()).cloned();

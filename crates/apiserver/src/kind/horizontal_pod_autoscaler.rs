@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscalers: validated and stored, with nobody who scales.
+//! HorizontalPodAutoscalers: validated and stored; no controller scales their targets.
 
 mod metric;
 mod v1;
@@ -19,7 +19,7 @@ pub(super) use v1::V1;
 #[derive(Debug)]
 pub(super) struct HorizontalPodAutoscaler;
 
-/// Longest time for which a recommendation is remembered, and over which a policy counts.
+/// The maximum stabilization window and policy period in seconds.
 const LONGEST_WINDOW: i64 = 3600;
 const LONGEST_PERIOD: i64 = 1800;
 
@@ -138,7 +138,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// The rules of one direction, which go together with those of the other.
+/// Defaults the rules of one direction. Kubernetes sets them whenever `behavior` is set.
 fn default_rules(behavior: &mut Fields, direction: &str) {
     let rules = meta::field(behavior, direction);
     let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
@@ -188,7 +188,7 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// An object of any kind in the namespace.
+/// Validates a reference to an object of any kind in the namespace.
 pub(super) fn reference(target: &Field<'_>, errors: &mut Errors) {
     for field in ["kind", "name"] {
         let field = target.child(field);
@@ -199,7 +199,7 @@ pub(super) fn reference(target: &Field<'_>, errors: &mut Errors) {
         }
     }
     let version = target.child("apiVersion");
-    // What is described by a metric need not be scaled.
+    // The object of an object metric need not be scalable.
     if version
         .path
         .to_string()

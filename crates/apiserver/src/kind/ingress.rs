@@ -1,4 +1,4 @@
-//! Ingresses: validated and stored, with nobody who answers for them.
+//! Ingresses: validated and stored; no controller serves them.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::resource::{Column, Resource, Subresource};
 #[derive(Debug)]
 pub(super) struct Ingress;
 
-/// The annotation that named the class before there was a field.
+/// The deprecated annotation for the field `ingressClassName`.
 const CLASS: &str = "kubernetes.io/ingress.class";
 
 impl BuiltinKind for Ingress {
@@ -160,7 +160,7 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The name of a host, whose first part may be a star.
+/// Validates a host name, whose first label may be a wildcard.
 fn host_name(host: &Field<'_>, errors: &mut Errors) {
     let text = host.text();
     if !text.contains('*') {
@@ -265,7 +265,7 @@ fn service_backend(backend: &Field<'_>, service: &Field<'_>, errors: &mut Errors
     }
 }
 
-/// An object of the same namespace.
+/// Validates a reference to an object of the same namespace.
 fn reference(resource: &Field<'_>, errors: &mut Errors) {
     let group = resource.child("apiGroup");
     if group.is_set() {

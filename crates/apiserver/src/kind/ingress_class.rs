@@ -15,10 +15,10 @@ pub(super) struct IngressClass;
 
 /// The annotation that makes a class the default one.
 const DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";
-/// Most bytes of a controller's name.
+/// The maximum size of a controller's name in bytes.
 const MOST_CONTROLLER: usize = 250;
 
-/// Whether Ingresses that name no class get this one.
+/// Whether the class is the default for Ingresses without a class.
 pub(crate) fn is_default(class: &Value) -> bool {
     class["metadata"]["annotations"][DEFAULT] == "true"
 }
@@ -39,7 +39,7 @@ impl BuiltinKind for IngressClass {
     fn default(&self, object: &mut Value) {
         let parameters = object.pointer_mut("/spec/parameters");
         let parameters = parameters.and_then(Value::as_object_mut);
-        // Go writes a scope that is absent as null.
+        // Go writes an absent scope as null.
         if let Some(parameters) = parameters
             && parameters.get("scope").is_none_or(Value::is_null)
         {

@@ -1,4 +1,4 @@
-//! Jobs: validated and stored, with nobody who runs them.
+//! Jobs: validated and stored; no controller runs them.
 
 mod index;
 mod policy;
@@ -69,7 +69,7 @@ impl BuiltinKind for Job {
         }
     }
 
-    /// A job without labels of its own has those of its template, also those that are set here.
+    /// A job without its own labels gets those of its template, including the generated ones.
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, json!({}));
         if object["spec"]["manualSelector"] == true {
@@ -138,12 +138,12 @@ impl BuiltinKind for Job {
     }
 }
 
-/// What the column of the selector says.
+/// The description of the selector column.
 pub(in crate::kind) const SELECTOR: &str = "A label query over pods that should match the pod \
      count. Normally, the system sets this field for you. More info: \
      https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors";
 
-/// Fills in the template of a job, and what its rules leave out.
+/// Defaults the template of a job, and fields of its failure policy rules.
 pub(in crate::kind) fn default_template(spec: &mut Fields) {
     workload::default_template(spec);
     if let Some(policy) = part(spec, "podFailurePolicy") {
@@ -174,8 +174,8 @@ fn default_spec(spec: &mut Fields) {
     fill(spec, "manualSelector", false);
 }
 
-/// A selector that was not chosen by hand selects the job's own pods alone. A job that had no labels
-/// with the prefix of Kubernetes, `old`, is not asked for them.
+/// The errors of a generated selector, which must select only the job's own pods. If `old` had no
+/// labels with Kubernetes' prefix, they are not required.
 fn generated_selector(object: &Value, old: Option<&Value>, errors: &mut Errors) {
     let spec = Field::of(object, "spec");
     let selector = spec.child("selector");
@@ -224,7 +224,7 @@ fn generated_selector(object: &Value, old: Option<&Value>, errors: &mut Errors) 
     }
 }
 
-/// The spec with the selector that it has by now.
+/// Validates the spec with the selector that it has at this point.
 fn selected_spec(object: &Value, errors: &mut Errors) {
     let spec = Field::of(object, "spec");
     spec::errors(&spec, errors);
@@ -239,7 +239,7 @@ fn selected_spec(object: &Value, errors: &mut Errors) {
     }
 }
 
-/// The pods of an indexed job are called as the job with an index.
+/// The error if the name of an indexed job plus an index is not a valid pod hostname.
 fn name_error(object: &Value) -> Option<FieldError> {
     let spec = &object["spec"];
     let count = spec["completions"].as_i64().filter(|it| *it > 0)?;
@@ -282,7 +282,7 @@ fn completions(spec: &Value, status: &Value) -> String {
     }
 }
 
-/// How long the job has run, or did; nothing for one that has not begun.
+/// The run time of the job so far or until completion; empty if it has not started.
 fn duration(status: &Value, now: Timestamp) -> String {
     let time = |field: &str| status[field].as_str()?.parse::<Timestamp>().ok();
     let Some(start) = time("startTime") else {

@@ -24,8 +24,7 @@ impl BuiltinKind for Lease {
             .with_columns(vec![Column::new("Holder", "string", HOLDER), Column::age()])
     }
 
-    /// The fields of coordinated leader election are behind a gate that is closed unless it is
-    /// opened.
+    /// Leases accept every qualified finalizer.
     fn finalizer_rule(&self) -> FinalizerRule {
         FinalizerRule::Any
     }
@@ -64,8 +63,8 @@ impl BuiltinKind for Lease {
     }
 }
 
-/// Drops the fields of coordinated leader election, which is behind a gate that is off. Who says
-/// them manages them all the same.
+/// Drops the fields of coordinated leader election, whose feature gate is off. A client that sends
+/// them is recorded as their manager all the same.
 fn drop_gated(object: &mut Value) {
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         spec.shift_remove("strategy");

@@ -43,7 +43,7 @@ impl BuiltinKind for LimitRange {
         limits.filter_map(Value::as_object_mut).for_each(fill_in);
     }
 
-    /// One without a name gets its uid for one.
+    /// A LimitRange without a name gets its uid as the name.
     fn prepare_create(&self, object: &mut Value) {
         if meta::name(object).is_empty() {
             let name = meta::uid(object).to_owned();
@@ -73,7 +73,7 @@ impl BuiltinKind for LimitRange {
     }
 }
 
-/// For containers what is left out follows from what is said (`SetDefaults_LimitRangeItem`).
+/// Defaults the amounts of a container limit from its other amounts (`SetDefaults_LimitRangeItem`).
 fn fill_in(limit: &mut Map<String, Value>) {
     for list in LISTS {
         if let Some(amounts) = limit.get_mut(list).and_then(Value::as_object_mut) {
@@ -158,7 +158,7 @@ fn limit_errors(limit: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What one limit says of one resource.
+/// The amounts of one limit for one resource.
 struct Item<'a> {
     path: &'a str,
     resource: &'a str,
@@ -169,7 +169,7 @@ struct Item<'a> {
     ratio: Option<Quantity>,
 }
 
-/// An amount of a limit, and how refusals name it.
+/// An amount of a limit, and its name in error messages.
 type Named<'a> = (&'a Option<Quantity>, &'a str);
 
 impl Item<'_> {
@@ -178,7 +178,7 @@ impl Item<'_> {
         FieldError::invalid(at, value.to_string().into(), why)
     }
 
-    /// The error of `list` where the first amount is more than the second.
+    /// The error of `list` if the first amount is greater than the second.
     fn order(&self, list: &str, less: Named<'_>, more: Named<'_>) -> Option<FieldError> {
         let (Some(low), Some(high)) = (less.0, more.0) else {
             return None;
@@ -187,7 +187,7 @@ impl Item<'_> {
             "{} value {low} is greater than {} value {high}",
             less.1, more.1
         );
-        // Of a default that is out of bounds Kubernetes shows the bound.
+        // For a default that is out of bounds Kubernetes shows the bound.
         let is_high = match list {
             "min" => false,
             "default" => less.1 != "min",

@@ -1,4 +1,4 @@
-//! Where a load balancer is reached, as services and ingresses say it.
+//! The load balancer status of services and ingresses.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::field::{Errors, Field};
 use super::{column, rule};
 
-/// Longest text of addresses in a table.
+/// The maximum length of addresses in a table.
 const WIDTH: usize = 16;
 
-/// The addresses and names of a status.
+/// Validates the addresses and host names of a status.
 pub(super) fn addresses(status: &Field<'_>, errors: &mut Errors) {
     for ingress in status.child("ingress").items() {
         let (address, host) = (ingress.child("ip"), ingress.child("hostname"));
@@ -26,7 +26,7 @@ pub(super) fn addresses(status: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The addresses or names of a status, as a table shows them.
+/// The addresses or host names of a status, as a table shows them.
 pub(super) fn shown(status: &Value) -> String {
     let all = column::list(&status["ingress"]).iter();
     let all: BTreeSet<&str> = all

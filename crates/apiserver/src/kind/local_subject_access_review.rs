@@ -1,4 +1,5 @@
-//! The review of whether somebody may do something in a namespace: answered, and not stored.
+//! LocalSubjectAccessReviews: whether a user may perform an action in a namespace. Evaluated, not
+//! stored.
 
 use super::BuiltinKind;
 use crate::resource::{Resource, Verb};

@@ -1,10 +1,10 @@
-//! What admission policies and their bindings have in common.
+//! Defaults and cells that admission policies and their bindings share.
 
 use serde_json::{Map, Value, json};
 
 use crate::meta;
 
-/// Fills in what match rules leave out.
+/// Defaults the match rules.
 pub(super) fn default(rules: &mut Map<String, Value>) {
     rules
         .entry("matchPolicy")
@@ -23,7 +23,7 @@ pub(super) fn default(rules: &mut Map<String, Value>) {
     }
 }
 
-/// The cell that shows the kind of a policy's parameters.
+/// The cell with the kind of a policy's parameters.
 pub(super) fn param_kind(value: &Value) -> Value {
     match (value["apiVersion"].as_str(), value["kind"].as_str()) {
         (Some(version), Some(kind)) => format!("{version}/{kind}").into(),
@@ -31,14 +31,14 @@ pub(super) fn param_kind(value: &Value) -> Value {
     }
 }
 
-/// The cell that shows which parameters a binding names.
+/// The cell with the parameters of a binding.
 pub(super) fn param_ref(value: &Value) -> Value {
     if !value.is_object() {
         return "<unset>".into();
     }
     match (value["namespace"].as_str(), value["name"].as_str()) {
         (Some(namespace), Some(name)) => format!("{namespace}/{name}").into(),
-        // Whether the params are namespaced is not known here.
+        // Whether the parameters are namespaced is not available here.
         (None, Some(name)) => format!("*/{name}").into(),
         (_, None) => value["selector"].to_string().into(),
     }

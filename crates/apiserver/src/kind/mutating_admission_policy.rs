@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicies. The plugin of that name changes objects by them.
+//! MutatingAdmissionPolicies. The admission plugin of that name applies them.
 
 use fivespot_admission::FieldError;
 use fivespot_admission::policy::MutatingPolicy;

@@ -1,4 +1,4 @@
-//! Namespaces. How they end is the namespace controller's.
+//! Namespaces. The namespace controller completes their deletion.
 
 use fivespot_admission::FieldError;
 use fivespot_admission::object_meta::NameRule;
@@ -16,7 +16,7 @@ use crate::resource::{Column, Resource, Subresource, Verb};
 #[derive(Debug)]
 pub(super) struct Namespace;
 
-/// The finalizer that every namespace begins with.
+/// The initial finalizer of every namespace.
 const OWN_FINALIZER: &str = "kubernetes";
 
 impl BuiltinKind for Namespace {
@@ -42,7 +42,7 @@ impl BuiltinKind for Namespace {
         NameRule::DnsLabel
     }
 
-    /// Every namespace can be selected by its name.
+    /// Defaults the label with the namespace's name, and the phase.
     fn default(&self, object: &mut Value) {
         let name = meta::name(object).to_owned();
         let labels = meta::field(meta::edit(object), "labels");
@@ -67,7 +67,7 @@ impl BuiltinKind for Namespace {
         fields.insert("status".to_owned(), json!({"phase": "Active"}));
     }
 
-    /// The finalizers of the spec are changed through `finalize` alone.
+    /// Restores the finalizers of the spec, which only `finalize` changes.
     fn prepare_update(&self, object: &mut Value, old: &Value) {
         let spec = meta::field(meta::fields(object), "spec");
         match old["spec"].get("finalizers") {
@@ -84,8 +84,7 @@ impl BuiltinKind for Namespace {
         true
     }
 
-    /// The finalizers of the spec. The paths of errors do not say which one it is, as in
-    /// Kubernetes.
+    /// Validates the finalizers of the spec. The paths of errors have no index, as in Kubernetes.
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         match write.subresource {
@@ -94,7 +93,7 @@ impl BuiltinKind for Namespace {
                 return errors;
             }
             "finalize" => {}
-            // They are restored by an update.
+            // An update restores the finalizers.
             _ if write.old.is_some() => return errors,
             _ => {}
         }
@@ -118,7 +117,7 @@ impl BuiltinKind for Namespace {
     }
 }
 
-/// Whether a namespace is being removed is said by its deletion alone.
+/// Validates the phase, which must match the deletion timestamp.
 fn phase(object: &Value, errors: &mut Errors) {
     let said = Field::of(object, "status")
         .child("phase")

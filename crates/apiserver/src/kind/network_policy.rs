@@ -1,4 +1,4 @@
-//! NetworkPolicies: validated and stored, with no network that obeys them.
+//! NetworkPolicies: validated and stored; no network enforces them.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;

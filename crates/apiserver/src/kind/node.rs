@@ -161,7 +161,7 @@ fn node_roles(object: &Value) -> String {
     }
 }
 
-/// The network of a node is the first of its networks, and all that it has can be allocated.
+/// Defaults `podCIDR` and `podCIDRs` from each other, and `allocatable` from the capacity.
 fn default(object: &mut Value) {
     if let Some(Value::Object(status)) = meta::fields(object).get_mut("status")
         && let Some(capacity) = status.get("capacity").cloned()
@@ -181,7 +181,7 @@ fn default(object: &mut Value) {
     }
 }
 
-/// Dynamic configuration of kubelets is gone.
+/// Removes the fields of dynamic kubelet configuration, which Kubernetes has removed.
 fn without_configuration(object: &mut Value) {
     for (part, field) in [("spec", "configSource"), ("status", "config")] {
         if let Some(Value::Object(part)) = meta::fields(object).get_mut(part) {
@@ -190,7 +190,7 @@ fn without_configuration(object: &mut Value) {
     }
 }
 
-/// What is wrong with a node (`ValidateNode`).
+/// The validation errors of a node (`ValidateNode`).
 fn new_errors(object: &Value, errors: &mut Errors) {
     errors.extend(taint_errors(&object["spec"]));
     resources(object, errors);
@@ -231,7 +231,7 @@ fn resources(object: &Value, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with a change of a node or of its status (`ValidateNodeUpdate`).
+/// The validation errors of an update of a node or its status (`ValidateNodeUpdate`).
 fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
     const ADDRESS: go_struct::Names = &["Type", "Address"];
     resources(object, errors);
@@ -272,7 +272,7 @@ fn list_of<'a>(object: &'a Value, name: &str) -> Vec<&'a Value> {
     items(object, name).map(|(_, it)| it).collect()
 }
 
-/// What the writer of a node is warned of (pkg/registry/core/node).
+/// The warnings for a node (pkg/registry/core/node).
 fn warnings(object: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let spec = Field::of(object, "spec");
@@ -315,7 +315,7 @@ fn taint_errors(spec: &Value) -> Vec<FieldError> {
             errors.push(FieldError::not_supported(at, effect.into(), effects));
         }
         if !seen.insert((key, effect)) {
-            // In the order of the fields of Kubernetes' type.
+            // In the order of the fields of the Go type.
             let added = taint.get("timeAdded").unwrap_or(&Value::Null);
             let (key, value, effect) = (json!(key), json!(value), json!(effect));
             let why = format!(

@@ -1,4 +1,4 @@
-//! PersistentVolumes: stored and validated, with nobody who provisions or attaches them.
+//! PersistentVolumes: validated and stored; no controller provisions or attaches them.
 
 mod change;
 mod source;
@@ -183,10 +183,10 @@ fn columns() -> Vec<Column> {
             ]
 }
 
-/// The annotation that was once the field `mountOptions`.
+/// The deprecated annotation for the field `mountOptions`.
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 
-/// What the writer of a volume is warned of (pkg/api/persistentvolume).
+/// The warnings for a volume (pkg/api/persistentvolume).
 fn warnings(object: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let deprecated = [

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaims: stored and validated, with nobody who binds them.
+//! PersistentVolumeClaims: validated and stored; no controller binds them.
 
 mod change;
 
@@ -153,7 +153,7 @@ impl BuiltinKind for PersistentVolumeClaim {
     }
 }
 
-/// Warnings of amounts that are no whole number of bytes.
+/// The warnings for amounts that are not a whole number of bytes.
 fn fractions(resources: &Value) -> impl Iterator<Item = String> {
     ["requests", "limits"].into_iter().filter_map(|list| {
         let amount = resource_name::quantity(&resources[list]["storage"])?;
@@ -166,11 +166,11 @@ fn fractions(resources: &Value) -> impl Iterator<Item = String> {
     })
 }
 
-/// The annotation that was once the field `storageClassName`.
+/// The deprecated annotation for the field `storageClassName`.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// Both fields that name what the volume is filled from say the same
-/// (`EnforceDataSourceBackwardsCompatibility` and `NormalizeDataSources`).
+/// Sets both data source fields to the same value (`EnforceDataSourceBackwardsCompatibility` and
+/// `NormalizeDataSources`).
 fn fill_sources(object: &mut Value, old: Option<&Value>) {
     const LOCAL: &str = "dataSource";
     const ANY: &str = "dataSourceRef";
@@ -178,7 +178,7 @@ fn fill_sources(object: &mut Value, old: Option<&Value>) {
     let field = |spec: &Map<String, Value>, name: &str| spec.get(name).cloned();
     let other_namespace = |it: &Value| !text(it, "namespace").is_empty();
     let had = |name: &str| old.is_some_and(|old| !old["spec"][name].is_null());
-    // Sources of other namespaces are behind a feature gate that is off.
+    // The feature gate for data sources of other namespaces is off.
     if field(spec, ANY).is_some_and(|it| other_namespace(&it)) && !had(ANY) {
         spec.shift_remove(ANY);
     }
@@ -205,7 +205,7 @@ fn fill_sources(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// What is wrong with the status of a claim (`ValidatePersistentVolumeClaimStatusUpdate`).
+/// The validation errors of the status of a claim (`ValidatePersistentVolumeClaimStatusUpdate`).
 fn status_errors(object: &Value, errors: &mut Errors) {
     const STATES: &[&str] = &[
         "ControllerResizeInProgress",
@@ -248,7 +248,7 @@ fn basic_amount(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The name of a resource of a claim: `storage`, or one of somebody else.
+/// Validates the name of a resource of a claim: `storage`, or a name outside Kubernetes' domain.
 fn resource_key(resource: &str, list: &Field<'_>, errors: &mut Errors) {
     let path = || list.path.clone();
     let wrong = name::label_key(resource);

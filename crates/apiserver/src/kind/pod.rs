@@ -23,8 +23,7 @@ use crate::resource::{Resource, Subresource};
 #[derive(Debug)]
 pub(super) struct Pod;
 
-/// How a pod is ranked when its node runs out of memory: `Guaranteed`, `Burstable` or
-/// `BestEffort`.
+/// The quality of service class of a pod: `Guaranteed`, `Burstable` or `BestEffort`.
 pub(crate) fn qos_class(pod: &Value) -> &'static str {
     quality_of_service::class(pod)
 }
@@ -103,7 +102,7 @@ impl BuiltinKind for Pod {
         }
     }
 
-    /// Updates are not warned about: it is not people who make them.
+    /// Updates have no warnings, because they are not made by users.
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
         if write.old.is_some() {
             return Vec::new();
@@ -131,7 +130,8 @@ impl BuiltinKind for Pod {
         columns::row_conditions(object)
     }
 
-    /// Only pods that run somewhere get a grace period: the one asked for, or their own.
+    /// Only pods that are scheduled and not finished get a grace period: the requested one, or
+    /// their own.
     fn grace_period_seconds(&self, object: &Value, requested: Option<i64>) -> i64 {
         let spec = &object["spec"];
         let ended = matches!(text(&object["status"], "phase"), "Succeeded" | "Failed");
@@ -139,7 +139,7 @@ impl BuiltinKind for Pod {
             return 0;
         }
         let own = spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
-        // A negative period means one second (pkg/registry/core/pod/strategy.go).
+        // A negative period is replaced by one second (pkg/registry/core/pod/strategy.go).
         let wished = requested.unwrap_or(own);
         if wished < 0 { 1 } else { wished }
     }

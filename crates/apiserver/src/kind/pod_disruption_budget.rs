@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets. The disruption controller counts them.
+//! PodDisruptionBudgets. The disruption controller updates their status.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;
@@ -99,13 +99,13 @@ fn bound(value: &Value) -> Value {
     }
 }
 
-/// What is wrong with a budget (pkg/apis/policy/validation).
+/// The validation errors of a budget (pkg/apis/policy/validation).
 fn errors(object: &Value) -> Vec<FieldError> {
     let spec = &object["spec"];
     let mut errors = Errors::new();
     let (least, most) = (&spec["minAvailable"], &spec["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
-        // In the order of the fields of Kubernetes' type.
+        // In the order of the fields of the Go type.
         let or_null = |field: &str| spec.get(field).unwrap_or(&Value::Null).clone();
         let (selector, policy) =
             (or_null("selector"), or_null("unhealthyPodEvictionPolicy"));

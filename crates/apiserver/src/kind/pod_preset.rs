@@ -1,4 +1,4 @@
-//! PodPresets, which Kubernetes 1.20 removed; served while the plugin PodPreset is on.
+//! PodPresets, which Kubernetes 1.20 removed; served while the plugin PodPreset is enabled.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;

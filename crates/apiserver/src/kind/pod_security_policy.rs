@@ -1,7 +1,7 @@
-//! PodSecurityPolicies, which Kubernetes 1.25 removed; served while the plugin PodSecurityPolicy
-//! is on (pkg/apis/policy/validation in Kubernetes 1.24).
+//! PodSecurityPolicies, which Kubernetes 1.25 removed; served while the plugin PodSecurityPolicy is
+//! enabled (pkg/apis/policy/validation in Kubernetes 1.24).
 //!
-//! The annotations of alpha and beta days for seccomp and AppArmor are refused.
+//! The alpha and beta annotations for seccomp and AppArmor are rejected.
 
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
@@ -83,7 +83,7 @@ impl BuiltinKind for PodSecurityPolicy {
         for (key, _) in annotations.into_iter().flatten() {
             if key.starts_with("seccomp.security.") || key.starts_with("apparmor.") {
                 let path = format!("metadata.annotations[{key}]");
-                let why = "profiles by annotation are not served";
+                let why = "profiles in annotations are not supported";
                 errors.push(FieldError::forbidden(path, why));
             }
         }
@@ -219,14 +219,14 @@ fn spec_errors(spec: &Field<'_>, errors: &mut Errors) {
     sysctls(spec, errors);
 }
 
-/// One of some words, also where there is none.
+/// Validates that a string is one of the known values, also if it is absent.
 fn one_of(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
     if !known.contains(&field.text()) {
         errors.push(field.not_supported(known));
     }
 }
 
-/// A rule about users or groups with its ranges.
+/// Validates a rule for user or group IDs with its ranges.
 fn identities(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
     one_of(&field.child("rule"), known, errors);
     for range in field.child("ranges").items() {
@@ -247,7 +247,7 @@ fn last(field: &Field<'_>) -> String {
     path.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-/// What is dropped is not added.
+/// Validates that no dropped capability is added or allowed.
 fn capabilities(spec: &Field<'_>, errors: &mut Errors) {
     let dropped: Vec<&str> = spec
         .child("requiredDropCapabilities")

@@ -1,8 +1,7 @@
-//! The spec of a pod, as pods have it and the templates of all that make pods
-//! (`ValidatePodSpec` in pkg/apis/core/validation).
+//! The spec of pods and of pod templates (`ValidatePodSpec` in pkg/apis/core/validation).
 //!
-//! Not checked are the fields of volumes that only a cloud's driver reads, resource claims, and
-//! the annotations that came before fields of today.
+//! Volume fields that only a cloud provider's driver reads, resource claims, and deprecated
+//! annotations that became fields are not checked.
 
 mod affinity;
 mod container;
@@ -34,16 +33,16 @@ pub(in crate::kind) use volume::{
     claim_errors, source as volume_source, storage_network,
 };
 
-/// Whose spec it is.
+/// The object that contains the spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// That of a pod.
+    /// A pod.
     Pod,
-    /// That of a template, from which pods are made.
+    /// A pod template.
     Template,
 }
 
-/// A spec with what its parts have to know of the whole.
+/// A spec with the values that the validation of its parts needs.
 #[derive(Debug)]
 struct Spec<'a> {
     field: Field<'a>,
@@ -67,13 +66,13 @@ impl<'a> Spec<'a> {
         self.child("hostNetwork").is_true()
     }
 
-    /// Whether the users in the containers are those of the host.
+    /// Whether the containers share the user namespace of the host.
     fn shares_host_users(&self) -> bool {
         *self.child("hostUsers").value != false
     }
 }
 
-/// The rules that a spec breaks.
+/// The validation errors of a spec.
 pub(super) fn errors(field: &Field<'_>, owner: Owner) -> Errors {
     let mut errors = Errors::new();
     if !field.child("terminationGracePeriodSeconds").is_set() {
@@ -108,7 +107,7 @@ pub(super) fn errors(field: &Field<'_>, owner: Owner) -> Errors {
     errors
 }
 
-/// The rules that the spec of a preset breaks (`ValidatePodPresetSpec` in Kubernetes 1.19).
+/// The validation errors of a preset's spec (`ValidatePodPresetSpec` in Kubernetes 1.19).
 pub(super) fn preset_errors(field: &Field<'_>) -> Errors {
     let mut errors = Errors::new();
     rule::selector(&field.child("selector"), &mut errors);
@@ -177,7 +176,7 @@ fn classes(spec: &Spec<'_>, errors: &mut Errors) {
     resources::overhead(&spec.child("overhead"), errors);
 }
 
-/// A template of pods (`ValidatePodTemplateSpec`).
+/// The validation errors of a pod template (`ValidatePodTemplateSpec`).
 pub(super) fn template_errors(template: &Field<'_>) -> Errors {
     let mut errors = template_metadata_errors(template);
     let spec = template.child("spec");
@@ -190,7 +189,7 @@ pub(super) fn template_errors(template: &Field<'_>) -> Errors {
     errors
 }
 
-/// The labels and annotations of a template. Their paths are without `metadata`, as in
+/// Validates the labels and annotations of a template. Their paths do not contain `metadata`, as in
 /// Kubernetes.
 pub(super) fn template_metadata_errors(template: &Field<'_>) -> Errors {
     let mut errors = Errors::new();
@@ -201,7 +200,7 @@ pub(super) fn template_metadata_errors(template: &Field<'_>) -> Errors {
     errors
 }
 
-/// The keys of a template's annotations. A key may have capital letters.
+/// Validates the keys of a template's annotations. Uppercase letters are valid.
 fn annotations(template: &Field<'_>, errors: &mut Errors) {
     let path = template.path_of("annotations");
     for (key, _) in template.child("metadata.annotations").entries() {

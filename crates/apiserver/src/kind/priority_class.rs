@@ -1,4 +1,4 @@
-//! PriorityClasses. The plugin Priority gives pods the priority of theirs.
+//! PriorityClasses. The plugin Priority sets the priority of pods from them.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use crate::resource::{Column, Resource};
 #[derive(Debug)]
 pub(super) struct PriorityClass;
 
-/// The classes that every cluster has, what they are worth and what they are for.
+/// The system classes with value and description.
 pub(crate) const SYSTEM_CLASSES: [(&str, i64, &str); 2] = [
     (
         "system-node-critical",
@@ -27,9 +27,9 @@ pub(crate) const SYSTEM_CLASSES: [(&str, i64, &str); 2] = [
          another node if necessary.",
     ),
 ];
-/// What the names of those classes begin with.
+/// The prefix of the names of those classes.
 const SYSTEM_PREFIX: &str = "system-";
-/// The most that another class may be worth.
+/// The maximum value of other classes.
 const MOST: i64 = 1_000_000_000;
 
 const VALUE: &str = "value represents the integer value of this priority class. This is the \
@@ -113,7 +113,7 @@ fn create_errors(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Why a class is none of the system's (`IsKnownSystemPriorityClass`).
+/// Why a class is not a system class (`IsKnownSystemPriorityClass`).
 fn system_error(object: &Value) -> Option<String> {
     let name = meta::name(object);
     let found = SYSTEM_CLASSES.iter().find(|it| it.0 == name);

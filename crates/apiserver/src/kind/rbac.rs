@@ -1,4 +1,4 @@
-//! What roles have in common, and what bindings have (pkg/apis/rbac).
+//! Resources, cells and validation of roles and bindings (pkg/apis/rbac).
 
 use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 const ROLE: &str = "RoleRef can reference a Role in the current namespace or a ClusterRole in the \
      global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.";
 
-/// Where a role or a binding holds.
+/// The scope of a role or a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     Namespace,
@@ -27,14 +27,14 @@ pub(super) fn role_resource(kind: &str, plural: &str) -> Resource {
         .with_columns(vec![Column::created_at()])
 }
 
-/// A role without rules has none, and not an empty list of them.
+/// Sets an empty list of rules to null.
 pub(super) fn without_empty_rules(object: &mut Value) {
     if object.get("rules").is_some_and(|it| column::count(it) == 0) {
         object["rules"] = Value::Null;
     }
 }
 
-/// What is wrong with the selectors of an aggregated role.
+/// The errors of the selectors of an aggregated role.
 pub(super) fn aggregation_errors(object: &Value) -> Vec<FieldError> {
     let mut errors = Errors::new();
     let rule = Field::of(object, "aggregationRule");
@@ -64,7 +64,7 @@ pub(super) fn role_cells(object: &Value) -> Vec<Value> {
     vec![column::name(object), created]
 }
 
-/// What is wrong with the rules of a role.
+/// The errors of the rules of a role.
 pub(super) fn role_errors(object: &Value, reach: Reach) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, rule) in items(object, "rules") {
@@ -118,7 +118,7 @@ pub(super) fn binding_resource(kind: &str, plural: &str) -> Resource {
         ])
 }
 
-/// Fills in the API groups of the role and the subjects.
+/// Defaults the API groups of the role and the subjects.
 pub(super) fn default_binding(object: &mut Value) {
     if let Some(role) = object.get_mut("roleRef").and_then(Value::as_object_mut) {
         let group = role.entry("apiGroup").or_insert_with(|| "".into());
@@ -166,13 +166,13 @@ pub(super) fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// What is wrong with a binding: of its role, which cannot be changed, and of its subjects.
+/// The validation errors of a binding: of its role, which is immutable, and of its subjects.
 pub(super) fn binding_errors(write: &Write<'_>, reach: Reach) -> Vec<FieldError> {
     let Write { object, old, .. } = *write;
     let mut errors = Vec::new();
     let role = &object["roleRef"];
     let word = |key: &str| text(role, key);
-    // One that is left out is filled in, and one that is empty is not said.
+    // An absent group is defaulted, and an empty one is valid.
     if !matches!(word("apiGroup"), "" | GROUP) {
         let group = word("apiGroup").into();
         errors.push(FieldError::not_supported(

@@ -1,4 +1,4 @@
-//! ReplicaSets: validated and stored, with nobody who runs them.
+//! ReplicaSets: validated and stored; no controller runs them.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! ReplicationControllers: validated and stored, with nobody who runs them.
+//! ReplicationControllers: validated and stored; no controller runs them.
 
 use fivespot_admission::FieldError;
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ impl BuiltinKind for ReplicationController {
         workload::REPLICA_SELECTORS
     }
 
-    /// Without a selector and labels of its own it has those of its template.
+    /// Defaults selector and labels to the labels of the template.
     fn default(&self, object: &mut Value) {
         let fields = meta::fields(object);
         let spec = meta::field(fields, "spec");

@@ -1,5 +1,5 @@
-//! Names and amounts of compute resources, as several kinds list them
-//! (pkg/apis/core/helper and pkg/apis/core/validation in Kubernetes).
+//! Names and amounts of compute resources, which several kinds list (pkg/apis/core/helper and
+//! pkg/apis/core/validation in Kubernetes).
 
 use fivespot_admission::{FieldError, Quantity, name};
 use serde_json::{Map, Value};
@@ -39,12 +39,12 @@ const COUNTED: &[&str] = &[
     "services.loadbalancers",
 ];
 
-/// Whether it is one that Kubernetes itself knows.
+/// Whether it is a standard resource of Kubernetes.
 pub(crate) fn is_standard(resource: &str) -> bool {
     STANDARD.contains(&resource) || is_huge_page_of_quota(resource)
 }
 
-/// Whether quotas know it without counting objects.
+/// Whether it is a standard resource of quotas, without object counts.
 pub(crate) fn is_standard_of_quota(resource: &str) -> bool {
     resource != "storage" && is_standard(resource)
 }
@@ -53,24 +53,24 @@ fn is_huge_page_of_quota(resource: &str) -> bool {
     resource.starts_with("hugepages-") || resource.starts_with("requests.hugepages-")
 }
 
-/// Whether it belongs to Kubernetes and not to a device.
+/// Whether it is a native resource of Kubernetes.
 pub(crate) fn is_native(resource: &str) -> bool {
     !resource.contains('/') || resource.contains("kubernetes.io/")
 }
 
-/// Whether it is one of a device, such as `example.com/gpu`.
+/// Whether it is an extended resource, such as `example.com/gpu`.
 pub(crate) fn is_extended(resource: &str) -> bool {
     !is_native(resource)
         && !resource.starts_with("requests.")
         && name::label_key(&format!("requests.{resource}")).is_empty()
 }
 
-/// Whether more of it may be promised than there is.
+/// Whether overcommit of the resource is allowed.
 pub(crate) fn is_overcommit_allowed(resource: &str) -> bool {
     is_native(resource) && !resource.starts_with("hugepages-")
 }
 
-/// What is wrong with the name of a resource.
+/// The errors of a resource's name.
 pub(super) fn name_errors(resource: &str, path: &str) -> Vec<FieldError> {
     let wrong = name::label_key(resource);
     if !wrong.is_empty() {
@@ -85,7 +85,7 @@ pub(super) fn name_errors(resource: &str, path: &str) -> Vec<FieldError> {
     vec![FieldError::invalid(path, resource.into(), why)]
 }
 
-/// What is wrong with the name of a resource that a container asks for.
+/// The errors of the name of a container's resource.
 pub(super) fn container_name_errors(resource: &str, path: &str) -> Vec<FieldError> {
     let mut errors = name_errors(resource, path);
     let known = ["cpu", "memory", "ephemeral-storage"].contains(&resource);
@@ -101,7 +101,7 @@ pub(super) fn container_name_errors(resource: &str, path: &str) -> Vec<FieldErro
     errors
 }
 
-/// What is wrong with an amount of a resource.
+/// The errors of an amount of a resource.
 pub(super) fn amount_errors(
     resource: &str,
     amount: &Quantity,
@@ -120,14 +120,13 @@ pub(super) fn amount_errors(
     errors
 }
 
-/// The resources of a list with their amounts. What is no quantity was refused when the object
-/// was decoded.
+/// The resources of a list with their amounts. Decoding has already rejected invalid quantities.
 pub(crate) fn amounts(list: &Value) -> impl Iterator<Item = (&str, Quantity)> {
     let all = list.as_object().into_iter().flatten();
     all.filter_map(|(resource, amount)| Some((resource.as_str(), quantity(amount)?)))
 }
 
-/// A quantity, which JSON writes as a text or as a number.
+/// A quantity, which is a JSON string or number.
 pub(crate) fn quantity(value: &Value) -> Option<Quantity> {
     match value {
         Value::String(text) => Quantity::parse(text.trim()).ok(),

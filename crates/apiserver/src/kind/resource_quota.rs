@@ -1,4 +1,4 @@
-//! ResourceQuotas. The plugin ResourceQuota and the controller of the same name keep them.
+//! ResourceQuotas. The plugin ResourceQuota and the controller of the same name enforce them.
 
 use std::collections::BTreeSet;
 

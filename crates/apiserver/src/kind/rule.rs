@@ -1,4 +1,4 @@
-//! Rules that fields of many kinds have to keep (pkg/apis/core/validation and
+//! Validation rules that many kinds share (pkg/apis/core/validation and
 //! k8s.io/apimachinery/pkg/util/validation).
 
 mod address;
@@ -16,28 +16,28 @@ pub(super) use address::{address, network, reachable};
 pub(super) use condition::conditions;
 pub(super) use selector::{is_readable, labels, matches_template, mismatch, selector};
 
-/// Not below zero. An absent number is zero.
+/// Validates that a number is not negative. An absent number is zero.
 pub(super) fn non_negative(field: &Field<'_>, errors: &mut Errors) {
     if field.count() < 0 {
         errors.push(field.invalid("must be greater than or equal to 0"));
     }
 }
 
-/// Above zero. An absent number is zero.
+/// Validates that a number is greater than zero. An absent number is zero.
 pub(super) fn positive(field: &Field<'_>, errors: &mut Errors) {
     if field.count() <= 0 {
         errors.push(invalid_number(field, "must be greater than 0"));
     }
 }
 
-/// Above zero, in the other of Kubernetes' two wordings.
+/// The same as [`positive`], with the other of Kubernetes' two messages.
 pub(super) fn above_zero(field: &Field<'_>, errors: &mut Errors) {
     if field.count() <= 0 {
         errors.push(invalid_number(field, "must be greater than zero"));
     }
 }
 
-/// Within bounds. An absent number is zero.
+/// Validates that a number is within bounds. An absent number is zero.
 pub(super) fn between(
     field: &Field<'_>,
     bounds: RangeInclusive<i64>,
@@ -50,24 +50,24 @@ pub(super) fn between(
     }
 }
 
-/// The error of a number, which an absent one is zero.
+/// The error of a number; an absent one is shown as zero.
 fn invalid_number(field: &Field<'_>, why: &str) -> FieldError {
     FieldError::invalid(field.path.clone(), field.count().into(), why)
 }
 
-/// The id of a user or of a group, where there is one.
+/// Validates a user or group ID, if set.
 pub(super) fn id(field: &Field<'_>, errors: &mut Errors) {
     if field.is_set() {
         between(field, 0..=i64::from(i32::MAX), errors);
     }
 }
 
-/// The number of a port.
+/// Validates a port number.
 pub(super) fn port(field: &Field<'_>, errors: &mut Errors) {
     between(field, 1..=65535, errors);
 }
 
-/// The number of a port, or the name of one.
+/// Validates a port number or port name.
 pub(super) fn port_or_name(field: &Field<'_>, errors: &mut Errors) {
     if field.value.is_string() {
         for wrong in port_name(field.text()) {
@@ -78,7 +78,7 @@ pub(super) fn port_or_name(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with the name of a port.
+/// The errors of a port name.
 pub(super) fn port_name(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 15 {
@@ -105,12 +105,12 @@ pub(super) fn port_name(text: &str) -> Vec<String> {
 /// Protocols of ports.
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
-/// The protocol of a port.
+/// Validates the protocol of a port.
 pub(super) fn protocol(field: &Field<'_>, errors: &mut Errors) {
     one_of(field, PROTOCOLS, errors);
 }
 
-/// One of some words; an empty one is missing.
+/// Validates that a string is one of the known values; an empty one is missing.
 pub(super) fn one_of(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
     let said = field.text();
     if said.is_empty() {
@@ -120,14 +120,14 @@ pub(super) fn one_of(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
     }
 }
 
-/// One of some words, where there is one.
+/// Validates that a string is one of the known values, if set.
 pub(super) fn one_of_if_set(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
     if field.is_set() && !known.contains(&field.text()) {
         errors.push(field.not_supported(known));
     }
 }
 
-/// What a check of a text says about a field.
+/// Validates a string with `check`.
 pub(super) fn text(
     field: &Field<'_>,
     check: impl Fn(&str) -> Vec<String>,
@@ -137,7 +137,7 @@ pub(super) fn text(
     errors.extend(wrong.map(|it| field.invalid_text(it)));
 }
 
-/// As [`text`], where there is one that is not empty.
+/// As [`text`], if the string is not empty.
 pub(super) fn text_if_set(
     field: &Field<'_>,
     check: impl Fn(&str) -> Vec<String>,
@@ -148,29 +148,29 @@ pub(super) fn text_if_set(
     }
 }
 
-/// A label of a DNS name.
+/// Validates a DNS label.
 pub(super) fn dns_label(field: &Field<'_>, errors: &mut Errors) {
     text(field, name::dns_label, errors);
 }
 
-/// A DNS name.
+/// Validates a DNS subdomain.
 pub(super) fn dns_subdomain(field: &Field<'_>, errors: &mut Errors) {
     text(field, name::dns_subdomain, errors);
 }
 
-/// A name that may have a prefix, as keys of labels are.
+/// Validates a qualified name, such as a label key.
 pub(super) fn qualified_name(field: &Field<'_>, errors: &mut Errors) {
     text(field, name::label_key, errors);
 }
 
-/// What may not be changed.
+/// Validates that a field has not changed.
 pub(super) fn immutable(field: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     if field.value != old.value {
         errors.push(field.invalid("field is immutable"));
     }
 }
 
-/// A number, or a share of a hundred, not below zero.
+/// Validates an int-or-percentage that is not negative.
 pub(super) fn int_or_percent(field: &Field<'_>, errors: &mut Errors) {
     match field.value {
         Value::String(text) if percent(text).is_none() => errors.push(field.invalid(
@@ -182,7 +182,7 @@ pub(super) fn int_or_percent(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A share that is not more than all.
+/// Validates that a percentage is at most 100%.
 pub(super) fn at_most_all(field: &Field<'_>, errors: &mut Errors) {
     if field
         .value
@@ -194,14 +194,14 @@ pub(super) fn at_most_all(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The number of a share; none where the text is no share.
+/// The number of a percentage; `None` if the string is not a percentage.
 fn percent(text: &str) -> Option<u64> {
     let digits = text.strip_suffix('%')?;
     let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// What a number or a share amounts to; zero for a text that is neither.
+/// The number of an int-or-percentage; zero if it is neither.
 pub(super) fn int_or_percent_value(value: &Value) -> i64 {
     let text = || value.as_str();
     let number = value.as_i64().or_else(|| text()?.parse().ok());
@@ -211,7 +211,7 @@ pub(super) fn int_or_percent_value(value: &Value) -> i64 {
     share.or(number).unwrap_or_default()
 }
 
-/// A path below a folder: relative, and not going up.
+/// Validates a path within a directory: relative and without `..`.
 pub(super) fn local_path(field: &Field<'_>, errors: &mut Errors) {
     if field.text().starts_with('/') {
         errors.push(field.invalid("must be a relative path"));
@@ -219,19 +219,19 @@ pub(super) fn local_path(field: &Field<'_>, errors: &mut Errors) {
     path_without_backsteps(field, errors);
 }
 
-/// A path that does not go up.
+/// Validates a path without `..`.
 pub(super) fn path_without_backsteps(field: &Field<'_>, errors: &mut Errors) {
     if goes_up(field.text()) {
         errors.push(field.invalid("must not contain '..'"));
     }
 }
 
-/// Whether a path has a step up.
+/// Whether a path contains `..`.
 pub(super) fn goes_up(path: &str) -> bool {
     path.split('/').any(|it| it == "..")
 }
 
-/// A path below a folder whose name does not begin as the folder above is called.
+/// Validates a path within a directory that does not start with `..`.
 pub(super) fn local_file(field: &Field<'_>, errors: &mut Errors) {
     local_path(field, errors);
     let text = field.text();
@@ -240,7 +240,7 @@ pub(super) fn local_file(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The permissions of a file, where they are said.
+/// Validates the mode of a file, if set.
 pub(super) fn file_mode(field: &Field<'_>, errors: &mut Errors) {
     if field.number().is_some_and(|it| !(0..=0o777).contains(&it)) {
         let why = "must be a number between 0 and 0777 (octal), both inclusive";
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_counts_as_its_number() {
+    fn a_percentage_has_its_number_as_value() {
         let rows = [
             (json!(3), 3),
             (json!("25%"), 25),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_port_has_a_letter() {
+    fn a_port_name_contains_a_letter() {
         assert_eq!(port_name("web-1"), Vec::<String>::new());
         assert_eq!(port_name("80"), ["must contain at least one letter (a-z)"]);
         assert_eq!(port_name("-a").len(), 1);

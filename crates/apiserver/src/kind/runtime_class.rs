@@ -1,4 +1,4 @@
-//! RuntimeClasses. The plugin RuntimeClass gives pods the overhead and the scheduling of theirs.
+//! RuntimeClasses. The plugin RuntimeClass sets overhead and scheduling of pods from them.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ impl BuiltinKind for RuntimeClass {
     }
 }
 
-/// Which nodes have what the class needs: no toleration twice.
+/// Validates the scheduling constraints, whose tolerations must be unique.
 fn scheduling(field: &Field<'_>, errors: &mut Errors) {
     rule::labels(&field.child("nodeSelector"), errors);
     let tolerations = field.child("tolerations");
@@ -90,7 +90,7 @@ fn scheduling(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A toleration as Go's type of it is written: every field under the name of the type.
+/// A toleration as a Go struct in an error message.
 fn toleration(field: &Field<'_>) -> Value {
     let text = |name: &str| field.child(name).text().to_owned();
     json!({

@@ -70,7 +70,7 @@ impl BuiltinKind for Secret {
         errors
     }
 
-    /// What a client is warned of whose certificate or key is none.
+    /// The warnings for a TLS certificate or key without PEM data.
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
         let object = write.object;
         if text(object, "type") != "kubernetes.io/tls" {
@@ -98,7 +98,7 @@ impl BuiltinKind for Secret {
     }
 }
 
-/// The keys that a secret of its type has to have.
+/// The errors for missing keys that the type of a secret requires.
 fn missing_keys(object: &Value) -> Vec<FieldError> {
     let has = |key: &str| object["data"].get(key).is_some();
     let needed: &[&str] = match text(object, "type") {
@@ -111,7 +111,7 @@ fn missing_keys(object: &Value) -> Vec<FieldError> {
         "kubernetes.io/dockercfg" => &[".dockercfg"],
         _ => &[],
     };
-    // A key without a value will do, but for the key of a client.
+    // An empty value is valid, except for an SSH key.
     let is_empty = |key: &str| object["data"][key] == "";
     let missing = needed.iter();
     let missing =
@@ -121,7 +121,7 @@ fn missing_keys(object: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-/// A token's secret says which service account it is for.
+/// The error if a token secret does not name its service account.
 fn missing_account(object: &Value) -> Option<FieldError> {
     let key = "kubernetes.io/service-account.name";
     let missing = text(object, "type") == "kubernetes.io/service-account-token"
@@ -129,7 +129,7 @@ fn missing_account(object: &Value) -> Option<FieldError> {
     missing.then(|| FieldError::required(format!("metadata.annotations[{key}]"), ""))
 }
 
-/// Where a registry's credentials are no JSON; the credentials themselves are not shown.
+/// The error if registry credentials are not JSON; it does not show the credentials.
 fn docker_config(object: &Value) -> Option<FieldError> {
     let key = match text(object, "type") {
         "kubernetes.io/dockerconfigjson" => ".dockerconfigjson",

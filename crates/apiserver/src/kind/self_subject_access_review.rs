@@ -1,4 +1,5 @@
-//! The review of whether the user who asks may do something: answered, and not stored.
+//! SelfSubjectAccessReviews: whether the requesting user may perform an action. Evaluated, not
+//! stored.
 
 use super::BuiltinKind;
 use crate::resource::{Resource, Verb};

@@ -1,4 +1,4 @@
-//! The review of who the user who asks is: answered, and not stored.
+//! SelfSubjectReviews: the identity of the requesting user. Evaluated, not stored.
 
 use super::BuiltinKind;
 use crate::resource::{Resource, Verb};

@@ -1,4 +1,5 @@
-//! The review of what the user who asks may do in a namespace: answered, and not stored.
+//! SelfSubjectRulesReviews: the actions that the requesting user may perform in a namespace.
+//! Evaluated, not stored.
 
 use super::BuiltinKind;
 use crate::resource::{Resource, Verb};

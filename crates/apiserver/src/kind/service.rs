@@ -1,4 +1,4 @@
-//! Services: validated, given addresses and stored, with nobody who answers for them.
+//! Services: validated, allocated and stored; no proxy implements them.
 
 mod allocation;
 mod change;
@@ -91,17 +91,17 @@ impl BuiltinKind for Service {
     }
 }
 
-/// Whether it is found by a name alone.
+/// Whether the type is ExternalName.
 fn is_external_name(object: &Value) -> bool {
     text(&object["spec"], "type") == "ExternalName"
 }
 
-/// Whether it has no address of its own.
+/// Whether it has no cluster IP.
 fn is_headless(object: &Value) -> bool {
     object["spec"]["clusterIP"] == "None"
 }
 
-/// Whether every node answers for it.
+/// Whether it has node ports.
 fn has_node_ports(object: &Value) -> bool {
     let spec = &object["spec"];
     match text(spec, "type") {
@@ -111,7 +111,7 @@ fn has_node_ports(object: &Value) -> bool {
     }
 }
 
-/// Whether it is reached from outside the cluster.
+/// Whether it is reachable from outside the cluster.
 fn is_reached_from_outside(object: &Value) -> bool {
     let spec = &object["spec"];
     match text(spec, "type") {
@@ -121,13 +121,13 @@ fn is_reached_from_outside(object: &Value) -> bool {
     }
 }
 
-/// Whether load balancers ask nodes whether they have a pod of it.
+/// Whether it has a health check node port.
 fn has_health_check(object: &Value) -> bool {
     let spec = &object["spec"];
     text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
 }
 
-/// The rules that a status breaks.
+/// Validates the status.
 fn status(object: &Value, errors: &mut Errors) {
     let status = Field::of(object, "status").child("loadBalancer");
     let ingress = status.child("ingress");

@@ -1,4 +1,4 @@
-//! Service accounts. Their tokens are those of `identity`.
+//! Service accounts. The module `identity` issues their tokens.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! StatefulSets: validated and stored, with nobody who runs them.
+//! StatefulSets: validated and stored; no controller runs them.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::resource::{Column, Resource};
 #[derive(Debug)]
 pub(super) struct StatefulSet;
 
-/// Fields of a spec that may be changed.
+/// The mutable fields of a spec.
 const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",
@@ -42,7 +42,7 @@ impl BuiltinKind for StatefulSet {
             .with_columns(columns)
     }
 
-    /// The names of the pods are made of it.
+    /// The names of the pods have it as prefix.
     fn name_rule(&self) -> NameRule {
         NameRule::DnsLabel
     }
@@ -60,7 +60,7 @@ impl BuiltinKind for StatefulSet {
             && let Some(rolling) = part(strategy, "rollingUpdate")
         {
             fill(rolling, "partition", 0);
-            // The field is behind a gate that is closed unless it is opened.
+            // The feature gate of the field is off.
             rolling.shift_remove("maxUnavailable");
         }
         let retention = meta::field(spec, "persistentVolumeClaimRetentionPolicy");
@@ -159,7 +159,8 @@ fn spec(spec: &Field<'_>, is_new: bool, errors: &mut Errors) {
     workload::running_pods(&spec.child("template"), "StatefulSet", errors);
 }
 
-/// The template, with a volume for each claim. Its labels and annotations are checked twice.
+/// Validates the template, with a volume for each claim. Its labels and annotations are checked
+/// twice.
 fn template(spec: &Field<'_>, errors: &mut Errors) {
     let template = spec.child("template");
     let mut changed = template.value.clone();
@@ -169,7 +170,7 @@ fn template(spec: &Field<'_>, errors: &mut Errors) {
     }
     let claims = spec.child("volumeClaimTemplates");
     let named = claims.items().map(|it| it.child("metadata.name").text());
-    // Two of one name make one volume.
+    // Two claims with one name result in one volume.
     let named: BTreeSet<&str> = named.collect();
     if !named.is_empty() {
         let own = pod.get("volumes").and_then(Value::as_array).cloned();

@@ -15,17 +15,17 @@ use crate::resource::{Column, Resource};
 #[derive(Debug)]
 pub(super) struct StorageClass;
 
-/// The annotations that make a class the default one.
+/// The annotations that make a class the default.
 const DEFAULT: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 ];
-/// Most parameters of a class.
+/// The maximum number of parameters.
 const MOST_PARAMETERS: usize = 512;
-/// Most bytes of them.
+/// The maximum size of the parameters in bytes.
 const PARAMETERS_SIZE: usize = 256 * 1024;
 
-/// What an update cannot change.
+/// The immutable fields.
 const KEPT: [&str; 4] = [
     "parameters",
     "provisioner",
@@ -33,7 +33,7 @@ const KEPT: [&str; 4] = [
     "volumeBindingMode",
 ];
 
-/// Whether claims that name no class get this one.
+/// Whether the class is the default for claims without a class.
 pub(crate) fn is_default(class: &Value) -> bool {
     let annotations = &class["metadata"]["annotations"];
     DEFAULT.iter().any(|it| annotations[it] == "true")
@@ -146,10 +146,10 @@ fn errors(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Where volumes may be provisioned: keys and values of labels, no term twice.
+/// Validates the allowed topologies: keys and values of labels, unique terms.
 fn topologies(list: &Field<'_>, errors: &mut Errors) {
-    // Kubernetes compares with as many empty terms as there are terms, and then with those
-    // before: an empty term counts as a duplicate of each.
+    // Kubernetes compares a term with as many empty terms as there are terms, and then with the
+    // earlier ones: an empty term counts as a duplicate of each.
     let mut before = vec![BTreeMap::new(); list.len()];
     for term in list.items() {
         let requirements = requirements(&term, errors);

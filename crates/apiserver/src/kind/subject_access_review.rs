@@ -1,4 +1,4 @@
-//! The review of whether somebody may do something: answered, and not stored.
+//! SubjectAccessReviews: whether a user may perform an action. Evaluated, not stored.
 
 use super::BuiltinKind;
 use crate::resource::{Resource, Verb};

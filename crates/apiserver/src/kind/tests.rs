@@ -1,4 +1,4 @@
-//! Every built-in kind, walked through everything that has to know it.
+//! Tests of every built-in kind.
 
 mod sample;
 
@@ -20,7 +20,7 @@ fn server() -> Server {
     Server::new(Options::new(Clock::stopped_at(start))).unwrap()
 }
 
-/// Where objects of a resource are posted.
+/// The collection path of a resource.
 fn collection(resource: &Resource) -> String {
     let root = match resource.group.as_str() {
         "" => format!("/api/{}", resource.version),
@@ -33,7 +33,7 @@ fn collection(resource: &Resource) -> String {
     }
 }
 
-/// Sends a body; the code and the JSON of the answer.
+/// Posts a body; returns the status code and the JSON of the response.
 async fn post(server: &Server, path: &str, media: &str, body: Vec<u8>) -> (u16, Value) {
     let request = Request::builder()
         .method("POST")
@@ -74,12 +74,12 @@ fn stored() -> impl Iterator<Item = (Resource, Sample)> {
     all().into_iter().filter(|(it, _)| !review::is_review(it))
 }
 
-/// Without what differs from one object to the next.
+/// The object without fields that differ between two objects.
 fn content(object: &Value) -> Value {
     let mut object = object.clone();
     let fields = object.as_object_mut().unwrap();
     fields.shift_remove("metadata");
-    // That of a definition says which names it got.
+    // The status of a definition has its accepted names.
     fields.shift_remove("status");
     object
 }
@@ -89,7 +89,7 @@ async fn every_kind_is_created_and_defaulted_the_same_from_json_and_protobuf() {
     for (resource, sample) in all() {
         let kind = &resource.kind;
         let path = collection(&resource);
-        // One server each, so that both objects can have the same name.
+        // A separate server each, so that both objects can have the same name.
         let json = sample.object.to_string().into_bytes();
         let (code, first) = post(&server(), &path, "application/json", json).await;
         assert_eq!(code, 201, "{kind}: {first}");
@@ -106,7 +106,7 @@ async fn every_kind_is_created_and_defaulted_the_same_from_json_and_protobuf() {
 }
 
 #[tokio::test]
-async fn every_kind_that_is_stored_refuses_what_breaks_its_rules() {
+async fn every_stored_kind_rejects_invalid_objects() {
     let server = server();
     for (resource, sample) in stored() {
         let kind = &resource.kind;
@@ -126,7 +126,7 @@ async fn every_kind_that_is_stored_refuses_what_breaks_its_rules() {
 }
 
 #[tokio::test]
-async fn every_kind_that_is_stored_is_listed_in_a_table_and_watched() {
+async fn every_stored_kind_can_be_listed_as_a_table_and_watched() {
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
     for (resource, sample) in stored() {
         let kind = &resource.kind;
@@ -155,7 +155,7 @@ async fn every_kind_that_is_stored_is_listed_in_a_table_and_watched() {
             columns.len(),
             "{kind}: {named:?} and {cells:?}"
         );
-        // A cell that is empty would be read from a path that built-in kinds do not have.
+        // A null cell would be evaluated from a JSON path, which built-in kinds do not have.
         assert!(
             !cells.contains(&Value::Null),
             "{kind}: {named:?} and {cells:?}"
@@ -187,7 +187,7 @@ async fn every_kind_is_in_discovery_and_in_openapi() {
 }
 
 #[tokio::test]
-async fn every_field_selector_of_every_kind_is_understood() {
+async fn every_field_selector_of_every_kind_is_supported() {
     let server = server();
     let client = server.client();
     for resource in resources() {
@@ -211,7 +211,7 @@ async fn every_field_selector_of_every_kind_is_understood() {
 }
 
 #[test]
-fn both_event_shapes_are_stored_in_one_place() {
+fn both_event_versions_share_one_storage() {
     let all = resources();
     let events: Vec<_> = all.iter().filter(|it| it.kind == "Event").collect();
     assert_eq!(events.len(), 2);
@@ -220,7 +220,7 @@ fn both_event_shapes_are_stored_in_one_place() {
 }
 
 #[test]
-fn a_field_that_is_absent_is_selected_by_what_it_stands_for() {
+fn an_absent_field_is_selected_by_its_default() {
     let registry = crate::Registry::builtin();
     for (plural, text) in [
         ("nodes", "spec.unschedulable=false"),

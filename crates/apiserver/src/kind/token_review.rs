@@ -1,4 +1,4 @@
-//! The review of whose token it is: answered, and not stored.
+//! TokenReviews: the user of a token. Evaluated, not stored.
 
 use super::BuiltinKind;
 use crate::resource::{Resource, Verb};

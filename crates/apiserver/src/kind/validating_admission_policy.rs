@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies. The plugin of that name decides by them.
+//! ValidatingAdmissionPolicies. The plugin of that name evaluates them.
 
 use fivespot_admission::FieldError;
 use fivespot_admission::policy::Policy;

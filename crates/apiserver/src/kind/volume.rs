@@ -1,11 +1,11 @@
-//! What volumes and the claims to them have in common.
+//! Cells and validation that persistent volumes and claims share.
 
 use fivespot_admission::FieldError;
 use serde_json::Value;
 
 use super::{column, items, resource_name};
 
-/// The modes, in the order in which they are shown, with their abbreviations.
+/// The access modes, in the order in which they are shown, with their abbreviations.
 const MODES: [(&str, &str); 4] = [
     ("ReadWriteOnce", "RWO"),
     ("ReadOnlyMany", "ROX"),
@@ -23,18 +23,18 @@ pub(super) fn modes(modes: &Value) -> Value {
     shown.join(",").into()
 }
 
-/// A text, or that there is none.
+/// A string, or `<unset>`.
 pub(super) fn or_unset(value: &Value) -> Value {
     value.as_str().unwrap_or("<unset>").into()
 }
 
-/// The amount of storage in a list; empty for none.
+/// The amount of storage in a list; empty if absent.
 pub(super) fn storage(list: &Value) -> Value {
     let amount = resource_name::quantity(&list["storage"]);
     amount.map(|it| it.to_string()).unwrap_or_default().into()
 }
 
-/// What is wrong with the access modes of a spec.
+/// The errors of the access modes of a spec.
 pub(super) fn mode_errors(spec: &Value) -> Vec<FieldError> {
     let path = "spec.accessModes";
     let modes: Vec<&str> = items(spec, "accessModes")
@@ -58,7 +58,7 @@ pub(super) fn mode_errors(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the mode of a volume.
+/// The error of the volume mode.
 pub(super) fn volume_mode_errors(spec: &Value) -> Option<FieldError> {
     let said = spec["volumeMode"].as_str()?;
     let known = ["Block", "Filesystem"];

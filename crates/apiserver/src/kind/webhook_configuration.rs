@@ -1,5 +1,4 @@
-//! What the two kinds of webhook configurations have in common
-//! (pkg/apis/admissionregistration).
+//! Code that both kinds of webhook configurations share (pkg/apis/admissionregistration).
 
 use std::collections::BTreeSet;
 
@@ -32,7 +31,7 @@ pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Fills in what a configuration leaves out.
+/// Defaults the fields of a configuration.
 pub(super) fn default(object: &mut Value) {
     let mutating = object["kind"] == "MutatingWebhookConfiguration";
     let hooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
@@ -69,7 +68,7 @@ fn fill(fields: &mut Map<String, Value>, name: &str, value: Value) {
     fields.entry(name).or_insert(value);
 }
 
-/// What is wrong with a configuration.
+/// The validation errors of a configuration.
 pub(super) fn errors(write: &Write<'_>) -> Vec<FieldError> {
     let object = write.object;
     let mut errors = Vec::new();
@@ -123,7 +122,7 @@ fn hook_errors(hook: &Value, path: &str, errors: &mut Vec<FieldError>) {
     );
 }
 
-/// The error of a field that is given and has none of the known values.
+/// The error of a field that is set and has an unknown value.
 fn one_of(object: &Value, path: &str, field: &str, known: &[&str]) -> Option<FieldError> {
     let value = object[field].as_str().filter(|it| !known.contains(it))?;
     let path = format!("{path}.{field}");
@@ -187,7 +186,7 @@ fn rule_errors(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
     errors.extend(one_of(rule, path, "scope", &scopes));
 }
 
-/// The path at which a service answers: DNS names between slashes.
+/// Validates the path of a service: DNS names separated by slashes.
 fn path_errors(said: &str, path: &str, errors: &mut Vec<FieldError>) {
     if matches!(said, "" | "/") {
         return;
@@ -201,7 +200,7 @@ fn path_errors(said: &str, path: &str, errors: &mut Vec<FieldError>) {
     if !said.starts_with('/') {
         refuse("must start with a '/'".to_owned());
     }
-    // Kubernetes leaves out the first byte, whatever it is.
+    // Kubernetes drops the first byte, whatever it is.
     let first = said.chars().next().map_or(0, char::len_utf8);
     let steps = said.get(first..).unwrap_or_default();
     let steps = steps.strip_suffix('/').unwrap_or(steps);
@@ -309,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_https_with_a_host_and_a_path_alone() {
+    fn a_url_has_only_https_a_host_and_a_path() {
         let found = |url: &str| {
             let mut errors = Vec::new();
             url_errors(url, "url", &mut errors);
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_names_its_operations_groups_versions_and_resources() {
+    fn a_rule_requires_operations_groups_versions_and_resources() {
         let mut errors = Vec::new();
         let rule = json!({"operations": ["*", "CREATE", "LOOK"], "resources": [""]});
         rule_errors(&rule, "r", &mut errors);

@@ -1,4 +1,4 @@
-//! What the kinds have in common that make pods of a template.
+//! Code that the kinds with a pod template share.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::{FieldSelector, Write, column, go_struct, rule};
 use crate::meta;
 use crate::resource::{Column, Scale, Subresource};
 
-/// A field of each container of a template, as a table shows it.
+/// A field of each container of a template, as a table cell.
 fn containers(template: &Value, field: &str) -> Value {
     let all = template["spec"]["containers"].as_array();
     let all = all.into_iter().flatten();
@@ -36,14 +36,14 @@ pub(super) fn container_cells(template: &Value) -> [Value; 2] {
     ["name", "image"].map(|field| containers(template, field))
 }
 
-/// How many replicas are ready of those that are wanted.
+/// The number of ready replicas and of desired ones.
 pub(super) fn ready(object: &Value) -> Value {
     let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
     let ready = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
     format!("{ready}/{wanted}").into()
 }
 
-/// What the columns of a kind that counts replicas say in their descriptions.
+/// The column descriptions of a kind with replicas.
 pub(super) struct ReplicaColumns {
     pub(super) desired: &'static str,
     pub(super) current: &'static str,
@@ -52,7 +52,7 @@ pub(super) struct ReplicaColumns {
 }
 
 impl ReplicaColumns {
-    /// The columns, whose cells are [`replica_cells`] and that of the selector.
+    /// The columns; their cells are [`replica_cells`] and that of the selector.
     pub(super) fn columns(&self) -> Vec<Column> {
         let mut columns = vec![
             Column::new("Desired", "integer", self.desired),
@@ -66,11 +66,11 @@ impl ReplicaColumns {
     }
 }
 
-/// The field selectors of a kind that counts replicas.
+/// The field selectors of a kind with replicas.
 pub(super) const REPLICA_SELECTORS: &[FieldSelector] =
     &[FieldSelector::new("status.replicas").absent_as("0")];
 
-/// The cells of a kind that shows how many replicas are wanted, there, and ready.
+/// The cells for the desired, current and ready replicas.
 pub(super) fn replica_cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (&object["spec"], &object["status"]);
     let mut cells = vec![
@@ -94,22 +94,22 @@ pub(super) fn subresources() -> [Subresource; 2] {
     [Subresource::Scale(scale), Subresource::Status]
 }
 
-/// The template of a spec, filled in.
+/// Defaults the template of a spec.
 pub(super) fn default_template(spec: &mut Fields) {
     default::template(meta::field(spec, "template"));
 }
 
-/// A new object with the status that nobody has observed yet.
+/// Sets the initial status of a new object.
 pub(super) fn begin(object: &mut Value, status: Value) {
     meta::fields(object).insert("status".to_owned(), status);
 }
 
-/// The status of a new object with replicas.
+/// The initial status of an object with replicas.
 pub(super) fn no_replicas() -> Value {
     json!({"replicas": 0})
 }
 
-/// What a client is warned of who writes the template at this path of the spec.
+/// The warnings for the template at this path of the spec.
 pub(super) fn template_warnings(
     write: &Write<'_>,
     path: &str,
@@ -128,16 +128,16 @@ pub(super) fn template_warnings(
     warnings
 }
 
-/// Whether the name of an object becomes the beginning of those of its pods.
+/// How the name of an object is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
-    /// It does, and need not be a DNS label.
+    /// Pods have the name as prefix. A name that is not a DNS label has a warning.
     InPods,
-    /// What there is to say about it is said by its validation.
+    /// The validation checks the name; there is no warning.
     Validated,
 }
 
-/// A selector that has to be there, and not to be empty. Whether it could be read.
+/// Validates a selector that must be set and not be empty. Returns whether it can be compiled.
 pub(super) fn selector(
     field: &Field<'_>,
     of: &str,
@@ -158,7 +158,7 @@ pub(super) fn selector(
     readable
 }
 
-/// Refuses a selector without any requirement.
+/// Rejects a selector without requirements.
 pub(super) fn empty_selector(field: &Field<'_>, of: &str, errors: &mut Errors) {
     let is_empty = ["matchLabels", "matchExpressions"]
         .iter()
@@ -170,8 +170,8 @@ pub(super) fn empty_selector(field: &Field<'_>, of: &str, errors: &mut Errors) {
     }
 }
 
-/// Selector and template of a Deployment or a ReplicaSet, which Kubernetes validates with one
-/// function whose messages name either.
+/// Validates selector and template of a Deployment or a ReplicaSet. Kubernetes uses one function
+/// for both, whose messages name either.
 pub(super) fn selected_template(spec: &Field<'_>, errors: &mut Errors) {
     let (selector, template) = (spec.child("selector"), spec.child("template"));
     if self::selector(&selector, "deployment", "invalid label selector", errors) {
@@ -180,13 +180,13 @@ pub(super) fn selected_template(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A template whose pods always run.
+/// Validates a template whose pods must always restart.
 pub(super) fn running_template(template: &Field<'_>, of: &str, errors: &mut Errors) {
     errors.extend(pod_spec::template_errors(template));
     running_pods(template, of, errors);
 }
 
-/// Pods that are started again whenever they end.
+/// Validates that pods always restart and have no deadline.
 pub(super) fn running_pods(template: &Field<'_>, of: &str, errors: &mut Errors) {
     let policy = template.child("spec.restartPolicy");
     if policy.text() != "Always" {
@@ -199,7 +199,7 @@ pub(super) fn running_pods(template: &Field<'_>, of: &str, errors: &mut Errors) 
     }
 }
 
-/// A selector that cannot be changed.
+/// Validates that the selector has not changed.
 pub(super) fn same_selector(write: &Write<'_>, errors: &mut Errors) {
     let Some(old) = write.old else {
         return;
@@ -212,14 +212,14 @@ pub(super) fn same_selector(write: &Write<'_>, errors: &mut Errors) {
     }
 }
 
-/// Numbers of an object's status that are not below zero.
+/// Validates that numbers of a status are not negative.
 pub(super) fn counts(status: &Field<'_>, names: &[&str], errors: &mut Errors) {
     for name in names {
         rule::non_negative(&status.child(name), errors);
     }
 }
 
-/// Numbers of an object's status that are not above its `replicas`.
+/// Validates that numbers of a status are not greater than its `replicas`.
 pub(super) fn within_replicas(status: &Field<'_>, names: &[&str], errors: &mut Errors) {
     for name in names {
         let why = "cannot be greater than status.replicas";
@@ -227,7 +227,7 @@ pub(super) fn within_replicas(status: &Field<'_>, names: &[&str], errors: &mut E
     }
 }
 
-/// One number is not above another.
+/// Validates that one number is not greater than another.
 pub(super) fn not_above(
     field: &Field<'_>,
     most: &Field<'_>,
@@ -239,7 +239,7 @@ pub(super) fn not_above(
     }
 }
 
-/// The status of a kind with replicas that have all their labels.
+/// Validates the status of a kind with replicas and fully labeled replicas.
 pub(super) fn labeled_status(status: &Field<'_>, errors: &mut Errors) {
     let numbers = [
         "replicas",
@@ -255,7 +255,7 @@ pub(super) fn labeled_status(status: &Field<'_>, errors: &mut Errors) {
     available(status, "cannot be greater than readyReplicas", errors);
 }
 
-/// What is available is ready.
+/// Validates that the available replicas are at most the ready ones.
 pub(super) fn available(status: &Field<'_>, why: &str, errors: &mut Errors) {
     let (available, ready) = (
         status.child("availableReplicas"),
@@ -264,7 +264,7 @@ pub(super) fn available(status: &Field<'_>, why: &str, errors: &mut Errors) {
     not_above(&available, &ready, why, errors);
 }
 
-/// How often names collided is only counted up.
+/// Validates that the collision count is not decremented.
 pub(super) fn collisions(write: &Write<'_>, errors: &mut Errors) {
     let count = Field::of(write.object, "status").child("collisionCount");
     rule::non_negative(&count, errors);

@@ -7,22 +7,22 @@ use serde_json::{Map, Value, json};
 
 use super::schema::Node;
 
-/// What stands before a definition's name in a `$ref`.
+/// The prefix of a definition's name in a `$ref`.
 pub(crate) const PREFIX: &str = "#/components/schemas/";
 
 /// Definition of the metadata of every object.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 /// Definition of the metadata of every list.
 pub(crate) const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
-/// Definition of refusals.
+/// Definition of error responses.
 pub(crate) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 /// Definition of the body of a DELETE.
 pub(crate) const DELETE_OPTIONS: &str =
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
 static ALL: LazyLock<Map<String, Value>> = LazyLock::new(|| {
-    // The file is generated and covered by a test; an unreadable one leaves the built-in
-    // kinds without schemas.
+    // The file is generated and covered by a test; if it cannot be read, the built-in kinds
+    // have no schemas.
     serde_json::from_str(include_str!("../../schema/builtin.json")).unwrap_or_default()
 });
 
@@ -59,17 +59,17 @@ struct Place {
     reference: Node,
 }
 
-/// What a schema that refers to the definition called `name` says.
+/// A schema that refers to the definition called `name`.
 pub(crate) fn reference(name: &str) -> Value {
     json!({"$ref": format!("{PREFIX}{name}")})
 }
 
-/// The place that is described by the definition called `name`.
+/// The node of the definition called `name`.
 pub(super) fn node(name: &str) -> Option<&'static Node> {
     PLACES.get(name).map(|it| &it.definition)
 }
 
-/// A place that refers to the definition called `name`.
+/// A node that refers to the definition called `name`.
 pub(super) fn place(name: &str) -> Option<&'static Node> {
     PLACES.get(name).map(|it| &it.reference)
 }
@@ -85,12 +85,12 @@ pub(crate) fn name_of(group: &str, version: &str, kind: &str) -> Option<&'static
     KINDS.get(&key).map(String::as_str)
 }
 
-/// Whether there is a built-in kind of that name.
+/// Whether a built-in kind of that name exists.
 pub(crate) fn names_kind(group: &str, version: &str, kind: &str) -> bool {
     name_of(group, version, kind).is_some()
 }
 
-/// Copies `names` and everything they refer to into `into`.
+/// Copies the definitions `names`, and all definitions that they refer to, into `into`.
 pub(crate) fn copy_with_parts(names: &[&str], into: &mut Map<String, Value>) {
     let mut left: Vec<String> = names.iter().map(|&it| it.to_owned()).collect();
     while let Some(name) = left.pop() {

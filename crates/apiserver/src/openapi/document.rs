@@ -33,7 +33,7 @@ pub(super) fn of(
     })
 }
 
-/// Adds the schemas of an object and of a list of them; what the two are called.
+/// Adds the schemas of an object and of a list; returns the names of both.
 fn add_schemas(resource: &Resource, schemas: &mut Map<String, Value>) -> Names {
     let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
     let object = match definitions::name_of(group, version, kind) {
@@ -82,7 +82,7 @@ const KIND: &str = "Kind is a string value representing the REST resource this o
 const METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/\
      community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// The schema of a custom resource with what every object has.
+/// The schema of a custom resource with the fields that every object has.
 fn custom(resource: &Resource) -> Value {
     let mut schema = match &resource.schema {
         Some(own) => own.document().clone(),
@@ -94,7 +94,7 @@ fn custom(resource: &Resource) -> Value {
     schema
 }
 
-/// Gives embedded objects the fields that every object has.
+/// Adds the fields that every object has to embedded objects.
 fn embed(schema: &mut Value) {
     if schema["x-kubernetes-embedded-resource"] == true {
         add_object_fields(schema);
@@ -166,7 +166,7 @@ fn list_of(resource: &Resource, object: &str) -> Value {
     })
 }
 
-/// Group, version and kind in the words of the extension.
+/// Group, version and kind as in `x-kubernetes-group-version-kind`.
 pub(super) fn group_version_kind(resource: &Resource) -> Value {
     json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }

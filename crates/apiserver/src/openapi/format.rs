@@ -1,15 +1,15 @@
-//! How Go reads texts that have a format, and what it says of those that it cannot read.
+//! Parsing of formatted strings as in Go, with Go's error messages.
 
 use super::shape::Shape;
 
-/// The form of a `Time`, as Go calls it.
+/// The layout of a `Time` in Go's notation.
 const SECONDS: &str = "2006-01-02T15:04:05Z07:00";
 
-/// The form of a `MicroTime`.
+/// The layout of a `MicroTime` in Go's notation.
 const MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
 
-/// What is wrong with a text at a place, in the words of Go's decoders; `None` where any
-/// text will do.
+/// The error of Go's decoder for a string of a format; `None` if it is valid or any string is
+/// allowed.
 pub(crate) fn error(shape: Shape<'_>, text: &str) -> Option<String> {
     match (shape.name(), shape.format()) {
         (Some("MicroTime"), _) => time(text, MICRO),
@@ -22,12 +22,12 @@ pub(crate) fn error(shape: Shape<'_>, text: &str) -> Option<String> {
     }
 }
 
-/// The first byte at which standard base64 with padding is left (encoding/base64); line
-/// ends may stand anywhere.
+/// The offset of the first byte that is not standard base64 with padding (encoding/base64);
+/// newlines may occur anywhere.
 fn corrupt_at(text: &[u8]) -> Option<usize> {
     let is_digit = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/');
     let is_line_end = |it: &u8| matches!(it, b'\n' | b'\r');
-    // Digits of the group of four that is being read.
+    // Number of digits in the current group of four.
     let mut read = 0;
     for (index, byte) in text.iter().enumerate() {
         match byte {
@@ -51,8 +51,8 @@ fn corrupt_at(text: &[u8]) -> Option<usize> {
     (read > 0).then(|| text.len() - read)
 }
 
-/// What Go's `time.Parse` says of a text that is no RFC 3339; `layout` is how it calls the
-/// form.
+/// The error of Go's `time.Parse` for a text that is not RFC 3339; `layout` is the layout to
+/// print.
 fn time(text: &str, layout: &str) -> Option<String> {
     let (numbers, rest) = match date_and_time(text, layout) {
         Ok(read) => read,
@@ -91,7 +91,7 @@ fn time(text: &str, layout: &str) -> Option<String> {
     }
 }
 
-/// Reads as far as the seconds: the numbers and what is left of the text.
+/// Parses up to the seconds; returns the numbers and the rest of the text.
 fn date_and_time<'a>(text: &'a str, layout: &str) -> Result<(Vec<i16>, &'a str), String> {
     let parts = [
         ("2006", 4),
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_refused_at_the_byte_where_go_stops() {
+    fn invalid_base64_is_reported_at_the_same_byte_as_in_go() {
         let rows = [
             ("", None),
             ("YQ==", None),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_refused_in_gos_words() {
+    fn invalid_times_have_gos_messages() {
         let rows = [
             ("2026-01-01T00:00:00Z", ""),
             ("2026-01-01T00:00:00.5+01:00", ""),

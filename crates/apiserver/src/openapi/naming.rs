@@ -1,9 +1,9 @@
-//! What operations and their groups are called in OpenAPI documents.
+//! Names of operations and of their tags in OpenAPI documents.
 
 use crate::resource::Resource;
 
-/// `createCoreV1NamespacedPod`, from the word for what is done, what stands before the
-/// resource's name (`Namespaced`) and what stands behind it (`Status`).
+/// The operation id, such as `createCoreV1NamespacedPod`: the verb, the group and version, the
+/// prefix (`Namespaced`), the kind and the suffix (such as `Status`).
 pub(super) fn operation(resource: &Resource, verb: &str, place: (&str, &str)) -> String {
     let (before, after) = place;
     let group = capital(&group(resource));
@@ -12,12 +12,12 @@ pub(super) fn operation(resource: &Resource, verb: &str, place: (&str, &str)) ->
     format!("{verb}{group}{version}{before}{kind}{after}")
 }
 
-/// `core_v1`, by which documentation sorts operations.
+/// The tag, such as `core_v1`, by which documentation groups operations.
 pub(super) fn tag(resource: &Resource) -> String {
     format!("{}_{}", group(resource), resource.version)
 }
 
-/// `rbacAuthorization` for `rbac.authorization.k8s.io`, `core` for the group without name.
+/// `rbacAuthorization` for `rbac.authorization.k8s.io`, `core` for the core group.
 fn group(resource: &Resource) -> String {
     if resource.group.is_empty() {
         return "core".to_owned();

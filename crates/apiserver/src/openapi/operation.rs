@@ -1,4 +1,4 @@
-//! The paths of an OpenAPI document: what may be asked, and with which parameters.
+//! The paths of an OpenAPI document: the operations and their parameters.
 
 use serde_json::{Map, Value, json};
 
@@ -9,16 +9,16 @@ use crate::discovery::response_kind;
 use crate::patch;
 use crate::resource::{Resource, Subresource, Verb};
 
-/// What the schemas of a resource are called.
+/// The names of the schemas of a resource.
 pub(super) struct Names {
-    /// One object.
+    /// The schema of an object.
     pub(super) object: String,
-    /// A list of them.
+    /// The schema of a list.
     pub(super) list: String,
 }
 
-/// An operation: the HTTP method, the word of `x-kubernetes-action`, and what follows
-/// from the verb.
+/// An operation: the HTTP method, the value of `x-kubernetes-action`, and properties of the
+/// verb.
 struct Operation<'a> {
     method: &'static str,
     action: &'static str,
@@ -50,7 +50,7 @@ const LIST: [&str; 10] = [
     "watch",
 ];
 
-/// The parameters of writes, in Kubernetes' words.
+/// The parameters of writes, with Kubernetes' descriptions.
 const DESCRIBED: [(&str, &str); 3] = [
     (
         "dryRun",
@@ -169,7 +169,7 @@ fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation
     }
 }
 
-/// What the operation of a verb is called.
+/// The operation id of a verb.
 fn id(resource: &Resource, verb: Verb) -> String {
     let (word, collection) = match verb {
         Verb::Create => ("create", ""),
@@ -224,7 +224,7 @@ fn add_subresource(
     );
 }
 
-/// Adds what opens a connection to something that runs.
+/// Adds the operations of a connection subresource.
 fn add_connection(
     paths: &mut Map<String, Value>,
     resource: &Resource,
@@ -267,7 +267,7 @@ fn add_connection(
     paths.insert(format!("{one}/{name}"), Value::Object(item));
 }
 
-/// The options of `exec`; those of `attach` are all but the first.
+/// The options of `exec`; `attach` has all except the first.
 const CONNECTION: [(&str, &str); 6] = [
     ("command", "string"),
     ("container", "string"),
@@ -343,7 +343,7 @@ impl Operation<'_> {
     }
 }
 
-/// The forms in which an object goes over the wire.
+/// The media types in which an object is encoded.
 fn forms(resource: &Resource) -> &'static [&'static str] {
     if resource.custom {
         &["application/json", "application/yaml"]

@@ -1,4 +1,4 @@
-//! An OpenAPI schema, and what is asked of it for every field of every object that is written.
+//! An OpenAPI schema, parsed once for the lookups that every write needs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,18 +18,18 @@ struct Inner {
 }
 
 impl Schema {
-    /// From its JSON.
+    /// A schema of a JSON document.
     pub fn new(document: Value) -> Self {
         let root = OnceLock::new();
         Self(Arc::new(Inner { document, root }))
     }
 
-    /// A reference to the built-in definition of that name.
+    /// A schema that refers to the built-in definition of that name.
     pub(crate) fn reference(name: &str) -> Self {
         Self::new(definitions::reference(name))
     }
 
-    /// Its JSON.
+    /// The JSON document.
     pub fn document(&self) -> &Value {
         &self.0.document
     }
@@ -39,10 +39,10 @@ impl Schema {
     }
 }
 
-/// One place of a schema, with what is asked about it read from the JSON once.
+/// One node of a schema, with its keywords parsed from the JSON once.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// The name of the built-in definition that the place refers to.
+    /// The name of the built-in definition that the node refers to.
     pub(super) definition: Option<Box<str>>,
     target: OnceLock<Option<&'static Node>>,
     pub(super) kind: Option<Box<str>>,
@@ -61,14 +61,14 @@ pub(super) struct Node {
 /// `additionalProperties`.
 #[derive(Debug, Default)]
 pub(super) enum Values {
-    /// It is absent.
+    /// Absent.
     #[default]
     Undeclared,
-    /// It is `false`.
+    /// `false`.
     Refused,
-    /// It is `true`.
+    /// `true`.
     Any,
-    /// It is the schema of each value.
+    /// The schema of each value.
     Schema(Box<Node>),
 }
 
@@ -129,7 +129,7 @@ impl Node {
         }
     }
 
-    /// The place that this one refers to, or itself.
+    /// The node that this one refers to, or itself.
     pub(super) fn target(&self) -> &Self {
         let Some(name) = &self.definition else {
             return self;
@@ -145,8 +145,8 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// The name of the definition that a schema consists of: of a `$ref`, bare or as the single entry
-/// of `allOf`.
+/// The name of the definition in a schema that is only a `$ref`, either directly or as the
+/// single entry of `allOf`.
 fn reference(schema: &Value) -> Option<&str> {
     let target = schema.get("$ref").or_else(|| {
         match schema.get("allOf")?.as_array()?.as_slice() {

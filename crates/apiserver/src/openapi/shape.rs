@@ -1,4 +1,4 @@
-//! A place in a schema: what patches, apply and validation ask about a field.
+//! A node of a schema, with the lookups that patches, apply and validation need.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use super::definitions;
 use super::schema::{Node, Schema, Values};
 use crate::resource::Resource;
 
-/// A place in an OpenAPI schema, with references to built-in definitions followed.
+/// A node of an OpenAPI schema, with references to built-in definitions resolved.
 ///
-/// Places that no schema describes are [`Shape::UNKNOWN`]; everything is allowed there,
-/// lists are atomic and objects are granular.
+/// Fields without a schema have the shape [`Shape::UNKNOWN`]: everything is allowed, lists are
+/// atomic and objects are granular.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape<'a> {
-    /// The schema at the place itself, which may carry extensions beside a reference.
+    /// The schema of the node itself, which may have extensions next to a reference.
     outer: Option<&'a Node>,
-    /// The schema referred to, or the same.
+    /// The schema that it refers to, or the same schema.
     inner: Option<&'a Node>,
     /// Whether this is the root of a custom object, whose metadata has no schema of its own.
     custom_root: bool,
@@ -27,12 +27,12 @@ pub(crate) enum ListType {
     Atomic,
     /// Distinct scalars.
     Set,
-    /// Objects distinguished by the named fields.
+    /// Objects identified by the given key fields.
     Map(Vec<String>),
 }
 
 impl<'a> Shape<'a> {
-    /// A place without schema.
+    /// The shape of a field without a schema.
     pub(crate) const UNKNOWN: Shape<'static> = Shape {
         outer: None,
         inner: None,
@@ -71,7 +71,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The place of a field of an object.
+    /// The shape of a field of an object.
     pub(crate) fn field(&self, name: &str) -> Shape<'a> {
         if self.custom_root {
             match name {
@@ -90,13 +90,13 @@ impl<'a> Shape<'a> {
         self.inner?.properties.as_ref()?.get(name)
     }
 
-    /// Whether the schema names that field, as against a key of a map.
+    /// Whether the schema declares that field, in contrast to a key of a map.
     pub(crate) fn declares(&self, name: &str) -> bool {
         let own = self.custom_root && matches!(name, "metadata" | "apiVersion" | "kind");
         own || self.declared(name).is_some()
     }
 
-    /// Whether it is a struct that has no fields.
+    /// Whether it is a struct without fields.
     pub(crate) fn has_no_fields(&self) -> bool {
         self.name() == Some("CustomResourceSubresourceStatus")
     }
@@ -122,28 +122,28 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The place of the entries of a list.
+    /// The shape of the entries of a list.
     pub(crate) fn items(&self) -> Shape<'a> {
         Self::new(self.inner.and_then(|it| it.items.as_deref()))
     }
 
-    /// The name of the built-in definition here, such as `PodSpec`.
+    /// The short name of the built-in definition, such as `PodSpec`.
     pub(crate) fn name(&self) -> Option<&'a str> {
         self.definition()?.rsplit('.').next()
     }
 
-    /// The whole name of the built-in definition here, such as `io.k8s.api.core.v1.PodSpec`.
+    /// The full name of the built-in definition, such as `io.k8s.api.core.v1.PodSpec`.
     pub(crate) fn definition(&self) -> Option<&'a str> {
         self.outer?.definition.as_deref()
     }
 
-    /// Whether the fields of the object here are named by no schema, as in a map.
+    /// Whether the object is a map: the schema declares no fields.
     pub(crate) fn is_map(&self) -> bool {
         self.inner
             .is_some_and(|it| !matches!(it.values, Values::Undeclared))
     }
 
-    /// The place of the values of a map.
+    /// The shape of the values of a map.
     pub(crate) fn values(&self) -> Shape<'a> {
         match self.inner.map(|it| &it.values) {
             Some(Values::Schema(node)) => Self::new(Some(node)),
@@ -151,7 +151,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The declared type, such as `object`; `None` where none is declared.
+    /// The declared type, such as `object`; `None` if no type is declared.
     pub(crate) fn kind(&self) -> Option<&'a str> {
         self.inner?.kind.as_deref()
     }
@@ -161,39 +161,40 @@ impl<'a> Shape<'a> {
         self.inner?.format.as_deref()
     }
 
-    /// Whether any schema describes this place.
+    /// Whether a schema describes this field.
     pub(crate) fn is_known(&self) -> bool {
         self.inner.is_some()
     }
 
-    /// How server-side apply merges the list here.
+    /// How server-side apply merges the list.
     pub(crate) fn list_type(&self) -> &'a ListType {
         self.keyword(|it| it.list_type.as_ref())
             .unwrap_or(&ListType::Atomic)
     }
 
-    /// The value that stands in for an absent key of a list entry.
+    /// The default of a field, used for an absent key of a list entry.
     pub(crate) fn default(&self) -> Option<&'a Value> {
         self.keyword(|it| it.default.as_ref())
     }
 
-    /// Whether server-side apply owns the object here as a whole.
+    /// Whether server-side apply treats the object as atomic.
     pub(crate) fn is_atomic_map(&self) -> bool {
         self.keyword(|it| it.is_atomic_map) == Some(true)
     }
 
-    /// Whether strategic merge has `strategy` (`merge`, `replace`, `retainKeys`) here.
+    /// Whether the field has the strategic merge patch strategy `strategy` (`merge`,
+    /// `replace`, `retainKeys`).
     pub(crate) fn has_patch_strategy(&self, strategy: &str) -> bool {
         self.keyword(|it| it.patch_strategy.as_deref())
             .is_some_and(|it| it.split(',').any(|it| it == strategy))
     }
 
-    /// The field by which strategic merge distinguishes the entries of the list here.
+    /// The merge key of the list for strategic merge patches.
     pub(crate) fn patch_merge_key(&self) -> Option<&'a str> {
         self.keyword(|it| it.patch_merge_key.as_deref())
     }
 
-    /// A keyword of the place itself, or else of the one that it refers to.
+    /// A keyword of the node itself, or else of the schema that it refers to.
     fn keyword<T>(&self, read: impl Fn(&'a Node) -> Option<T>) -> Option<T> {
         self.outer
             .and_then(&read)

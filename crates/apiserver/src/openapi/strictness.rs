@@ -1,4 +1,4 @@
-//! Where an object of a built-in kind leaves its schema.
+//! Checks objects of built-in kinds for unknown fields and wrong types.
 
 use serde_json::{Number, Value};
 
@@ -8,12 +8,11 @@ use crate::decode::go_kind;
 use crate::path::Path;
 use crate::resource::Resource;
 
-/// The format of what may be either.
+/// The format of a field that is either a number or a string.
 const NUMBER_OR_TEXT: &str = "int-or-string";
 
-/// The paths of all fields of `object` that the schema of its built-in kind does not
-/// know, in document order, as Kubernetes' strict decoder names them:
-/// `spec.containers[0].imagee`.
+/// The paths of all fields of `object` that the schema of its built-in kind does not have, in
+/// document order, as Kubernetes' strict decoder prints them: `spec.containers[0].imagee`.
 ///
 /// ```
 /// use fivespot_apiserver::{Registry, openapi::unknown_fields};
@@ -59,8 +58,8 @@ fn collect_unknown(
     }
 }
 
-/// The first value of `object` that has another type than the schema of its built-in
-/// kind gives it, in the words of Go's JSON decoder; `None` where all types are right.
+/// The error of Go's JSON decoder for the first value of `object` whose type differs from the
+/// schema of its built-in kind; `None` if all types are correct.
 ///
 /// ```
 /// use fivespot_apiserver::{Registry, openapi::type_error};
@@ -77,12 +76,12 @@ pub fn type_error(resource: &Resource, object: &Value) -> Option<String> {
     find_type_error(Shape::of(resource), object, Context::ROOT)
 }
 
-/// As [`type_error`], of a value on its own at a place.
+/// Same as [`type_error`], for a single value of a shape.
 pub(crate) fn value_error(shape: Shape<'_>, value: &Value) -> Option<String> {
     find_type_error(shape, value, Context::ROOT)
 }
 
-/// As [`type_error`], of the metadata of a custom object.
+/// Same as [`type_error`], for the metadata of a custom object.
 pub(crate) fn metadata_error(metadata: &Value) -> Option<String> {
     if !metadata.is_object() && !metadata.is_null() {
         let found = go_kind(metadata);
@@ -97,16 +96,16 @@ pub(crate) fn metadata_error(metadata: &Value) -> Option<String> {
     find_type_error(Shape::metadata(), metadata, context)
 }
 
-/// As [`type_error`], of a `DeleteOptions` object.
+/// Same as [`type_error`], for a `DeleteOptions` object.
 pub(crate) fn deletion_type_error(options: &Value) -> Option<String> {
     find_type_error(Shape::delete_options(), options, Context::ROOT)
 }
 
-/// Where the search is: the innermost Go struct, and the fields that lead here.
+/// The position of the search: the innermost Go struct, and the path of fields.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     structure: &'a str,
-    /// Without the keys of maps and the places in lists.
+    /// Without map keys and list indices.
     fields: Path<'a>,
 }
 
@@ -157,8 +156,8 @@ fn find_type_error(
     }
 }
 
-/// What is wrong with a quantity (`Quantity.UnmarshalJSON` in k8s.io/apimachinery): a text, or
-/// the text of whatever else it is.
+/// The error of a quantity (`Quantity.UnmarshalJSON` in k8s.io/apimachinery): a string, or the
+/// JSON text of any other value.
 fn quantity_error(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,
@@ -168,7 +167,7 @@ fn quantity_error(value: &Value) -> Option<String> {
     fivespot_admission::quantity_error(text.trim()).map(str::to_owned)
 }
 
-/// What Go's decoder calls the value, when the place takes another type.
+/// The type name of the value in Go's decoder, if the shape has another type.
 fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
     let Some(wanted) = shape.kind() else {
         return number_or_text(shape, value);
@@ -197,13 +196,13 @@ fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
     Some(found.to_owned())
 }
 
-/// The bytes of a list of numbers, which Go's decoder takes for bytes too.
+/// The bytes of a list of numbers, which Go's decoder also accepts as bytes.
 pub(crate) fn bytes(items: &[Value]) -> Option<Vec<u8>> {
     let byte = |it: &Value| it.as_u64().and_then(|it| u8::try_from(it).ok());
     items.iter().map(byte).collect()
 }
 
-/// Whether a number is one of Go's type of this format.
+/// Whether a number fits into the Go type of the format.
 fn fits(number: &Number, format: Option<&str>) -> bool {
     let whole = number.as_i64();
     match format {
@@ -212,7 +211,8 @@ fn fits(number: &Number, format: Option<&str>) -> bool {
     }
 }
 
-/// What is wrong with a number or a text, of which Go reads the number as one of 32 bits.
+/// The type error of a field that is either a number or a string; Go parses the number as 32
+/// bits.
 fn number_or_text(shape: Shape<'_>, value: &Value) -> Option<String> {
     if shape.format() != Some(NUMBER_OR_TEXT) {
         return None;
@@ -225,7 +225,7 @@ fn number_or_text(shape: Shape<'_>, value: &Value) -> Option<String> {
     }
 }
 
-/// About the Go type of a place; the package is called as its version.
+/// The approximate Go type of a shape; the package name is the version.
 fn go_type(shape: Shape<'_>) -> String {
     if let Some(name) = shape.name().filter(|_| shape.kind() == Some("object")) {
         let version = shape.definition().and_then(|it| it.rsplit('.').nth(1));

@@ -41,7 +41,7 @@ fn every_reference_in_a_document_is_resolved_in_it() {
 }
 
 #[test]
-fn the_index_points_to_each_document_by_its_hash() {
+fn the_index_links_each_document_with_its_hash() {
     let documents = Documents::new(&registry(), "v1.36.0");
     let index = documents.index();
     let url = index["paths"]["apis/example.com/v1"]["serverRelativeURL"]
@@ -54,7 +54,7 @@ fn the_index_points_to_each_document_by_its_hash() {
 }
 
 #[test]
-fn a_hash_changes_with_the_schemas_of_its_own_group_alone() {
+fn a_hash_changes_only_with_the_schemas_of_its_own_group() {
     let before = Documents::new(&registry(), "v1.36.0");
     let mut changed = registry();
     changed.insert(Resource::new("example.com", "v1", "Gadget", "gadgets"));
@@ -66,7 +66,7 @@ fn a_hash_changes_with_the_schemas_of_its_own_group_alone() {
 }
 
 #[test]
-fn writing_operations_take_field_validation_and_name_their_kind() {
+fn write_operations_have_field_validation_and_their_kind() {
     let document = document("apis/example.com/v1");
     let one =
         &document["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"];
@@ -86,7 +86,7 @@ fn writing_operations_take_field_validation_and_name_their_kind() {
 }
 
 #[test]
-fn strategic_merge_is_offered_for_built_in_kinds_alone() {
+fn strategic_merge_is_only_offered_for_built_in_kinds() {
     let strategic = "application/strategic-merge-patch+json";
     let offers = |document: &Value, path: &str| {
         document["paths"][path]["patch"]["requestBody"]["content"]
@@ -101,7 +101,7 @@ fn strategic_merge_is_offered_for_built_in_kinds_alone() {
 }
 
 #[test]
-fn a_custom_schema_gains_what_every_object_has() {
+fn a_custom_schema_gets_the_fields_of_every_object() {
     let document = document("apis/example.com/v1");
     let widget = &document["components"]["schemas"]["com.example.v1.Widget"];
     insta::assert_snapshot!(format!("{widget:#}"), @r##"
@@ -152,7 +152,7 @@ fn resource(kind: &str) -> Resource {
 }
 
 #[test]
-fn unknown_fields_of_built_in_kinds_are_named_with_their_path() {
+fn unknown_fields_of_built_in_kinds_are_reported_with_their_path() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "bogus": 1,
         "metadata": {"name": "p", "labels": {"anything": "goes"}, "owner": "me"},
         "spec": {"containers": [{"name": "c"}, {"name": "d", "imagee": "x",
@@ -170,7 +170,7 @@ fn unknown_fields_of_built_in_kinds_are_named_with_their_path() {
 }
 
 #[test]
-fn wrong_types_of_built_in_kinds_are_reported_in_the_words_of_go() {
+fn wrong_types_of_built_in_kinds_have_gos_messages() {
     let rows = [
         (
             "Pod",

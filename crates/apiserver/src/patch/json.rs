@@ -1,5 +1,5 @@
-//! JSON patches (RFC 6902), as Kubernetes' library carries them out (gopkg.in/evanphx/json-patch):
-//! where it differs from the standard, so does this.
+//! JSON patches (RFC 6902) as implemented by Kubernetes' library
+//! (gopkg.in/evanphx/json-patch), including its deviations from the standard.
 
 use std::borrow::Cow;
 
@@ -10,25 +10,25 @@ use crate::decode::go_kind;
 use crate::nesting;
 use crate::status::Status;
 
-/// Operations in one patch (`maxJSONPatchOperations` in k8s.io/apiserver).
+/// Maximum number of operations in one patch (`maxJSONPatchOperations` in k8s.io/apiserver).
 const MAX_OPERATIONS: usize = 10_000;
 
-/// What all copies of a patch may add up to: they could double an object again and again
+/// Maximum size of all copies of a patch in total: each copy could double the object
 /// (`AccumulatedCopySizeLimit`, which Kubernetes sets to the limit of a request's body).
 const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
-/// Why an operation does not apply. Kubernetes reports it of what policies have made, and of nothing
-/// else.
+/// The reason why an operation does not apply. Kubernetes reports it only for operations of
+/// policies.
 enum Inapplicable {
-    /// The value at a path is not the one that is tested for.
+    /// The value at a path differs from the tested one.
     Test(String),
-    /// In the words of Kubernetes' library.
+    /// The message of Kubernetes' library.
     Why(String),
 }
 
 type Done = Result<(), Inapplicable>;
 
-/// Carries out `operations` in order on a copy of `object`.
+/// Applies `operations` in order to a copy of `object`.
 pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status> {
     let list = checked(operations)?;
     if list.len() > MAX_OPERATIONS {
@@ -50,12 +50,14 @@ pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status>
     Ok(document.root)
 }
 
-/// Carries out the operations that a policy has made. The object stays as it is where a `test`
-/// fails.
+/// Applies the operations of a policy. The object stays unchanged if a `test` fails.
 ///
 /// # Errors
-/// Why an operation does not apply, in the words of Kubernetes' library.
-pub(super) fn carried_out(object: &Value, operations: &Value) -> Result<Value, String> {
+/// The message of Kubernetes' library for an operation that does not apply.
+pub(super) fn apply_for_policy(
+    object: &Value,
+    operations: &Value,
+) -> Result<Value, String> {
     let list = operations.as_array().map(Vec::as_slice).unwrap_or_default();
     if list.len() > MAX_OPERATIONS {
         let found = list.len();
@@ -74,10 +76,10 @@ pub(super) fn carried_out(object: &Value, operations: &Value) -> Result<Value, S
     Ok(document.root)
 }
 
-/// Carries out the operations that a webhook has answered with, all or none.
+/// Applies the operations of a webhook's response, all or none.
 ///
 /// # Errors
-/// Why an operation does not apply, in the words of Kubernetes' library.
+/// The message of Kubernetes' library for an operation that does not apply.
 pub(super) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, String> {
     let mut document = Document::of(object);
     for operation in operations {
@@ -92,10 +94,10 @@ pub(super) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, 
     Ok(document.root)
 }
 
-/// The operations of a patch that a webhook has answered with.
+/// The operations of the patch in a webhook's response.
 ///
 /// # Errors
-/// What Go's decoder says of anything else than a list of objects.
+/// The message of Go's decoder for a value that is not a list of objects.
 pub(super) fn operations_of_webhook(patch: &Value) -> Result<&[Value], String> {
     let refused = |value: &Value, into: &str| {
         let kind = go_kind(value);
@@ -109,10 +111,10 @@ pub(super) fn operations_of_webhook(patch: &Value) -> Result<&[Value], String> {
     other.map_or(Ok(list), |it| Err(refused(it, "Operation")))
 }
 
-/// The operations of a patch whose texts are texts.
+/// The operations of a patch, after checking that their string fields are strings.
 ///
 /// # Errors
-/// 400 in the words of Go's decoder.
+/// 400 with the message of Go's decoder.
 fn checked(operations: &Value) -> Result<&Vec<Value>, Status> {
     let refused = |value: &Value, into: &str| {
         let kind = go_kind(value);
@@ -141,7 +143,7 @@ fn checked(operations: &Value) -> Result<&Vec<Value>, Status> {
     Ok(list)
 }
 
-/// One operation as it was sent.
+/// One operation as sent.
 struct Operation<'a>(&'a Map<String, Value>);
 
 impl<'a> Operation<'a> {
@@ -150,7 +152,7 @@ impl<'a> Operation<'a> {
         found.ok_or_else(|| missing(&format!("operation missing {name} field")))
     }
 
-    /// Where a value comes from.
+    /// The `from` path.
     fn source(&self) -> Result<&'a str, Inapplicable> {
         let found = self.0.get("from").and_then(Value::as_str);
         found.ok_or_else(|| {
@@ -161,16 +163,16 @@ impl<'a> Operation<'a> {
         })
     }
 
-    /// What is to be put somewhere; null where nothing was said.
+    /// The `value`; null if it is missing.
     fn value(&self) -> Value {
         self.0.get("value").cloned().unwrap_or_default()
     }
 }
 
-/// What is patched.
+/// The document that is patched.
 struct Document {
     root: Value,
-    /// What the copies have added up to.
+    /// The total size of all copies.
     copied: usize,
 }
 
@@ -198,8 +200,8 @@ impl Document {
         }
     }
 
-    /// The object or list that a path leads into, and the key in it. What is before the first
-    /// slash is not looked at.
+    /// The object or list that contains the last step of a path, and its key. The part before
+    /// the first slash is ignored.
     fn find(&mut self, path: &str) -> Option<Place<'_>> {
         let (_, steps) = path.split_once('/')?;
         let (parents, last) = match steps.rsplit_once('/') {
@@ -248,14 +250,14 @@ impl Document {
         })
     }
 
-    /// Puts a value in the place of another. A key that an object does not have is added, which
-    /// the standard does not allow.
+    /// Replaces a value. A key that an object does not have is added, in contrast to the
+    /// standard.
     fn replace(&mut self, path: &str, value: Value) -> Done {
         let what = "replace operation does not apply: doc is missing";
         if path.is_empty() {
             let is_whole = value.is_object() || value.is_array();
             if !is_whole || nesting::depth(&value) > nesting::MOST {
-                // The library wraps an error that there is not.
+                // The library wraps a nil error.
                 let why = "replace operation value must be object or array: %!w(<nil>)";
                 return failed(why.to_owned());
             }
@@ -265,7 +267,7 @@ impl Document {
         let Some(place) = self.find(path) else {
             return Err(missing(&format!("{what} path: {path}")));
         };
-        if place.look().is_err() {
+        if place.current().is_err() {
             return Err(missing(&format!("{what} key: {path}")));
         }
         place.set(value).map_err(Inapplicable::Why)
@@ -299,7 +301,7 @@ impl Document {
                 let what = "test operation does not apply: is missing path";
                 return Err(missing(&format!("{what}: {path}")));
             };
-            let found = place.look().map_err(|why| {
+            let found = place.current().map_err(|why| {
                 Inapplicable::Why(format!("error in test for path: '{path}': {why}"))
             })?;
             found == expected
@@ -316,7 +318,7 @@ impl Document {
         let Some(source) = self.find(from) else {
             return Err(missing(&format!("{what} from path: {from}")));
         };
-        let value = source.look().cloned().map_err(|why| {
+        let value = source.current().cloned().map_err(|why| {
             Inapplicable::Why(format!("error in copy for from: '{from}': {why}"))
         })?;
         self.copied += size(&value);
@@ -336,18 +338,18 @@ impl Document {
     }
 }
 
-/// The last step of a path.
+/// The location of the last step of a path.
 struct Place<'v> {
-    /// An object or a list.
+    /// The containing object or list.
     holder: &'v mut Value,
     key: String,
-    /// How many steps the path has.
+    /// The number of steps of the path.
     depth: usize,
 }
 
 impl Place<'_> {
-    /// What is here. What an object does not have counts as null.
-    fn look(&self) -> Result<&Value, String> {
+    /// The value at this location. A missing key of an object counts as null.
+    fn current(&self) -> Result<&Value, String> {
         match &*self.holder {
             Value::Array(items) => {
                 let at = index(&self.key, items.len())?;
@@ -357,9 +359,10 @@ impl Place<'_> {
         }
     }
 
-    /// Puts a value here, in a list before what is here.
+    /// Adds a value at this location; in a list it is inserted before the current entry.
     fn put(self, value: Value) -> Result<(), String> {
-        // Asked of each, as moves of a value into itself would otherwise deepen it without end.
+        // Checked for each operation, because repeated moves of a value into itself would nest
+        // it without limit.
         self.within_depth(&value)?;
         match self.holder {
             Value::Array(items) => {
@@ -385,7 +388,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Puts a value in the place of what is here.
+    /// Replaces the value at this location.
     fn set(self, value: Value) -> Result<(), String> {
         self.within_depth(&value)?;
         match self.holder {
@@ -430,7 +433,7 @@ fn failed(why: String) -> Done {
     Err(Inapplicable::Why(why))
 }
 
-/// Something is missing that an operation needs.
+/// The error for a missing value that an operation needs.
 fn missing(what: &str) -> Inapplicable {
     Inapplicable::Why(format!("{what}: missing value"))
 }
@@ -439,7 +442,7 @@ fn out_of_range(index: usize) -> String {
     format!("Unable to access invalid index: {index}: invalid index referenced")
 }
 
-/// A step of a path without its escapes, of which `~1` goes first.
+/// A path step with its escapes decoded; `~1` is decoded first.
 fn unescaped(step: &str) -> Cow<'_, str> {
     if step.contains('~') {
         step.replace("~1", "/").replace("~0", "~").into()
@@ -448,8 +451,7 @@ fn unescaped(step: &str) -> Cow<'_, str> {
     }
 }
 
-/// The index that a step names, counted from the end where it is below zero. It may be beyond
-/// the end.
+/// The list index of a step; a negative one counts from the end. It may be beyond the end.
 fn index(step: &str, len: usize) -> Result<usize, String> {
     let number: i64 = step
         .parse()
@@ -464,7 +466,7 @@ fn index(step: &str, len: usize) -> Result<usize, String> {
     }
 }
 
-/// About as many bytes as the value has as JSON.
+/// The approximate size of the value as JSON, in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,

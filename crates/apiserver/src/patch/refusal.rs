@@ -1,5 +1,5 @@
-//! How Kubernetes refuses a patch whose outcome cannot be read as an object: it quotes what
-//! it could not read.
+//! Kubernetes' error for a patch whose result cannot be decoded as an object; it quotes the
+//! part that it cannot decode.
 
 use fivespot_admission::FieldError;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use crate::resource::Resource;
 use crate::status::{Cause, Details, Reason, Status};
 
 /// Go's order of the fields of `ObjectMeta` and of the entries of `managedFields`, which are
-/// written in that order where a patch leaves them alone.
+/// printed in that order if the patch does not touch them.
 const ORDER: [&str; 20] = [
     "manager",
     "operation",
@@ -33,7 +33,7 @@ const ORDER: [&str; 20] = [
     "ownerReferences",
 ];
 
-/// 422 for the outcome of `patch`, which cannot be read for the reason `why`.
+/// 422 for the result of `patch`, which cannot be decoded for the reason `why`.
 pub(super) fn status(
     (kind, resource): (Kind, &Resource),
     patch: &Value,
@@ -52,8 +52,8 @@ pub(super) fn status(
     })
 }
 
-/// The text of a patched value: the keys of what was touched are sorted, all else is as Go
-/// writes objects.
+/// The text of a patched value: the keys of changed objects are sorted, all others are printed
+/// as Go encodes objects.
 fn text(resource: &Resource, old: Option<&Value>, patched: &Value) -> String {
     let Value::Object(fields) = patched else {
         return untouched(patched);
@@ -100,7 +100,7 @@ fn object<'a>(fields: impl Iterator<Item = (&'a String, String)>) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-/// Go escapes what would be markup in a page.
+/// Go escapes HTML characters.
 fn escaped(json: &str) -> String {
     json.replace('&', "\\u0026")
         .replace('<', "\\u003c")

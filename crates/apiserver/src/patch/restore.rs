@@ -1,5 +1,5 @@
-//! What Kubernetes says of a strategically merged object whose fields have wrong types: it
-//! is turned into a Go object without a detour over JSON, and so the words are others
+//! Kubernetes' errors for a strategically merged object whose fields have wrong types. It is
+//! converted directly to a Go object, not through JSON, so that the messages differ
 //! (k8s.io/apimachinery/pkg/runtime/converter.go).
 
 use serde_json::Value;
@@ -8,13 +8,13 @@ use crate::openapi::format;
 use crate::openapi::shape::Shape;
 use crate::openapi::value_error;
 
-/// The first field that has another type than its schema gives it.
+/// The error for the first field whose type differs from its schema.
 pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
     if !shape.is_known() || value.is_null() {
         return None;
     }
     if shape.name() == Some("Quantity") || shape.format() == Some("int-or-string") {
-        // These read themselves, from JSON.
+        // These types decode themselves, from JSON.
         return value_error(shape, value);
     }
     match (shape.kind(), value) {
@@ -48,7 +48,7 @@ pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
     }
 }
 
-/// Cuts numbers to the bits that their fields have, as Go's conversion does.
+/// Truncates numbers to the bits of their fields, as Go's conversion does.
 pub(crate) fn cut(shape: Shape<'_>, value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -69,8 +69,8 @@ pub(crate) fn cut(shape: Shape<'_>, value: &mut Value) {
     }
 }
 
-/// What is wrong with a value in the place of a simple one. Go converts numbers, and would make
-/// a letter of a whole one.
+/// The error for a value in place of a scalar. Go converts numbers, and would convert an
+/// integer to a character.
 fn simple(wanted: &str, format: Option<&str>, value: &Value) -> Option<String> {
     let number = value.as_f64();
     let wanted = match wanted {

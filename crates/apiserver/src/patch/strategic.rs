@@ -1,4 +1,4 @@
-//! Strategic merge patches: Kubernetes' merge patch that knows the keys of lists
+//! Strategic merge patches: Kubernetes' merge patch with merge keys for lists
 //! (k8s.io/apimachinery/pkg/util/strategicpatch).
 //!
 //! Directives in a patch: `$patch` (`replace`, `delete`), `$retainKeys`,
@@ -17,7 +17,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 
-/// Lays `patch` over `original`; both are objects at `shape`.
+/// Merges `patch` into `original`; both are objects of `shape`.
 pub(super) fn merge(
     original: Value,
     patch: Value,
@@ -78,7 +78,7 @@ fn merge_field(
     }
 }
 
-/// `$retainKeys`: drops every field of the original that the list does not name.
+/// `$retainKeys`: removes every field of the original that is not in the list.
 fn retain_keys(
     original: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -101,8 +101,8 @@ fn retain_keys(
     Ok(())
 }
 
-/// The field that a directive such as `$setElementOrder/taints` is about; `None` for
-/// another key, the error for a directive that names no field.
+/// The field of a directive such as `$setElementOrder/taints`; `None` for another key, an
+/// error for a directive without a field.
 fn suffix<'k>(
     key: &'k str,
     prefix: &str,
@@ -120,7 +120,7 @@ fn is_directive(key: &str) -> bool {
         .any(|it| key.starts_with(it))
 }
 
-/// A value of a patch that meets nothing to merge with: without nulls and directives.
+/// A value of a patch without an original to merge into: nulls and directives are removed.
 /// `None` for a value that is itself a directive.
 fn cleaned(value: Value) -> Option<Value> {
     match value {
@@ -141,8 +141,8 @@ fn cleaned(value: Value) -> Option<Value> {
     }
 }
 
-/// Takes a field out and puts it back at its place, so that a patch does not reorder an
-/// object that people read.
+/// Takes a field out and puts it back in the same position, so that a patch does not reorder
+/// the fields of an object.
 trait InPlace {
     fn take_out(&mut self, key: &str) -> Option<Value>;
     fn put_back(&mut self, key: String, value: Option<Value>);

@@ -15,7 +15,7 @@ fn strategic_gives(kind: &str, original: Value, patch: Value, expected: Value) {
 }
 
 #[test]
-fn a_custom_resource_reads_no_strategic_patches() {
+fn a_custom_resource_does_not_support_strategic_merge_patches() {
     let mut custom = Resource::new("example.com", "v1", "Thing", "things");
     custom.custom = true;
     let strategic = "application/strategic-merge-patch+json";
@@ -24,7 +24,7 @@ fn a_custom_resource_reads_no_strategic_patches() {
 }
 
 #[test]
-fn json_operations_are_carried_out_in_order() {
+fn json_patch_operations_are_applied_in_order() {
     let object = json!({"spec": {"priority": 50, "list": [1, 2]}});
     let patch = json!([
         {"op": "test", "path": "/spec/priority", "value": 50},
@@ -39,7 +39,7 @@ fn json_operations_are_carried_out_in_order() {
 }
 
 #[test]
-fn a_json_patch_that_does_not_apply_is_refused_as_kubernetes_does() {
+fn a_json_patch_that_does_not_apply_is_rejected_as_in_kubernetes() {
     let object = json!({"spec": {"priority": 50}, "list": [1]});
     let rows = [
         json!([{"op": "test", "path": "/spec/priority", "value": 51}]),
@@ -65,31 +65,31 @@ fn a_json_patch_that_does_not_apply_is_refused_as_kubernetes_does() {
 }
 
 #[test]
-fn a_key_that_is_not_there_can_be_replaced_as_in_kubernetes() {
+fn a_missing_key_can_be_replaced_as_in_kubernetes() {
     let patch = json!([{"op": "replace", "path": "/spec/absent", "value": 1}]);
     let expected = json!({"spec": {"absent": 1}});
     assert_eq!(json(&json!({"spec": {}}), &patch), Ok(expected));
 }
 
 #[test]
-fn a_json_patch_reads_paths_as_kubernetes_library_does() {
+fn a_json_patch_parses_paths_like_the_library_of_kubernetes() {
     let object = json!({"spec": {"n": 1, "list": [1, 2]}});
     let rows = [
-        // What is not there is null, to a copy and to a test.
+        // A missing value is null for a copy and for a test.
         (
             json!([{"op": "copy", "from": "/spec/absent", "path": "/new"},
                 {"op": "test", "path": "/absent"},
                 {"op": "test", "path": "/absent", "value": null}]),
             json!({"spec": {"n": 1, "list": [1, 2]}, "new": null}),
         ),
-        // Below zero is counted from the end.
+        // A negative index counts from the end.
         (
             json!([{"op": "remove", "path": "/spec/list/-2"},
                 {"op": "add", "path": "/spec/list/-1", "value": 3},
                 {"op": "test", "path": "/spec/list/-1", "value": 3}]),
             json!({"spec": {"n": 1, "list": [2, 3]}}),
         ),
-        // What is before the first slash does not count.
+        // The part before the first slash is ignored.
         (
             json!([{"op": "add", "path": "spec/x", "value": 1}]),
             json!({"spec": {"n": 1, "list": [1, 2]}, "x": 1}),
@@ -129,7 +129,7 @@ fn a_json_patch_reads_paths_as_kubernetes_library_does() {
 }
 
 #[test]
-fn a_json_patch_whose_texts_are_no_texts_is_refused_by_the_decoder() {
+fn a_json_patch_with_non_string_fields_is_rejected_by_the_decoder() {
     let rows = [
         (
             json!(["x"]),
@@ -148,7 +148,7 @@ fn a_json_patch_whose_texts_are_no_texts_is_refused_by_the_decoder() {
 }
 
 #[test]
-fn a_json_patch_is_bounded_in_operations_and_in_what_it_copies() {
+fn a_json_patch_is_limited_in_operations_and_copied_bytes() {
     let object = json!({"a": {"b": "x".repeat(1000)}});
     let one = json!({"op": "test", "path": "/a/b", "value": "y"});
     let many = Value::Array(vec![one; 10_001]);
@@ -198,7 +198,7 @@ fn lists_with_a_merge_key_are_merged_entry_by_entry() {
 }
 
 #[test]
-fn a_nodes_taints_are_replaced_as_kubectl_taint_expects() {
+fn taints_of_a_node_are_replaced_as_kubectl_taint_expects() {
     strategic_gives(
         "Node",
         json!({"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}),
@@ -229,7 +229,7 @@ fn cordoning_and_uncordoning_set_and_remove_one_field() {
 }
 
 #[test]
-fn finalizers_are_merged_without_repeats_and_deleted_by_directive() {
+fn finalizers_are_merged_without_duplicates_and_deleted_by_directive() {
     strategic_gives(
         "ConfigMap",
         json!({"metadata": {"finalizers": ["a/x", "b/y"]}}),
@@ -245,7 +245,7 @@ fn finalizers_are_merged_without_repeats_and_deleted_by_directive() {
 }
 
 #[test]
-fn the_announced_order_of_a_list_wins_over_that_of_the_server() {
+fn set_element_order_takes_precedence_over_the_order_of_the_server() {
     strategic_gives(
         "Node",
         json!({"status": {"conditions": [
@@ -283,7 +283,7 @@ fn directives_replace_and_delete_objects_and_lists() {
 }
 
 #[test]
-fn retained_keys_are_all_that_stays() {
+fn retain_keys_removes_all_other_keys() {
     strategic_gives(
         "Pod",
         json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
@@ -294,7 +294,7 @@ fn retained_keys_are_all_that_stays() {
 }
 
 #[test]
-fn malformed_strategic_patches_are_refused_in_kubernetes_words() {
+fn malformed_strategic_merge_patches_have_kubernetes_messages() {
     let pod = json!({"metadata": {"finalizers": ["a/x"]},
         "spec": {"containers": [{"name": "a"}], "volumes": [{"name": "v"}]}});
     let rows = [
@@ -331,7 +331,7 @@ fn malformed_strategic_patches_are_refused_in_kubernetes_words() {
 }
 
 #[test]
-fn entries_of_several_types_are_refused_before_lists_of_lists() {
+fn mixed_entry_types_are_rejected_before_lists_of_lists() {
     let node = json!({"metadata": {"finalizers": ["a"]}});
     let refused = |entries: Value| {
         let patch = json!({"metadata": {"finalizers": entries}});
@@ -340,7 +340,7 @@ fn entries_of_several_types_are_refused_before_lists_of_lists() {
     let mixed = refused(json!(["b", 1]));
     let expected = "list element types are not identical: [[a] [b 1]]";
     assert_eq!((mixed.code, mixed.message.as_str()), (500, expected));
-    // The list comes after an entry of another type.
+    // The list follows an entry of another type.
     let listed = refused(json!([["b"]]));
     let expected = "list element types are not identical: [[a] [[b]]]";
     assert_eq!((listed.code, listed.message.as_str()), (500, expected));

@@ -1,4 +1,4 @@
-//! A request in the shape in which policies and webhooks match it.
+//! The request that policies and webhooks match.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::resource::{Resource, Subresource};
 use crate::state::State;
 use crate::store::Key;
 
-/// Hands the request to `then`.
+/// Calls `then` with the request.
 pub(super) fn with_request<T>(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -29,7 +29,7 @@ pub(super) fn with_request<T>(
     let equivalents = others.iter().map(|it| names(it, attributes.subresource()));
     let equivalents: Vec<_> = equivalents.collect();
     let options = attributes.options();
-    // A namespace is selected by its own labels, as what is in it is.
+    // The namespace selector of a Namespace object matches its own labels.
     let namespace = if resource.plural == "namespaces" && resource.group.is_empty() {
         attributes.name()
     } else {
@@ -53,7 +53,7 @@ pub(super) fn with_request<T>(
     then(&request)
 }
 
-/// The resource, and the kind of what is written through it or its subresource.
+/// The resource, and the kind of the object that the request writes to it or its subresource.
 fn names<'a>(
     resource: &'a Resource,
     subresource: &str,
@@ -77,7 +77,7 @@ fn names<'a>(
     )
 }
 
-/// The other served shapes of what a request is about.
+/// The other served versions of the resource.
 fn equivalents(cluster: &State, own: &Resource) -> Vec<Arc<Resource>> {
     let others = cluster.registry.all().filter(|it| {
         it.storage == own.storage && (it.group != own.group || it.version != own.version)

@@ -1,4 +1,4 @@
-//! AlwaysAdmit: lets everything pass.
+//! AlwaysAdmit: admits every request.
 
 use fivespot_admission::KubeVersion;
 
@@ -14,7 +14,7 @@ impl Plugin for AlwaysAdmit {
     }
 
     fn description(&self) -> &'static str {
-        "Lets every request pass, as a server without it does."
+        "Admits every request, the same as without the plugin."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {

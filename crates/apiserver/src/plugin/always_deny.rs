@@ -1,4 +1,5 @@
-//! AlwaysDeny: refuses everything that is admitted at all: writes and connections, not reads.
+//! AlwaysDeny: rejects every request that passes through admission: writes and connections, not
+//! reads.
 
 use fivespot_admission::KubeVersion;
 use serde_json::Value;
@@ -19,7 +20,8 @@ impl Plugin for AlwaysDeny {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses every write. Reads are never admitted, and so not refused."
+        "Rejects every write. Reads do not go through admission, so they are not \
+         rejected."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {

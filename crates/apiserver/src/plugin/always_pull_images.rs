@@ -1,4 +1,5 @@
-//! AlwaysPullImages: images are pulled for every pod, so that its credentials are checked.
+//! AlwaysPullImages: sets the pull policy of every pod to `Always`, so that its pull credentials
+//! are checked.
 
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ impl Plugin for AlwaysPullImages {
         Ok(())
     }
 
-    /// What was changed since, as by a webhook, is refused.
+    /// Rejects a pull policy that was changed later, for example by a webhook.
     fn validate(
         &self,
         _cluster: &State,
@@ -83,7 +84,7 @@ impl Plugin for AlwaysPullImages {
     }
 }
 
-/// Whether it is about a new pod or one with an image that it did not have.
+/// Whether the request writes a new pod, or one with an image that it did not have.
 fn is_concerned(attributes: &Attributes<'_>, pod: &Value) -> bool {
     let image = |it: &Value| pod::text(it, "image").to_owned();
     let had = attributes.old_object().map(|old| {

@@ -1,4 +1,4 @@
-//! What plugins are asked about.
+//! The attributes of a request that plugins read.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use crate::status::Status;
 use crate::user::User;
 use crate::verb::delete;
 
-/// A request as plugins see it (`admission.Attributes`), beside the object that it writes.
+/// The attributes of a request (`admission.Attributes`), without the object that it writes.
 #[derive(Debug)]
 pub struct Attributes<'a> {
     call: &'a Call,
@@ -27,7 +27,7 @@ pub struct Attributes<'a> {
     reinvocation: RefCell<Reinvocation>,
 }
 
-/// What plugins have said of a request that they let pass.
+/// The warnings and audit annotations of an admitted request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notes {
     /// For `Warning` headers.
@@ -37,33 +37,33 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// These and `further` ones.
+    /// Adds the warnings and annotations of `further`.
     pub(crate) fn extend(&mut self, further: Self) {
         self.warnings.extend(further.warnings);
         self.annotations.extend(further.annotations);
     }
 }
 
-/// What the mutating plugins do once more, because one of them has changed the object after
-/// others had seen it.
+/// The state of the second call of the mutating plugins, after one has changed the object that
+/// others had already admitted.
 #[derive(Debug, Default)]
 pub(crate) struct Reinvocation {
-    /// Whether the plugins are asked for the second time.
+    /// Whether this is the second call.
     pub(crate) is_second: bool,
-    /// Whether they are to be asked for the second time.
+    /// Whether a second call is required.
     pub(crate) is_wanted: bool,
-    /// The webhooks that want to see the object again if it changes.
+    /// The called webhooks with `reinvocationPolicy: IfNeeded`.
     pub(crate) called: BTreeSet<String>,
-    /// Those that will.
+    /// The webhooks to call again.
     pub(crate) again: BTreeSet<String>,
-    /// The object as the webhooks have left it.
+    /// The object after the mutating webhooks.
     pub(crate) output: Option<Value>,
-    /// The same of MutatingAdmissionPolicies.
+    /// The state of MutatingAdmissionPolicies.
     pub(crate) policies: policy::Reinvocation,
 }
 
 impl Reinvocation {
-    /// Lets the webhooks be called again that were called and asked for it.
+    /// Marks the webhooks in `called` to be called again.
     pub(crate) fn call_again(&mut self) {
         self.again.append(&mut self.called);
     }
@@ -82,13 +82,13 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The same, of an object that was like `old` before.
+    /// The same attributes with the object before the write.
     pub(crate) fn with_old(mut self, old: Option<&'a Value>) -> Self {
         self.old = old;
         self
     }
 
-    /// The same, of a write of `object`.
+    /// The same attributes with the `generateName` of `object`.
     pub(crate) fn with_object(mut self, object: &Value) -> Self {
         meta::text(object, "generateName").clone_into(&mut self.generate_name);
         self
@@ -98,12 +98,12 @@ impl<'a> Attributes<'a> {
         self.notes.take()
     }
 
-    /// What is done.
+    /// The operation.
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// What it is done to, in the version of the request.
+    /// The resource, in the version of the request.
     pub fn resource(&self) -> &'a Resource {
         &self.target.resource
     }
@@ -113,33 +113,33 @@ impl<'a> Attributes<'a> {
         &self.target.subresource
     }
 
-    /// Whether it is about an object of `plural` in `group` itself, and not its subresources.
+    /// Whether the request is for an object of `plural` in `group`, and not for a subresource.
     pub fn is_about(&self, group: &str, plural: &str) -> bool {
         self.subresource().is_empty()
             && self.resource().storage == GroupResource::new(group, plural)
     }
 
-    /// The namespace; empty for what is in none.
+    /// The namespace; empty for a cluster-scoped resource.
     pub fn namespace(&self) -> &'a str {
         &self.target.namespace
     }
 
-    /// The name; empty for a collection that is deleted, and where it is not generated yet.
+    /// The name; empty for a collection, and for a name that is not generated yet.
     pub fn name(&self) -> &'a str {
         &self.target.name
     }
 
-    /// The object before; `None` for a new one.
+    /// The object before the write; `None` on create.
     pub fn old_object(&self) -> Option<&'a Value> {
         self.old
     }
 
-    /// Who asks.
+    /// The requesting user.
     pub fn user(&self) -> &'a User {
         &self.call.user
     }
 
-    /// Whether nothing is to be stored.
+    /// Whether the request is a dry run.
     pub fn is_dry_run(&self) -> bool {
         self.call.query.dry_run
     }
@@ -164,7 +164,7 @@ impl<'a> Attributes<'a> {
         options
     }
 
-    /// Sends the client a text in a `Warning` header.
+    /// Adds a `Warning` header to the response.
     pub fn warn(&self, text: impl Into<String>) {
         self.notes.borrow_mut().warnings.push(text.into());
     }
@@ -179,8 +179,8 @@ impl<'a> Attributes<'a> {
         self.reinvocation.borrow_mut()
     }
 
-    /// 403 of this request. A collection that is deleted has no name, and a new object may have
-    /// its `generateName` alone.
+    /// 403 for this request. The deletion of a collection has no name, and a new object may have
+    /// only a `generateName`.
     pub fn forbidden(&self, why: &str) -> Status {
         let names = [self.name(), &self.generate_name, "Unknown"];
         let name = names.into_iter().find(|it| !it.is_empty());

@@ -1,4 +1,5 @@
-//! CertificateApproval: requests for certificates are approved by who may approve for their signer.
+//! CertificateApproval: only users who may approve requests of a signer approve certificate
+//! requests.
 
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
@@ -17,8 +18,8 @@ impl Plugin for CertificateApproval {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses that a CertificateSigningRequest is approved or denied by who may not `approve` for \
-         its signer."
+        "Rejects the approval or denial of a CertificateSigningRequest by users who may \
+         not `approve` for its signer."
     }
 
     fn validate(
@@ -31,7 +32,7 @@ impl Plugin for CertificateApproval {
         let asked = attributes.operation() == Operation::Update
             && signer::is_asked(attributes, "approval");
         match old {
-            Some(old) if asked => signer::demand(cluster, attributes, "approve", old),
+            Some(old) if asked => signer::authorize(cluster, attributes, "approve", old),
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! CertificateSigning: certificates are given by who may sign for their signer.
+//! CertificateSigning: only users who may sign requests of a signer set certificates.
 
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
@@ -17,8 +17,8 @@ impl Plugin for CertificateSigning {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses that a certificate or a condition is written into the status of a \
-         CertificateSigningRequest by who may not `sign` for its signer."
+        "Rejects a certificate or a condition in the status of a \
+         CertificateSigningRequest by users who may not `sign` for its signer."
     }
 
     fn validate(
@@ -38,6 +38,6 @@ impl Plugin for CertificateSigning {
         if written.all(|it| status[it] == old_status[it]) {
             return Ok(());
         }
-        signer::demand(cluster, attributes, "sign", old)
+        signer::authorize(cluster, attributes, "sign", old)
     }
 }

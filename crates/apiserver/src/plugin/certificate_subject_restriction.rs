@@ -1,4 +1,4 @@
-//! CertificateSubjectRestriction: nobody asks to become a master of the cluster.
+//! CertificateSubjectRestriction: rejects certificate requests for the group `system:masters`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::status::Status;
 use crate::user::MASTERS;
 
-/// Who makes clients of the API server known.
+/// The signer of client certificates for the API server.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// The plugin.
@@ -24,8 +24,8 @@ impl Plugin for CertificateSubjectRestriction {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses CertificateSigningRequests to `kubernetes.io/kube-apiserver-client` for the group \
-         `system:masters`."
+        "Rejects CertificateSigningRequests to `kubernetes.io/kube-apiserver-client` for \
+         the group `system:masters`."
     }
 
     fn validate(

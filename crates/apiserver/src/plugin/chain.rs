@@ -1,4 +1,4 @@
-//! The plugins that are on, asked one after the other.
+//! The chain of enabled plugins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::start::StartError;
 use crate::state::State;
 use crate::status::Status;
 
-/// Which plugins there are, and which of them are on.
+/// The available plugins, and which of them are enabled.
 #[derive(Debug)]
 pub(crate) struct Switches<'a> {
-    /// The release, which has its own defaults.
+    /// The Kubernetes release, which determines the defaults.
     pub(crate) kube: KubeVersion,
-    /// Plugins beside the built-in ones.
+    /// The plugins besides the built-in ones.
     pub(crate) further: &'a [Arc<dyn Plugin>],
     pub(crate) enable: &'a [String],
     pub(crate) disable: &'a [String],
-    /// Whether plugins may be named that Kubernetes has removed.
+    /// Whether plugins that Kubernetes has removed can be enabled.
     pub(crate) removed: bool,
     /// Configurations by plugin.
     pub(crate) configurations: &'a BTreeMap<String, Value>,
@@ -37,16 +37,16 @@ impl Switches<'_> {
     }
 }
 
-/// The plugins that are on, in order.
+/// The enabled plugins, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain(Arc<[Arc<dyn Plugin>]>);
 
 impl Chain {
-    /// The default plugins, more and fewer.
+    /// The chain of the default plugins and those in `enable`, without those in `disable`.
     ///
     /// # Errors
-    /// For a name that no plugin has or two have, for one that Kubernetes has removed, for one that
-    /// is both enabled and disabled, and for a configuration that its plugin does not take.
+    /// A name that no plugin or more than one plugin has, a removed plugin, a plugin that is both
+    /// enabled and disabled, or a configuration that its plugin rejects.
     pub(crate) fn new(switches: &Switches<'_>) -> Result<Self, StartError> {
         let mut known = builtin_plugins();
         for plugin in switches.further {
@@ -64,7 +64,8 @@ impl Chain {
                     StartError::PluginConfiguration { plugin: name, why }
                 })?;
             } else if plugin.needs_configuration() && switches.enable.contains(&name) {
-                let why = "it does nothing without one".to_owned();
+                let why = "required, because the plugin has no effect without it";
+                let why = why.to_owned();
                 return Err(StartError::PluginConfiguration { plugin: name, why });
             }
         }
@@ -72,17 +73,17 @@ impl Chain {
         Ok(Self(known.into()))
     }
 
-    /// The kinds that are served because their plugins are on.
+    /// The kinds that are served because their plugins are enabled.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = Arc<dyn BuiltinKind>> {
         self.0.iter().flat_map(|it| it.kinds())
     }
 
-    /// Lets the plugins prepare a write: `object` is what is written, if that is an object. What
-    /// they have to say beside is returned. All are asked once more where a webhook has changed
-    /// the object after others had seen it (`reinvocation.go`).
+    /// Calls `admit` of the plugins; `object` is the written object, if any. Returns the warnings
+    /// and audit annotations. All plugins are called once more if a webhook has changed an object
+    /// that others had already admitted (`reinvocation.go`).
     ///
     /// # Errors
-    /// The refusal of the first that refuses.
+    /// The first rejection.
     pub(crate) fn admit(
         &self,
         state: &mut State,
@@ -96,7 +97,7 @@ impl Chain {
                     .admit(state, attributes, object.as_deref_mut())
                     .map_err(|refused| warned(refused, attributes))?;
             }
-            // At most once more, whatever it leads to.
+            // At most one reinvocation, whatever its result.
             let mut reinvocation = attributes.reinvocation();
             is_wanted = reinvocation.is_wanted && !reinvocation.is_second;
             reinvocation.is_second = true;
@@ -104,10 +105,10 @@ impl Chain {
         Ok(attributes.take_notes())
     }
 
-    /// Asks the plugins whether a request may pass. What they have to say beside is returned.
+    /// Calls `validate` of the plugins. Returns the warnings and audit annotations.
     ///
     /// # Errors
-    /// The refusal of the first that refuses.
+    /// The first rejection.
     pub(crate) fn validate(
         &self,
         state: &State,
@@ -123,11 +124,11 @@ impl Chain {
     }
 }
 
-/// Checks the plugins that are named.
+/// Validates the names in the plugin options.
 ///
 /// # Errors
-/// For a name that no plugin has, one that Kubernetes has removed, one that is both enabled and
-/// disabled, and a configuration of a plugin that is off.
+/// A name that no plugin has, a removed plugin, a plugin that is both enabled and disabled, or a
+/// configuration of a plugin that is not enabled.
 fn check_names(
     switches: &Switches<'_>,
     known: &[Arc<dyn Plugin>],
@@ -154,7 +155,7 @@ fn check_names(
     Ok(())
 }
 
-/// Who is refused is warned as well.
+/// Adds the warnings of the request to a rejection.
 fn warned(mut refused: Status, attributes: &Attributes<'_>) -> Status {
     refused.warnings.extend(attributes.take_notes().warnings);
     refused
@@ -164,7 +165,7 @@ fn warned(mut refused: Status, attributes: &Attributes<'_>) -> Status {
 mod tests {
     use super::*;
 
-    /// `AllOrderedPlugins` of k8s.io/kubernetes v1.36, and of v1.13 those that are gone.
+    /// `AllOrderedPlugins` of k8s.io/kubernetes v1.36, with the removed plugins of v1.13.
     const ORDER: [&str; 47] = [
         "AlwaysAdmit",
         "NamespaceAutoProvision",
@@ -216,7 +217,7 @@ mod tests {
     ];
 
     #[test]
-    fn plugins_are_asked_in_the_order_of_kubernetes() {
+    fn plugins_are_called_in_the_order_of_kubernetes() {
         let all = builtin_plugins();
         let found: Vec<_> = all.iter().map(|it| it.name()).collect();
         let expected: Vec<_> =

@@ -1,5 +1,5 @@
-//! DefaultStorageClass and DefaultIngressClass: objects that name no class get the default one of
-//! their kind. The two differ in names alone.
+//! DefaultStorageClass and DefaultIngressClass: set the default class of objects without a class.
+//! The two plugins differ only in names.
 
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
@@ -11,19 +11,19 @@ use crate::resource::GroupResource;
 use crate::state::State;
 use crate::status::Status;
 
-/// A plugin that sets the default class of one kind.
+/// A plugin that sets the default class of a resource.
 #[derive(Debug)]
 pub(super) struct DefaultClass {
     name: &'static str,
     description: &'static str,
-    /// The objects that have a class.
+    /// The API group of the objects with a class.
     group: &'static str,
     resource: &'static str,
-    /// Where in the spec of such an object its class is named.
+    /// The field of their spec with the class.
     field: &'static str,
-    /// Where the class was named before there was a field for it.
+    /// The deprecated annotation with the class.
     annotation: &'static str,
-    /// The classes.
+    /// The API group of the classes.
     class_group: &'static str,
     class_resource: &'static str,
     is_default: fn(&Value) -> bool,
@@ -31,8 +31,8 @@ pub(super) struct DefaultClass {
 
 pub(super) const STORAGE: DefaultClass = DefaultClass {
     name: "DefaultStorageClass",
-    description: "Gives new PersistentVolumeClaims without a class the default StorageClass, of \
-                  several the newest.",
+    description: "Sets the default StorageClass in new PersistentVolumeClaims without a \
+                  class; if there are several, the newest.",
     group: "",
     resource: "persistentvolumeclaims",
     field: "storageClassName",
@@ -44,8 +44,8 @@ pub(super) const STORAGE: DefaultClass = DefaultClass {
 
 pub(super) const INGRESS: DefaultClass = DefaultClass {
     name: "DefaultIngressClass",
-    description: "Gives new Ingresses without a class the default IngressClass, of several the \
-                  newest.",
+    description: "Sets the default IngressClass in new Ingresses without a class; if \
+                  there are several, the newest.",
     group: "networking.k8s.io",
     resource: "ingresses",
     field: "ingressClassName",
@@ -89,7 +89,7 @@ impl Plugin for DefaultClass {
     }
 }
 
-/// The name of the newest object; of several of one second the first by name.
+/// The name of the newest object; among objects of the same second, the first by name.
 fn newest<'a>(all: impl Iterator<Item = &'a Value>) -> Option<String> {
     let age =
         |it: &Value| std::cmp::Reverse(meta::text(it, "creationTimestamp").to_owned());

@@ -1,4 +1,4 @@
-//! DefaultTolerationSeconds: lets pods stay for five minutes on a node that does not answer.
+//! DefaultTolerationSeconds: pods tolerate not-ready and unreachable nodes for five minutes.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,8 @@ impl Plugin for DefaultTolerationSeconds {
     }
 
     fn description(&self) -> &'static str {
-        "Lets pods stay for five minutes on a node that is not ready or not reachable."
+        "Adds tolerations of five minutes to pods, for nodes that are not ready or not \
+         reachable."
     }
 
     fn admit(
@@ -35,7 +36,7 @@ impl Plugin for DefaultTolerationSeconds {
     }
 }
 
-/// Adds the tolerations that a pod does not have.
+/// Adds the tolerations that a pod lacks.
 fn tolerate(pod: &mut Value) {
     let spec = meta::field(meta::fields(pod), "spec");
     let all = spec.entry("tolerations").or_insert_with(|| json!([]));
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_toleration_that_is_there_is_left_alone() {
+    fn existing_tolerations_are_kept() {
         let mut pod = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
         tolerate(&mut pod);
         let all = json!([{"operator": "Exists"}]);

@@ -1,5 +1,5 @@
-//! DenyEscalatingExec: nobody connects to what has more rights than a
-//! container (plugin/pkg/admission/exec in Kubernetes 1.20).
+//! DenyEscalatingExec: rejects connections to pods with more privileges than a container
+//! (plugin/pkg/admission/exec in Kubernetes 1.20).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::status::Status;
 #[derive(Debug)]
 pub(super) struct DenyEscalatingExec;
 
-/// When the two were removed.
+/// The release that removed DenyEscalatingExec and DenyExecOnPrivileged.
 pub(super) const REMOVAL: Removal = Removal {
     release: "1.21",
     instead: "PodSecurity, or a ValidatingAdmissionPolicy for CONNECT of pods/exec",
@@ -27,8 +27,8 @@ impl Plugin for DenyEscalatingExec {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses `exec` in and `attach` to pods with privileged containers, and those in the host's \
-         process or IPC namespace."
+        "Rejects `exec` and `attach` for pods with privileged containers, and for pods \
+         in the host's PID or IPC namespace."
     }
 
     fn removal(&self) -> Option<Removal> {
@@ -56,10 +56,10 @@ impl Plugin for DenyEscalatingExec {
     }
 }
 
-/// The pod that is connected to; none where the request is about something else.
+/// The pod of an `exec` or `attach` request; `None` for other requests.
 ///
 /// # Errors
-/// 403 for one that is missing.
+/// 403 if the pod does not exist.
 pub(super) fn connected(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -77,7 +77,7 @@ pub(super) fn connected(
     found.ok_or_else(why).map(Some)
 }
 
-/// Refuses the connection to a pod with a privileged container.
+/// Rejects the connection to a pod with a privileged container.
 ///
 /// # Errors
 /// 403.

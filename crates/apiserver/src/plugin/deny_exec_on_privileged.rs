@@ -1,4 +1,4 @@
-//! DenyExecOnPrivileged: nobody connects to privileged containers (plugin/pkg/admission/exec in
+//! DenyExecOnPrivileged: rejects connections to privileged containers (plugin/pkg/admission/exec in
 //! Kubernetes 1.20).
 
 use serde_json::Value;
@@ -18,8 +18,8 @@ impl Plugin for DenyExecOnPrivileged {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses `exec` in and `attach` to pods with privileged containers. DenyEscalatingExec does \
-         so too, and more."
+        "Rejects `exec` and `attach` for pods with privileged containers. \
+         DenyEscalatingExec does this and more."
     }
 
     fn removal(&self) -> Option<Removal> {

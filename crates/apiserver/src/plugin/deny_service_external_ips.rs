@@ -1,4 +1,4 @@
-//! DenyServiceExternalIPs: Services get no further external addresses.
+//! DenyServiceExternalIPs: rejects new external IPs of Services.
 
 use fivespot_admission::KubeVersion;
 use serde_json::Value;
@@ -17,7 +17,7 @@ impl Plugin for DenyServiceExternalIps {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses Services with external addresses that they did not have before."
+        "Rejects Services with external IPs that they did not have before."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {

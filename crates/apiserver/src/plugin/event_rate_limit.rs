@@ -1,4 +1,4 @@
-//! EventRateLimit: how many Events are written a second.
+//! EventRateLimit: limits the rate of Event writes.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,21 +15,20 @@ use crate::resource::GroupResource;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
 
-/// The plugin. Without a configuration there is nothing that it could limit, and the server does
-/// not start.
+/// The plugin. Without a configuration it has no limits, and the server does not start.
 #[derive(Debug, Default)]
 pub(super) struct EventRateLimit {
     limits: Vec<Limit>,
 }
 
-/// One limit with the buckets of tokens that it has given out.
+/// A limit with its token buckets.
 #[derive(Debug)]
 struct Limit {
     kind: LimitKind,
     per_second: f64,
     burst: f64,
     most: NonZeroUsize,
-    /// The one that was used last is last.
+    /// In the order of their last use.
     buckets: Mutex<IndexMap<String, Bucket>>,
 }
 
@@ -53,7 +52,7 @@ const KINDS: [(&str, LimitKind); 4] = [
     ("User", LimitKind::User),
     ("SourceAndObject", LimitKind::SourceAndObject),
 ];
-/// How many buckets a limit has unless it says so.
+/// The default number of buckets of a limit.
 const MOST: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 const CONFIGURATION: Shape = Shape {
@@ -68,8 +67,9 @@ impl Plugin for EventRateLimit {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses Events beyond the configured rates: of the server, of each namespace, of each \
-         user, and of each source and object. It needs a configuration."
+        "Rejects Events that exceed the configured rates: of the server, of each \
+         namespace, of each user, and of each source and object. Requires a \
+         configuration."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
@@ -101,7 +101,7 @@ impl Plugin for EventRateLimit {
             attributes.operation(),
             Operation::Create | Operation::Update
         );
-        // A request that is performed anew for the answer of a webhook was counted before.
+        // A request that is performed again after a webhook call is already counted.
         if !is_event || !writes || attributes.is_dry_run() || cluster.is_retry() {
             return Ok(());
         }
@@ -158,7 +158,7 @@ fn limit(fields: &Fields<'_>) -> Result<Limit, String> {
 }
 
 impl Limit {
-    /// Which bucket an event is taken from.
+    /// The key of the bucket of an event.
     fn key(&self, attributes: &Attributes<'_>, event: Option<&Value>) -> String {
         match self.kind {
             LimitKind::Server => String::new(),
@@ -170,7 +170,7 @@ impl Limit {
         }
     }
 
-    /// Takes a token, if there is one.
+    /// Takes a token. Returns whether there was one.
     fn accept(&self, key: &str, now: Timestamp) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let had = buckets.shift_remove(key);
@@ -193,7 +193,7 @@ impl Limit {
     }
 }
 
-/// The source and the object of an event, in either of the shapes of events.
+/// The source and the object of an event, in either version of Event.
 fn source_and_object(event: &Value) -> String {
     let either = |old: &'static str, new: &'static str| {
         let found = &event[old];
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_fills_up_again_and_the_oldest_is_forgotten() {
+    fn a_bucket_is_refilled_and_the_least_recently_used_is_evicted() {
         let limit = Limit {
             kind: LimitKind::User,
             per_second: 1.0,
@@ -242,11 +242,11 @@ mod tests {
         assert_eq!(accepted, [true, true, false, true, false]);
         limit.accept("bob", at(1));
         limit.accept("eve", at(1));
-        assert!(limit.accept("ann", at(1)), "begins with a full bucket");
+        assert!(limit.accept("ann", at(1)), "starts with a full bucket");
     }
 
     #[test]
-    fn limits_are_checked_when_the_server_starts() {
+    fn limits_are_validated_when_the_server_starts() {
         let why = |limits: Value| configured(limits).unwrap_err();
         assert_eq!(
             why(json!([])),

@@ -1,4 +1,5 @@
-//! ExtendedResourceToleration: who asks for a device tolerates the taint of its nodes.
+//! ExtendedResourceToleration: pods that request an extended resource tolerate the taint of its
+//! nodes.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +21,8 @@ impl Plugin for ExtendedResourceToleration {
     }
 
     fn description(&self) -> &'static str {
-        "Lets pods that request an extended resource such as `example.com/gpu` tolerate the \
-         taint of that name."
+        "Adds a toleration to pods that request an extended resource such as \
+         `example.com/gpu`, for the taint of that name."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {

@@ -1,58 +1,59 @@
-//! Plugins of kube-apiserver that are known by name and have nothing to act on here: their kinds or
-//! subresources are not served, so that no request gets to them.
+//! Plugins of kube-apiserver that can be named here but never act: their kinds or subresources are
+//! not served, so that no request matches them.
 
 use fivespot_admission::KubeVersion;
 
 use super::Plugin;
 
-/// A plugin that no request concerns.
+/// A plugin that matches no request.
 #[derive(Debug)]
 pub(super) struct Idle {
     name: &'static str,
     description: &'static str,
-    /// The minor release since which it is on.
+    /// The minor release since which it is enabled by default.
     since: u32,
 }
 
 pub(super) const POD_GROUP_PROTECTION: Idle = Idle {
     name: "PodGroupProtection",
-    description: "Nothing: it gives PodGroups a finalizer, and they are not served, as in a \
-                  kube-apiserver without the gate `GenericWorkload`.",
+    description: "No effect: it adds a finalizer to PodGroups, which are not served, as \
+                  in a kube-apiserver without the feature gate `GenericWorkload`.",
     since: 36,
 };
 
 pub(super) const CLUSTER_TRUST_BUNDLE_ATTEST: Idle = Idle {
     name: "ClusterTrustBundleAttest",
-    description: "Nothing: it is about ClusterTrustBundles, and they are not served, as in a \
-                  kube-apiserver without the gate `ClusterTrustBundle`.",
+    description: "No effect: it checks ClusterTrustBundles, which are not served, as in \
+                  a kube-apiserver without the feature gate `ClusterTrustBundle`.",
     since: 27,
 };
 
 pub(super) const POD_GROUP_WORKLOAD_EXISTS: Idle = Idle {
     name: "PodGroupWorkloadExists",
-    description: "Nothing: it is about PodGroups, and they are not served, as in a \
-                  kube-apiserver without the gate `GenericWorkload`.",
+    description: "No effect: it checks PodGroups, which are not served, as in a \
+                  kube-apiserver without the feature gate `GenericWorkload`.",
     since: 36,
 };
 
 pub(super) const NODE_DECLARED_FEATURE_VALIDATOR: Idle = Idle {
     name: "NodeDeclaredFeatureValidator",
-    description: "Nothing: what it looks for in an update of a pod is written to `resize` alone, \
-                  which is not served.",
+    description: "No effect: the pod updates that it checks are only possible through \
+                  `resize`, which is not served.",
     since: 35,
 };
 
 pub(super) const JOB_VALIDATION: Idle = Idle {
     name: "JobValidation",
-    description: "Nothing: it is about Jobs that belong to a PodGroup, and PodGroups are not \
-                  served, as in a kube-apiserver without the gate `GenericWorkload`.",
+    description: "No effect: it checks Jobs that belong to a PodGroup, and PodGroups are \
+                  not served, as in a kube-apiserver without the feature gate \
+                  `GenericWorkload`.",
     since: 36,
 };
 
 pub(super) const POD_RESIZE_VALIDATOR: Idle = Idle {
     name: "PodResizeValidator",
-    description: "Nothing: it is about `resize` of a pod, which is not served, because no \
-                  kubelet would do it.",
+    description: "No effect: it checks `resize` of pods, which is not served because \
+                  there is no kubelet to do it.",
     since: 36,
 };
 

@@ -1,4 +1,4 @@
-//! ImagePolicyWebhook: asks a service whether the images of a pod may run
+//! ImagePolicyWebhook: calls a backend that decides whether the images of a pod may run
 //! (plugin/pkg/admission/imagepolicy).
 
 mod backend;
@@ -22,15 +22,15 @@ use crate::state::State;
 use crate::status::Status;
 use crate::webhook_client::Endpoint;
 
-/// The plugin. Without a configuration there is nobody to ask, and the server does not start.
+/// The plugin. Without a configuration it has no backend, and the server does not start.
 #[derive(Debug, Default)]
 pub(super) struct ImagePolicyWebhook(Option<Service>);
 
-/// The service that is asked.
+/// The backend.
 #[derive(Debug)]
 struct Service {
     endpoint: Endpoint,
-    /// For how long what it allows, and what it refuses, is not asked again.
+    /// How long an allowed and a denied response are cached.
     allow: SignedDuration,
     deny: SignedDuration,
     backoff: Duration,
@@ -38,20 +38,20 @@ struct Service {
     known: Mutex<IndexMap<String, Known>>,
 }
 
-/// What the service has said of some images.
+/// A cached response.
 #[derive(Clone, Debug)]
 struct Known {
     status: Value,
     until: Timestamp,
 }
 
-/// Most answers that are kept.
+/// The maximum number of cached responses.
 const MOST: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
-/// How long the service has to answer.
+/// The timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Annotations of pods that are sent to the service.
+/// The infix of pod annotations that are sent to the backend.
 const ANNOTATIONS: &str = ".image-policy.k8s.io/";
-/// What the annotations of the audit log begin with.
+/// The prefix of audit annotations.
 const AUDIT: &str = "imagepolicywebhook.image-policy.k8s.io/";
 
 impl Plugin for ImagePolicyWebhook {
@@ -60,8 +60,9 @@ impl Plugin for ImagePolicyWebhook {
     }
 
     fn description(&self) -> &'static str {
-        "Asks the service of a kubeconfig whether the images of a pod may run, keeps its answers for \
-         a while, and does as configured where it cannot be asked. It needs a configuration."
+        "Calls the webhook of a kubeconfig to check the images of a pod. Caches its \
+         responses, and admits or rejects the pod as configured if the call fails. \
+         Requires a configuration."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
@@ -101,7 +102,7 @@ impl Plugin for ImagePolicyWebhook {
             None => false,
             Some(Value::Bool(allow)) => *allow,
             Some(_) => {
-                return Err("imagePolicy.defaultAllow: it has to be a boolean".into());
+                return Err("imagePolicy.defaultAllow: must be a boolean".into());
             }
         };
         let file = fields.text("kubeConfigFile")?;
@@ -198,7 +199,7 @@ impl Service {
         }))
     }
 
-    /// The answer of the service, or why there is none; nothing until it has been asked.
+    /// The response of the backend, or the error of the call; `None` until it has been called.
     fn ask(&self, cluster: &State, spec: Value) -> Option<Result<Value, String>> {
         let body = json!({"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview",
             "spec": spec});
@@ -232,7 +233,7 @@ impl Service {
     }
 }
 
-/// A time of the configuration: -1 is none, 0 the default.
+/// A duration of the configuration: -1 means zero, 0 means the default.
 fn normal(
     said: i64,
     default: i64,

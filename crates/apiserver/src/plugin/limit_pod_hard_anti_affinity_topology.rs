@@ -1,4 +1,4 @@
-//! LimitPodHardAntiAffinityTopology: pods may demand to be kept apart by node alone.
+//! LimitPodHardAntiAffinityTopology: required pod anti-affinity may only use the topology of nodes.
 
 use fivespot_admission::KubeVersion;
 use serde_json::Value;
@@ -19,7 +19,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses pods with a required anti-affinity by another topology than \
+        "Rejects pods with a required anti-affinity by a topology key other than \
          `kubernetes.io/hostname`."
     }
 

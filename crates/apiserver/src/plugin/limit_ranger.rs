@@ -1,4 +1,4 @@
-//! LimitRanger: the LimitRanges of a namespace, as defaults and as bounds
+//! LimitRanger: applies the LimitRanges of a namespace as defaults and as bounds
 //! (plugin/pkg/admission/limitranger).
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::store::Object;
 #[derive(Debug)]
 pub(super) struct LimitRanger;
 
-/// Says which fields the plugin has set.
+/// The annotation with the fields that the plugin has set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 impl Plugin for LimitRanger {
@@ -29,8 +29,9 @@ impl Plugin for LimitRanger {
     }
 
     fn description(&self) -> &'static str {
-        "Fills in the requests and limits of new pods from the LimitRanges of their namespace, \
-         and refuses pods and PersistentVolumeClaims beyond their bounds and ratios."
+        "Sets the default requests and limits of new pods from the LimitRanges of their \
+         namespace, and rejects pods and PersistentVolumeClaims outside of their bounds \
+         and ratios."
     }
 
     fn admit(
@@ -79,7 +80,7 @@ impl Plugin for LimitRanger {
     }
 }
 
-/// Containers are neither added nor changed by an update.
+/// Whether the request creates a pod: an update neither adds nor changes containers.
 fn is_new_pod(attributes: &Attributes<'_>) -> bool {
     attributes.is_about("", "pods") && attributes.operation() == Operation::Create
 }
@@ -89,7 +90,7 @@ fn ranges(cluster: &State, attributes: &Attributes<'_>) -> Vec<Object> {
     cluster.objects(&resource, Some(attributes.namespace()))
 }
 
-/// Gives containers the requests and limits that they leave out, and says so in an annotation.
+/// Defaults the requests and limits of containers, and lists them in an annotation.
 fn fill_in(pod: &mut Value, spec: &Value) {
     let mut defaults = [("limits", Map::new()), ("requests", Map::new())];
     for limit in list(spec, "limits") {
@@ -124,7 +125,7 @@ fn fill_in(pod: &mut Value, spec: &Value) {
     }
 }
 
-/// What was set in a container, in the words of the annotation.
+/// Defaults a container. Returns the parts of the annotation.
 fn fill_container(
     container: &mut Map<String, Value>,
     word: &str,
@@ -133,7 +134,7 @@ fn fill_container(
     let name = container.get("name").and_then(Value::as_str);
     let name = name.unwrap_or_default().to_owned();
     let mut notes = Vec::new();
-    // Requests are named before limits.
+    // Requests are listed before limits.
     for (list, defaults) in defaults.iter().rev() {
         let mut set = Vec::new();
         for (resource, amount) in defaults {
@@ -153,7 +154,7 @@ fn fill_container(
     notes
 }
 
-/// One limit of a range.
+/// A limit of a LimitRange.
 struct Limit<'a> {
     kind: &'a str,
     min: Amounts,
@@ -161,7 +162,7 @@ struct Limit<'a> {
     ratio: Amounts,
 }
 
-/// What is asked for of one resource.
+/// The request and limit of an object for one resource.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     resource: &'a str,
@@ -268,7 +269,7 @@ impl<'a> Limit<'a> {
         Some(format!("{what}, but request is {request}"))
     }
 
-    /// Claims have no limits.
+    /// The error for a claim, which has requests but no limits.
     fn request_above(&self, bound: &Quantity, asked: Asked<'_>) -> Option<String> {
         let what = format!(
             "maximum {} usage per {} is {bound}",
@@ -312,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_filled_in_and_noted() {
+    fn missing_requests_and_limits_are_defaulted_and_annotated() {
         let mut pod = json!({"spec": {
             "containers": [{"name": "a", "resources": {"limits": {"cpu": "1"}}}],
             "initContainers": [{"name": "b"}]}});

@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicy: lets the policies that are bound change objects.
+//! MutatingAdmissionPolicy: applies the mutations of bound policies.
 
 mod patcher;
 mod source;
@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::status::Status;
 pub(crate) use source::MutatingPolicySource;
 
-/// The plugin. The policies in force are a part of the state.
+/// The plugin. The compiled policies are in the state.
 #[derive(Debug)]
 pub(super) struct MutatingAdmissionPolicy;
 
@@ -23,8 +23,9 @@ impl Plugin for MutatingAdmissionPolicy {
     }
 
     fn description(&self) -> &'static str {
-        "Lets the MutatingAdmissionPolicies that are bound change objects, one after the other; \
-         those with `reinvocationPolicy: IfNeeded` again where the object changed after them."
+        "Applies the bound MutatingAdmissionPolicies to objects, one after the other. \
+         Policies with `reinvocationPolicy: IfNeeded` are applied again if the object \
+         changed after them."
     }
 
     fn is_on_by_default(&self, kube: KubeVersion) -> bool {
@@ -37,7 +38,7 @@ impl Plugin for MutatingAdmissionPolicy {
         attributes: &Attributes<'_>,
         object: Option<&mut Value>,
     ) -> Result<(), Status> {
-        // A deletion writes nothing.
+        // A deletion writes no object.
         let Some(object) = object else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! MutatingAdmissionWebhook: lets webhooks change objects.
+//! MutatingAdmissionWebhook: calls the mutating webhooks.
 
 use serde_json::{Value, json};
 
@@ -10,11 +10,11 @@ use crate::patch;
 use crate::state::State;
 use crate::status::Status;
 
-/// The plugin. The webhooks in force are a part of the state.
+/// The plugin. The registered webhooks are in the state.
 #[derive(Debug)]
 pub(super) struct MutatingAdmissionWebhook;
 
-/// What the annotations of the audit log begin with.
+/// The prefix of audit annotations.
 const PREFIX: &str = "mutation.webhook.admission.k8s.io";
 
 impl Plugin for MutatingAdmissionWebhook {
@@ -23,9 +23,9 @@ impl Plugin for MutatingAdmissionWebhook {
     }
 
     fn description(&self) -> &'static str {
-        "Calls the webhooks of MutatingWebhookConfigurations that match, one after the other, and \
-         applies their JSON patches; those with `reinvocationPolicy: IfNeeded` again where the \
-         object changed after them."
+        "Calls the matching webhooks of MutatingWebhookConfigurations one after the \
+         other, and applies their JSON patches. Webhooks with `reinvocationPolicy: \
+         IfNeeded` are called again if the object changed after them."
     }
 
     fn admit(
@@ -73,19 +73,19 @@ impl Plugin for MutatingAdmissionWebhook {
     }
 }
 
-/// One call of one webhook.
+/// A call of a webhook.
 struct Called<'a> {
     attributes: &'a Attributes<'a>,
     hook: &'a Hook,
-    /// Which call it is, for the audit log.
+    /// The position of the call, for the audit annotations.
     place: String,
 }
 
 impl Called<'_> {
-    /// Asks the webhook, and changes the object as it says. Returns whether it did.
+    /// Calls the webhook, and applies its patch. Returns whether the object has changed.
     ///
     /// # Errors
-    /// The refusal of the webhook, or of who cannot be asked.
+    /// The rejection by the webhook, or the failure of the call.
     fn ask(
         &self,
         cluster: &mut State,
@@ -121,7 +121,7 @@ impl Called<'_> {
         Ok(changed)
     }
 
-    /// Applies a patch to the object in the version in which the webhook was asked about it.
+    /// Applies a patch to the object in the version that was sent to the webhook.
     fn apply(
         &self,
         cluster: &State,

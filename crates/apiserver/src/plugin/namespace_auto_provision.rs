@@ -1,4 +1,4 @@
-//! NamespaceAutoProvision: creates the namespace of an object where it is missing.
+//! NamespaceAutoProvision: creates the namespace of an object if it does not exist.
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::Operation;
@@ -19,7 +19,7 @@ impl Plugin for NamespaceAutoProvision {
     }
 
     fn description(&self) -> &'static str {
-        "Creates the namespace of a new object where it is missing."
+        "Creates the namespace of a new object if it does not exist."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {

@@ -1,4 +1,4 @@
-//! NamespaceExists: refuses writes into a namespace that there is not.
+//! NamespaceExists: rejects writes into a namespace that does not exist.
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::Operation;
@@ -19,8 +19,8 @@ impl Plugin for NamespaceExists {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses writes into a namespace that there is not. NamespaceLifecycle does so too, and \
-         more."
+        "Rejects writes to a namespace that does not exist. NamespaceLifecycle does this \
+         and more."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {

@@ -1,5 +1,5 @@
-//! NamespaceLifecycle: refuses new objects in namespaces that are missing or being deleted, and the
-//! deletion of the namespaces that every cluster has.
+//! NamespaceLifecycle: rejects new objects in namespaces that do not exist or are being deleted,
+//! and the deletion of system namespaces.
 
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
@@ -24,8 +24,8 @@ impl Plugin for NamespaceLifecycle {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses new objects in a namespace that is missing or being deleted, and the deletion of \
-         `default`, `kube-system` and `kube-public`."
+        "Rejects new objects in a namespace that does not exist or is being deleted, and \
+         the deletion of `default`, `kube-system` and `kube-public`."
     }
 
     fn admit(
@@ -54,7 +54,7 @@ impl Plugin for NamespaceLifecycle {
     }
 }
 
-/// 404 of a namespace.
+/// 404 for a namespace.
 pub(super) fn missing(name: &str) -> Status {
     let message = format!("namespaces \"{name}\" not found");
     Status::new(404, Reason::NotFound, message).with_details(Details {

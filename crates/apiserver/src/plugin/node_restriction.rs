@@ -1,4 +1,5 @@
-//! NodeRestriction: what a kubelet may change (plugin/pkg/admission/noderestriction).
+//! NodeRestriction: limits the objects that a kubelet may change
+//! (plugin/pkg/admission/noderestriction).
 
 mod label;
 
@@ -18,10 +19,10 @@ use crate::store::Object;
 #[derive(Debug)]
 pub(super) struct NodeRestriction;
 
-/// The group of kubelets, and what the names of their users begin with.
+/// The group of kubelets, and the prefix of their user names.
 const GROUP: &str = "system:nodes";
 const PREFIX: &str = "system:node:";
-/// Where the Leases of nodes are.
+/// The namespace of the nodes' Leases.
 const LEASES: &str = "kube-node-lease";
 impl Plugin for NodeRestriction {
     fn name(&self) -> &'static str {
@@ -29,8 +30,8 @@ impl Plugin for NodeRestriction {
     }
 
     fn description(&self) -> &'static str {
-        "Limits users `system:node:<name>` of the group `system:nodes` to their own Node, Lease, \
-         pods and tokens, and to the labels that kubelets may set."
+        "Limits users `system:node:<name>` of the group `system:nodes` to their own \
+         Node, Lease, pods and tokens, and to the labels that kubelets may set."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
@@ -56,7 +57,7 @@ impl Plugin for NodeRestriction {
             .map_err(Refusal::status(attributes))
     }
 
-    /// What is posted to a subresource is seen here alone.
+    /// Checks token requests: the object of a POST to a subresource is only available here.
     fn validate(
         &self,
         cluster: &State,
@@ -81,13 +82,13 @@ impl Plugin for NodeRestriction {
     }
 }
 
-/// The node whose kubelet asks; none for any other user.
+/// The node of the requesting kubelet; `None` for other users.
 ///
 /// # Errors
-/// 403 for a member of the group of kubelets without the name of one.
+/// 403 for a user in the kubelets' group whose name is not that of a kubelet.
 fn node_of<'a>(attributes: &Attributes<'a>) -> Result<Option<&'a str>, Status> {
     let user = attributes.user();
-    // One who is not in the group is no node, whatever the name (`defaultNodeIdentifier`).
+    // A user outside the group is not a node, whatever the name (`defaultNodeIdentifier`).
     match user.name.strip_prefix(PREFIX) {
         Some(node) if user.is_in(GROUP) && !node.is_empty() => Ok(Some(node)),
         Some(_) if user.is_in(GROUP) => {
@@ -99,7 +100,7 @@ fn node_of<'a>(attributes: &Attributes<'a>) -> Result<Option<&'a str>, Status> {
     }
 }
 
-/// Why a kubelet is refused.
+/// Why a request of a kubelet is rejected.
 enum Refusal {
     Forbidden(String),
     Missing(Status),
@@ -124,7 +125,7 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Forbidden(why.into()))
 }
 
-/// One request of a kubelet.
+/// A request of a kubelet.
 struct Check<'a> {
     cluster: &'a State,
     attributes: &'a Attributes<'a>,
@@ -182,7 +183,7 @@ impl Check<'_> {
         found.ok_or_else(|| Refusal::Missing(missing()))
     }
 
-    /// Refuses with `why` unless the pod runs on the node.
+    /// Rejects the request with `why` unless the pod runs on the node.
     fn own_pod(&self, why: &str) -> Result<(), Refusal> {
         let pod = self.find_pod(self.attributes.name())?;
         if pod["spec"]["nodeName"] == self.node {
@@ -254,7 +255,7 @@ impl Check<'_> {
         }
     }
 
-    /// The owner of a mirror pod is its node.
+    /// Checks that the owner of a mirror pod is its node.
     fn owner(&self, owner: &Value) -> Result<(), Refusal> {
         let node = self.node;
         let is_node = owner["apiVersion"] == "v1" && owner["kind"] == "Node";
@@ -396,7 +397,7 @@ impl Check<'_> {
     }
 }
 
-/// Which objects of the API a pod names, which a mirror pod may not.
+/// The kind of API objects that a pod references, which a mirror pod must not.
 fn referenced(spec: &Value) -> Option<&'static str> {
     if !pod::text(spec, "serviceAccountName").is_empty() {
         return Some("serviceaccounts");

@@ -1,5 +1,5 @@
-//! OwnerReferencesPermissionEnforcement: owners are changed by who may delete the object, and made
-//! to wait by who may update their finalizers.
+//! OwnerReferencesPermissionEnforcement: changing owners requires the permission to delete the
+//! object; `blockOwnerDeletion` requires the permission to update the owner's finalizers.
 
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::Operation;
@@ -22,8 +22,8 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses changes of owner references by users who may not delete the object, and \
-         `blockOwnerDeletion` by those who may not update the finalizers of the owner."
+        "Rejects changes of owner references by users who may not delete the object, and \
+         `blockOwnerDeletion` by users who may not update the finalizers of the owner."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
@@ -40,7 +40,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
             return Ok(());
         };
         let pods = GroupResource::new("", "pods");
-        // The status of a pod cannot change its owners.
+        // A write of a pod's status cannot change its owners.
         if attributes.resource().storage == pods && attributes.subresource() == "status" {
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     }
 }
 
-/// Refuses owners that are newly made to wait by a user who may not.
+/// Rejects new `blockOwnerDeletion` references if the user may not update the owner's finalizers.
 fn blocking(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -116,7 +116,7 @@ fn asked(
     (decision.allowed, decision.reason)
 }
 
-/// The deletion of the object that is written.
+/// The action of deleting the written object.
 fn own_deletion(attributes: &Attributes<'_>) -> Action {
     let resource = attributes.resource();
     Action {
@@ -130,7 +130,7 @@ fn own_deletion(attributes: &Attributes<'_>) -> Action {
     }
 }
 
-/// An update of the finalizers of an owner.
+/// The action of updating an owner's finalizers.
 fn finalizing(group: &str, plural: &str, name: &str) -> Action {
     Action {
         verb: "update".to_owned(),

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaimResize: claims grow where their class allows it.
+//! PersistentVolumeClaimResize: claims can only be expanded if their class allows it.
 
 use serde_json::Value;
 
@@ -18,8 +18,8 @@ impl Plugin for PersistentVolumeClaimResize {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses that a PersistentVolumeClaim grows which is not bound, or whose StorageClass \
-         does not allow it."
+        "Rejects an increase of the size of a PersistentVolumeClaim that is not bound, \
+         or whose StorageClass does not allow expansion."
     }
 
     fn validate(

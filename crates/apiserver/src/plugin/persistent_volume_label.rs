@@ -1,4 +1,4 @@
-//! PersistentVolumeLabel: volumes of a cloud get the labels of their zone
+//! PersistentVolumeLabel: adds zone labels to volumes of a cloud provider
 //! (plugin/pkg/admission/storage/persistentvolume/label in Kubernetes 1.30).
 
 use fivespot_admission::policy::Operation;
@@ -8,7 +8,7 @@ use super::{Attributes, Plugin, Removal};
 use crate::state::State;
 use crate::status::Status;
 
-/// The plugin. There is no cloud here that could be asked where a volume is.
+/// The plugin. There is no cloud provider here that could return the zone of a volume.
 #[derive(Debug)]
 pub(super) struct PersistentVolumeLabel;
 
@@ -18,8 +18,8 @@ impl Plugin for PersistentVolumeLabel {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses new PersistentVolumes of GCE, as it does in a cluster whose cloud cannot be asked \
-         for their zone; lets all others pass."
+        "Rejects new GCE PersistentVolumes, as in a cluster whose cloud provider cannot \
+         be queried for their zone. Admits all other PersistentVolumes."
     }
 
     fn removal(&self) -> Option<Removal> {

@@ -1,10 +1,10 @@
-//! What several plugins read of pods, and write into them.
+//! Helpers for plugins that read or change pods.
 
 use serde_json::{Map, Value};
 
 use crate::meta;
 
-/// The lists of containers, in the order in which Kubernetes walks them.
+/// The lists of containers, in the order in which Kubernetes visits them.
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// Every container of a pod's spec with its path.
@@ -24,12 +24,12 @@ pub(super) fn each_container(pod: &mut Value, change: impl Fn(&mut Map<String, V
     }
 }
 
-/// The spec of a pod, to be changed.
+/// The mutable spec of a pod.
 pub(super) fn spec(pod: &mut Value) -> &mut Map<String, Value> {
     meta::field(meta::fields(pod), "spec")
 }
 
-/// The entries of a list; none where there is no list.
+/// The entries of a list; empty if it is not a list.
 pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value[field]
         .as_array()
@@ -37,13 +37,13 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// A text; empty where it is absent.
+/// A string; empty if absent.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 
-/// Several errors as Go prints an aggregate of them (`utilerrors.NewAggregate`): each once, in
-/// brackets where they are more than one.
+/// Several errors in the format of a Go aggregate (`utilerrors.NewAggregate`): without duplicates,
+/// in brackets if there is more than one.
 pub(super) fn aggregate(errors: &[String]) -> String {
     let mut distinct: Vec<&str> = Vec::new();
     for error in errors {

@@ -1,4 +1,4 @@
-//! PodNodeSelector: the nodes on which the pods of a namespace may run.
+//! PodNodeSelector: restricts the nodes for the pods of a namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::store::Key;
 /// The plugin.
 #[derive(Debug, Default)]
 pub(super) struct PodNodeSelector {
-    /// By namespace which labels its pods may select.
+    /// The node labels that pods may select, by namespace.
     allowed: BTreeMap<String, Labels>,
-    /// The selector of pods in a namespace without one.
+    /// The selector for namespaces without one.
     default: Labels,
 }
 
@@ -27,7 +27,7 @@ type Labels = BTreeMap<String, String>;
 
 /// The annotation of a namespace with its selector.
 const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/node-selector";
-/// The field of the configuration that is not about a namespace.
+/// The configuration field for the default selector.
 const DEFAULT: &str = "clusterDefaultNodeSelector";
 
 impl Plugin for PodNodeSelector {
@@ -37,8 +37,8 @@ impl Plugin for PodNodeSelector {
 
     fn description(&self) -> &'static str {
         "Adds the node selector of the namespace (annotation \
-         `scheduler.alpha.kubernetes.io/node-selector`, or the configuration's) to new pods, and \
-         refuses those that select other nodes."
+         `scheduler.alpha.kubernetes.io/node-selector`, or the one in the configuration) \
+         to new pods, and rejects pods that select other nodes."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
@@ -54,7 +54,7 @@ impl Plugin for PodNodeSelector {
         for (namespace, selector) in selectors.into_iter().flatten() {
             let wrong = |why: String| format!("{field}.{namespace}: {why}");
             let selector = selector.as_str();
-            let selector = selector.ok_or("it has to be a string".to_owned());
+            let selector = selector.ok_or("must be a string".to_owned());
             let labels = selector.and_then(labels).map_err(wrong)?;
             if namespace == DEFAULT {
                 plugin.default = labels;
@@ -100,10 +100,10 @@ impl Plugin for PodNodeSelector {
 }
 
 impl PodNodeSelector {
-    /// The selector of the namespace.
+    /// The node selector of a namespace.
     ///
     /// # Errors
-    /// 500 for an annotation that is no selector.
+    /// 500 if the annotation is not a valid selector.
     fn selector(
         &self,
         cluster: &State,
@@ -161,7 +161,7 @@ fn refuse_conflict(
     Err(attributes.forbidden(why))
 }
 
-/// Reads `a=b,c=d` (`ConvertSelectorToLabelsMap`).
+/// Parses `a=b,c=d` (`ConvertSelectorToLabelsMap`).
 fn labels(selector: &str) -> Result<Labels, String> {
     let parts = selector.split(',').filter(|_| !selector.is_empty());
     let pair = |part: &str| {

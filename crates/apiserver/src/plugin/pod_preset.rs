@@ -1,4 +1,4 @@
-//! PodPreset: presets of a namespace are put into the pods that they select
+//! PodPreset: applies the presets of a namespace to the pods that they select
 //! (plugin/pkg/admission/podpreset in Kubernetes 1.19).
 
 use std::sync::Arc;
@@ -28,9 +28,10 @@ impl Plugin for PodPreset {
     }
 
     fn description(&self) -> &'static str {
-        "Puts the variables, volumes and mounts of PodPresets (`settings.k8s.io/v1alpha1`, served \
-         then) into the new pods that they select; of presets that contradict each other or the pod \
-         it warns, and applies none."
+        "Adds the variables, volumes and mounts of PodPresets \
+         (`settings.k8s.io/v1alpha1`, served while the plugin is enabled) to the new \
+         pods that they select. If presets conflict with each other or with the pod, \
+         none is applied and a warning is returned."
     }
 
     fn removal(&self) -> Option<Removal> {
@@ -92,10 +93,10 @@ fn selects(preset: &Value, pod: &Value) -> bool {
     selector.is_null() || matches_label_selector(selector, pod)
 }
 
-/// Puts one preset into a pod.
+/// Applies a preset to a pod.
 ///
 /// # Errors
-/// What the pod says otherwise.
+/// A conflict with a value of the pod.
 fn put_in(preset: &Value, pod: &mut Value) -> Result<(), String> {
     let (name, wanted) = (meta::name(preset), &preset["spec"]);
     let volumes = Merge {
@@ -122,7 +123,7 @@ fn put_in(preset: &Value, pod: &mut Value) -> Result<(), String> {
 struct Merge {
     list: &'static str,
     words: &'static str,
-    /// What no two entries may have in common unless they are equal; without any, all are added.
+    /// The keys that must be unique among entries that differ. If empty, all entries are added.
     keys: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! What a pod asks for, all containers together (k8s.io/component-helpers/resource).
+//! The total requests and limits of a pod (k8s.io/component-helpers/resource).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) fn amounts(list: &Value) -> Amounts {
         .collect()
 }
 
-/// Adds amounts to others. A sum that has too many digits stays as it was.
+/// Adds amounts to others. A sum with too many digits is left unchanged.
 pub(super) fn add(into: &mut Amounts, further: &Amounts) {
     for (resource, amount) in further {
         let sum = match into.get(resource) {
@@ -38,9 +38,9 @@ fn raise(into: &mut Amounts, others: &Amounts) {
     }
 }
 
-/// What the containers of a pod ask for in `requests` or `limits`: those that run side by side
-/// together, or what one that runs before them needs, if that is more. What is said of the pod
-/// as a whole counts instead, from Kubernetes 1.34 on.
+/// The total `requests` or `limits` of a pod: the sum for the containers that run concurrently, or
+/// the amount that an init container needs, if that is more. From Kubernetes 1.34 on, pod-level
+/// resources replace it.
 pub(super) fn total(spec: &Value, field: &str, kube: KubeVersion) -> Amounts {
     let of = |container: &Value| amounts(&container["resources"][field]);
     let mut total = Amounts::new();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_needs_what_runs_at_once() {
+    fn a_pod_needs_the_maximum_of_concurrent_containers() {
         let ask = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         let mut sidecar = ask("1");
         sidecar["restartPolicy"] = "Always".into();
@@ -84,7 +84,7 @@ mod tests {
         let cpu = |spec: &Value, kube: &str| {
             total(spec, "requests", kube.parse().unwrap())["cpu"].to_string()
         };
-        // The first starts alone, the last beside the sidecar.
+        // The first init container starts alone, the last one runs concurrently with the sidecar.
         assert_eq!(cpu(&spec, "1.36"), "4");
         let spec =
             json!({"containers": [ask("1")], "resources": {"requests": {"cpu": "3"}}});

@@ -31,7 +31,7 @@ pub(super) struct PodSecurity {
     exempt_runtime_classes: Vec<String>,
 }
 
-/// Most pods of a namespace that are checked when its level is raised.
+/// The maximum number of pods that are checked when the level of a namespace is raised.
 const MOST_PODS: usize = 3000;
 
 const CONFIGURATION: Shape = Shape {
@@ -50,9 +50,10 @@ impl Plugin for PodSecurity {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses, warns about or notes in the audit log pods, and warns about and notes what \
-         makes pods, beyond the Pod Security Standard (privileged, baseline, restricted) in the \
-         labels of their namespace."
+        "Enforces the Pod Security Standard (privileged, baseline, restricted) in the \
+         labels of the namespace: rejects pods that violate it, returns warnings or adds \
+         audit annotations. For workloads that create pods, it only returns warnings and \
+         adds audit annotations."
     }
 
     fn configured(&self, configuration: &Value) -> Result<Arc<dyn Plugin>, String> {
@@ -106,7 +107,7 @@ impl Plugin for PodSecurity {
     }
 }
 
-/// A pod, or the template of what makes pods.
+/// A pod, or a pod template.
 struct Subject<'a> {
     template: &'a Value,
     is_pod: bool,
@@ -174,7 +175,7 @@ impl PodSecurity {
         Ok(())
     }
 
-    /// Checks the labels of a namespace, and warns about the pods that they would refuse.
+    /// Validates the labels of a namespace, and warns about existing pods that violate them.
     fn namespace(
         &self,
         cluster: &State,
@@ -214,7 +215,7 @@ impl PodSecurity {
         Ok(())
     }
 
-    /// What is said of the labels of a namespace that is exempt.
+    /// The warning about the labels of an exempt namespace.
     fn exemption(&self, namespace: &Value, policy: Policy) -> Option<String> {
         let modes = [
             ("enforce", policy.enforce),
@@ -240,7 +241,7 @@ impl PodSecurity {
         ))
     }
 
-    /// Warns about the pods that are there and would be refused now.
+    /// Warns about existing pods that violate the new level.
     fn existing(&self, cluster: &State, name: &str, standard: Standard) -> Vec<String> {
         let pods = cluster.objects(&GroupResource::new("", "pods"), Some(name));
         let mut found: Vec<(String, String, usize)> = Vec::new();
@@ -294,7 +295,7 @@ impl PodSecurity {
     }
 }
 
-/// What a pod does against a standard; none for a pod that keeps it.
+/// The violations of a standard by a pod; `None` if there are none.
 fn violations(standard: Standard, pod: &Value, kube: KubeVersion) -> Option<String> {
     let broken = check::broken(standard.level, standard.minor, pod, kube);
     let shown = broken.iter().map(|it| match it.detail.as_str() {
@@ -305,7 +306,7 @@ fn violations(standard: Standard, pod: &Value, kube: KubeVersion) -> Option<Stri
     (!shown.is_empty()).then(|| shown.join(", "))
 }
 
-/// The pod in an object; none for a resource without one.
+/// The pod or pod template in an object; `None` for a resource without one.
 fn template<'a>(resource: &GroupResource, object: &'a Value) -> Option<&'a Value> {
     let of_spec = ["replicasets", "deployments", "statefulsets", "daemonsets"];
     let is = |group: &str, plural: &str| *resource == GroupResource::new(group, plural);
@@ -326,7 +327,7 @@ fn template<'a>(resource: &GroupResource, object: &'a Value) -> Option<&'a Value
     found.is_object().then_some(found)
 }
 
-/// Whether an update brings containers or images that were not there before.
+/// Whether an update adds containers or changes images.
 fn is_significant(pod: &Value, old: &Value) -> bool {
     let images = |pod: &Value, list: &str| -> Vec<String> {
         let all = pod::list(&pod["spec"], list).iter();
@@ -349,7 +350,7 @@ mod tests {
     use super::*;
     use standard::Level;
 
-    /// Whether `2-4 7` names a number.
+    /// Whether ranges such as `2-4 7` contain a number.
     fn is_in(ranges: &str, minor: u32) -> bool {
         let mut ranges = ranges.split(' ');
         ranges.any(|range| {
@@ -359,16 +360,16 @@ mod tests {
         })
     }
 
-    /// `cargo xtask pod-security` makes the data of Kubernetes' own.
+    /// `cargo xtask pod-security` generates the data from Kubernetes' fixtures.
     #[test]
-    fn the_fixtures_of_kubernetes_pass_and_fail_as_there_in_every_release() {
+    fn kubernetes_fixtures_have_the_same_verdict_in_every_release() {
         let lines = include_str!("pod_security/fixtures.jsonl").lines().skip(1);
         let kinds = crate::kind::builtin_kinds();
         let pods = kinds.iter().find(|it| it.resource().kind == "Pod").unwrap();
         let mut count = 0;
         for line in lines {
             let mut fixture: Value = serde_json::from_str(line).unwrap();
-            // A volume without a source is filled in before a plugin sees it.
+            // A volume without a source is defaulted before a plugin receives it.
             pods.default(&mut fixture["pod"]);
             let name = &fixture["fixture"];
             for (of, ranges) in fixture["verdicts"].as_object().unwrap() {

@@ -1,5 +1,5 @@
-//! PodSecurityPolicy: a pod runs only as a policy allows that its user or its service account may
-//! `use` (plugin/pkg/admission/security/podsecuritypolicy in Kubernetes 1.24).
+//! PodSecurityPolicy: admits a pod only if it conforms to a policy that its user or its service
+//! account may `use` (plugin/pkg/admission/security/podsecuritypolicy in Kubernetes 1.24).
 
 mod allowed;
 mod container;
@@ -26,9 +26,9 @@ use crate::user::User;
 #[derive(Debug)]
 pub(super) struct PodSecurityPolicy;
 
-/// The policy that has let a pod pass.
+/// The annotation with the policy that has admitted a pod.
 const ANNOTATION: &str = "kubernetes.io/psp";
-/// What the annotations of the audit log begin with.
+/// The prefix of audit annotations.
 const PREFIX: &str = "podsecuritypolicy.policy.k8s.io";
 
 impl Plugin for PodSecurityPolicy {
@@ -37,9 +37,10 @@ impl Plugin for PodSecurityPolicy {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses pods that no PodSecurityPolicy (`policy/v1beta1`, served then) allows which the \
-         user or the pod's service account may `use`, and fills in what the policy requires. \
-         Without a policy no pod passes."
+        "Rejects pods unless they are allowed by a PodSecurityPolicy (`policy/v1beta1`, \
+         served while the plugin is enabled) that the user or the pod's service account \
+         may `use`, and sets the fields that the policy requires. Without a policy, \
+         every pod is rejected."
     }
 
     fn removal(&self) -> Option<Removal> {
@@ -63,7 +64,7 @@ impl Plugin for PodSecurityPolicy {
         let Some(pod) = object.filter(|_| creates && is_judged(attributes)) else {
             return Ok(());
         };
-        // What no policy allows is refused when all plugins have changed it.
+        // If no policy allows the pod, it is rejected after all plugins have changed it.
         if let Verdict::Allowed { changed, policy } =
             judge(cluster, attributes, pod, Changes::Allowed)?
         {
@@ -112,7 +113,7 @@ fn is_judged(attributes: &Attributes<'_>) -> bool {
     writes && attributes.is_about("", "pods")
 }
 
-/// Whether nothing was changed but what the garbage collector changes.
+/// Whether an update changes only the fields that the garbage collector changes.
 fn is_same(old: &Value, pod: &Value) -> bool {
     let compared = |pod: &Value| {
         let mut pod = pod.clone();
@@ -131,26 +132,26 @@ fn is_same(old: &Value, pod: &Value) -> bool {
     compared(old) == compared(pod)
 }
 
-/// Whether a policy may change a pod to what it allows.
+/// Whether a policy may change a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Changes {
     Allowed,
     Refused,
 }
 
-/// What the policies say of a pod.
+/// The result of the policies for a pod.
 enum Verdict {
-    /// The pod as the policy has changed it.
+    /// The pod as changed by the policy.
     Allowed { changed: Value, policy: String },
-    /// What is wrong by the policies that may be used.
+    /// The errors of the policies that may be used.
     Refused(Vec<FieldError>),
 }
 
-/// Finds the policy that allows a pod: the first that need not change it, or else the first that
+/// Finds the policy that allows a pod: the first that does not change it, else the first that
 /// allows it (`computeSecurityContext`).
 ///
 /// # Errors
-/// 403 where there is no policy at all.
+/// 403 if there is no policy.
 fn judge(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -163,7 +164,7 @@ fn judge(
         let why = "PodSecurityPolicy: no providers available to validate pod request";
         return Err(attributes.forbidden(why));
     }
-    // The one that has let the pod pass before is asked first.
+    // The policy that admitted the pod before is evaluated first.
     let before = text(&pod["metadata"]["annotations"], ANNOTATION);
     policies.sort_by_key(|it| meta::name(it) != before);
     let mut errors = Vec::new();

@@ -1,4 +1,4 @@
-//! PodTolerationRestriction: which taints the pods of a namespace tolerate, and may tolerate.
+//! PodTolerationRestriction: default and allowed tolerations for the pods of a namespace.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ pub(super) struct PodTolerationRestriction {
     allowed: Vec<Value>,
 }
 
-/// The annotation of a namespace with the tolerations that its pods get.
+/// The annotation of a namespace with the default tolerations of its pods.
 const DEFAULT: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
-/// The annotation of a namespace with those that its pods may have.
+/// The annotation of a namespace with the allowed tolerations of its pods.
 const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
 
 const CONFIGURATION: Shape = Shape {
@@ -36,8 +36,8 @@ impl Plugin for PodTolerationRestriction {
     }
 
     fn description(&self) -> &'static str {
-        "Adds the default tolerations of the namespace or of the cluster to new pods, and \
-         refuses pods with tolerations that are not on its list."
+        "Adds the default tolerations of the namespace or of the cluster to new pods, \
+         and rejects pods with tolerations that are not in its whitelist."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
@@ -121,10 +121,10 @@ impl PodTolerationRestriction {
     }
 }
 
-/// The tolerations in an annotation of the namespace; none where it does not have it.
+/// The tolerations in an annotation of the namespace; `None` without the annotation.
 ///
 /// # Errors
-/// 500 for an annotation that is no list of tolerations.
+/// 500 if the annotation is not a list of tolerations.
 fn of_namespace(
     cluster: &State,
     attributes: &Attributes<'_>,

@@ -26,8 +26,9 @@ impl Plugin for PodTopologyLabels {
     }
 
     fn description(&self) -> &'static str {
-        "Gives pods that are bound to a node, or created on one, its labels \
-         `topology.kubernetes.io/zone` and `topology.kubernetes.io/region`."
+        "Copies the labels `topology.kubernetes.io/zone` and \
+         `topology.kubernetes.io/region` of a node to the pods that are bound to it or \
+         created on it."
     }
 
     fn is_on_by_default(&self, kube: KubeVersion) -> bool {
@@ -58,7 +59,7 @@ impl Plugin for PodTopologyLabels {
         };
         let nodes = cluster.buckets.nodes;
         let node = node.and_then(|it| cluster.get(nodes, &Key::new("", it)));
-        // A node that is not there is no obstacle.
+        // A node that does not exist is not an error.
         let labels = node.map(|it| &it["metadata"]["labels"]);
         for name in LABELS {
             if let Some(value) = labels.and_then(|it| it.get(name)) {

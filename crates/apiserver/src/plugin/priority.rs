@@ -1,4 +1,4 @@
-//! Priority: gives pods the priority of their class, and keeps the default class the only one.
+//! Priority: sets the priority of pods from their class, and allows only one default class.
 
 use fivespot_admission::policy::Operation;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::store::Object;
 #[derive(Debug)]
 pub(super) struct Priority;
 
-/// What is done for a pod that has to wait, where nothing is said.
+/// The default preemption policy.
 const PREEMPT: &str = "PreemptLowerPriority";
 
 impl Plugin for Priority {
@@ -24,9 +24,9 @@ impl Plugin for Priority {
     }
 
     fn description(&self) -> &'static str {
-        "Gives new pods the priority and the preemption policy of their PriorityClass, or of the \
-         default one; refuses pods whose class is missing or that name another priority, and a \
-         second default class."
+        "Sets the priority and the preemption policy of new pods from their \
+         PriorityClass, or from the default class. Rejects pods whose class does not \
+         exist or that specify another priority, and a second default class."
     }
 
     fn admit(
@@ -77,7 +77,7 @@ impl Plugin for Priority {
     }
 }
 
-/// What a class gives to a pod.
+/// The values that a class sets in a pod.
 struct Class {
     name: String,
     value: i64,
@@ -99,14 +99,14 @@ fn classes() -> GroupResource {
     GroupResource::new("scheduling.k8s.io", "priorityclasses")
 }
 
-/// The class of pods that name none: of several the one that is worth least.
+/// The default class: among several, the one with the lowest value.
 fn default_class(cluster: &State) -> Option<Object> {
     let all = cluster.objects(&classes(), None).into_iter();
     let all = all.filter(|it| it["globalDefault"] == true);
     all.min_by_key(|it| it["value"].as_i64())
 }
 
-/// An update that leaves the priority out keeps it.
+/// Restores the priority if an update omits it.
 fn keep(spec: &mut Map<String, Value>, old: &Value) {
     for field in ["priority", "preemptionPolicy"] {
         if let Some(had) = old.get(field) {
@@ -118,7 +118,7 @@ fn keep(spec: &mut Map<String, Value>, old: &Value) {
 /// The class of a pod.
 ///
 /// # Errors
-/// 403 for a class that there is not.
+/// 403 if the class does not exist.
 fn class_of(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -139,7 +139,7 @@ fn class_of(
     if let Some(found) = cluster.object(&classes(), "", named) {
         return Ok(Class::of(&found));
     }
-    // Those of the system are made anew where they are deleted.
+    // System classes are recreated if they are deleted.
     let system = SYSTEM_CLASSES.iter().find(|it| it.0 == named);
     let system = system.map(|(name, value, _)| Class {
         name: (*name).to_owned(),
@@ -150,7 +150,7 @@ fn class_of(
     system.ok_or_else(|| attributes.forbidden(&why()))
 }
 
-/// Refuses a priority or a policy that is not that of the class.
+/// Rejects a priority or a preemption policy that differs from that of the class.
 fn check(
     attributes: &Attributes<'_>,
     spec: &Map<String, Value>,

@@ -1,8 +1,8 @@
-//! ResourceQuota: what there may be in a namespace (plugin/resourcequota in k8s.io/apiserver,
+//! ResourceQuota: limits the usage of a namespace (plugin/resourcequota in k8s.io/apiserver,
 //! pkg/quota in Kubernetes).
 //!
-//! Requests take turns, so that what is used is counted when it is asked for, and never out of
-//! date; the controller of the same name writes it into the status.
+//! Requests are serialized. The usage is therefore counted during admission and is always current;
+//! the controller of the same name writes it into the status.
 
 mod scope;
 mod usage;
@@ -32,11 +32,11 @@ pub(super) struct ResourceQuota {
     limited: Vec<Limited>,
 }
 
-/// Something of which there may only be what a quota allows.
+/// A resource that can only be used if a quota covers it.
 #[derive(Clone, Debug)]
 struct Limited {
     resource: GroupResource,
-    /// Parts of the names of resources that are limited.
+    /// Substrings of the names of the limited resources.
     contains: Vec<String>,
     /// Requirements on scopes.
     scopes: Vec<Value>,
@@ -59,8 +59,9 @@ impl Plugin for ResourceQuota {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses what goes beyond the ResourceQuotas of its namespace: compute resources, \
-         storage, and the number of objects of any resource (`count/<resource>.<group>`)."
+        "Rejects objects that exceed the ResourceQuotas of their namespace: compute \
+         resources, storage, and the number of objects of any resource \
+         (`count/<resource>.<group>`)."
     }
 
     fn configured(&self, configuration: &Value) -> Result<Arc<dyn Plugin>, String> {
@@ -119,7 +120,7 @@ impl Plugin for ResourceQuota {
     }
 }
 
-/// One request against the quotas of its namespace (`CheckRequest`).
+/// The check of a request against the quotas of its namespace (`CheckRequest`).
 struct Check<'a> {
     cluster: &'a State,
     attributes: &'a Attributes<'a>,
@@ -169,14 +170,14 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Whether a quota has counted the object before.
+    /// Whether a quota covered the object before the request.
     fn was_counted(&self, quota: &Value) -> bool {
         let old = self.attributes.old_object();
         old.is_some_and(|old| self.evaluator.matches(quota, old))
             || self.attributes.operation() == Operation::Create
     }
 
-    /// What the request adds to what the object has used before.
+    /// The usage that the request adds to that of the old object.
     fn delta(&self, now: &Amounts) -> Amounts {
         let before = self
             .attributes
@@ -213,7 +214,7 @@ impl Check<'_> {
         if let Some(old) = self.attributes.old_object()
             && !self.evaluator.matches(quota, old)
         {
-            // It is not among those that are counted now, and will be.
+            // The quota did not cover the object before the request, and covers it after.
             used.retain(|resource, _| hard.contains_key(resource));
         }
         let zero = Quantity::count(0);
@@ -248,7 +249,7 @@ impl Check<'_> {
         )))
     }
 
-    /// Refuses what is limited and covered by no quota.
+    /// Rejects the use of limited resources that no quota covers.
     fn check_limited(
         &self,
         limited: &[Limited],
@@ -294,7 +295,7 @@ impl Check<'_> {
     }
 }
 
-/// Amounts as a status lists them.
+/// Amounts in the format of a status.
 pub(crate) fn shown(amounts: &BTreeMap<String, Quantity>) -> Value {
     let pairs = amounts.iter();
     pairs

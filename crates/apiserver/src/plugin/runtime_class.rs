@@ -1,4 +1,4 @@
-//! RuntimeClass: pods get what their class costs and where it is installed.
+//! RuntimeClass: sets the overhead and the node selection of pods from their class.
 
 use fivespot_admission::policy::Operation;
 use serde_json::{Map, Value};
@@ -23,8 +23,9 @@ impl Plugin for RuntimeClass {
     }
 
     fn description(&self) -> &'static str {
-        "Gives new pods the overhead, the node selector and the tolerations of their \
-         RuntimeClass; refuses those whose class is missing or that name another overhead."
+        "Adds the overhead, the node selector and the tolerations of their RuntimeClass \
+         to new pods. Rejects pods whose class does not exist or that specify another \
+         overhead."
     }
 
     fn admit(
@@ -91,10 +92,10 @@ fn is_new_pod(attributes: &Attributes<'_>) -> bool {
     attributes.is_about("", "pods") && attributes.operation() == Operation::Create
 }
 
-/// The class that a pod names; none where it names none.
+/// The class of a pod; `None` if it has none.
 ///
 /// # Errors
-/// 403 where there is no such class, 500 for one without a name.
+/// 403 if the class does not exist, 500 for an empty name.
 fn class(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -104,7 +105,7 @@ fn class(
         return Ok(None);
     };
     if name.is_empty() {
-        // It is no name to ask the server for.
+        // An empty name cannot be requested from the server.
         let message = "resource name may not be empty";
         return Err(Status::new(500, Reason::Unknown, message));
     }

@@ -1,4 +1,4 @@
-//! SecurityContextDeny: pods choose neither users nor groups nor SELinux options
+//! SecurityContextDeny: rejects pods that set users, groups or SELinux options
 //! (plugin/pkg/admission/securitycontext/scdeny in Kubernetes 1.29).
 
 use serde_json::Value;
@@ -17,7 +17,8 @@ impl Plugin for SecurityContextDeny {
     }
 
     fn description(&self) -> &'static str {
-        "Refuses pods that set `supplementalGroups`, `seLinuxOptions`, `runAsUser` or `fsGroup`."
+        "Rejects pods that set `supplementalGroups`, `seLinuxOptions`, `runAsUser` or \
+         `fsGroup`."
     }
 
     fn removal(&self) -> Option<Removal> {

@@ -1,4 +1,4 @@
-//! ServiceAccount: gives pods a service account, its pull secrets and its token.
+//! ServiceAccount: sets the service account of pods, its pull secrets and its token.
 
 use serde_json::{Map, Value, json};
 
@@ -12,11 +12,11 @@ use crate::store::{Key, Object};
 
 /// The service account of a pod that names none.
 const DEFAULT: &str = "default";
-/// Where a container finds the token of its service account.
+/// The mount path of the service account token.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// What the name of the volume with that token begins with.
+/// The prefix of the token volume's name.
 const TOKEN_VOLUME: &str = "kube-api-access-";
-/// For how many seconds the token is requested; it counts as one for an hour.
+/// The requested lifetime of the token in seconds; it counts as one hour.
 const TOKEN_SECONDS: i64 = 3607;
 
 /// The plugin.
@@ -29,8 +29,8 @@ impl Plugin for ServiceAccount {
     }
 
     fn description(&self) -> &'static str {
-        "Gives new pods a service account, its pull secrets and its token; refuses those whose \
-         account is missing."
+        "Sets the service account of new pods, with its image pull secrets and its \
+         token. Rejects pods whose service account does not exist."
     }
 
     fn admit(
@@ -49,10 +49,10 @@ impl Plugin for ServiceAccount {
     }
 }
 
-/// Gives a new pod its service account.
+/// Sets the service account of a new pod.
 ///
 /// # Errors
-/// 403 where there is no such account.
+/// 403 if the service account does not exist.
 fn prepare(
     cluster: &mut State,
     attributes: &Attributes<'_>,
@@ -93,7 +93,7 @@ fn spec(pod: &mut Value) -> &mut Map<String, Value> {
     meta::field(meta::fields(pod), "spec")
 }
 
-/// The account that every namespace is given is not waited for.
+/// The service account. The default one is created if it does not exist yet.
 fn find(state: &mut State, namespace: &str, name: &str) -> Option<Object> {
     let key = Key::new(namespace, name);
     let accounts = state.buckets.accounts;
@@ -140,8 +140,8 @@ fn mount_token(pod: &mut Value) {
     }
 }
 
-/// Looks random and is the same for a pod of the same name, so that the same requests lead to
-/// the same pods in whatever order they come. (FNV-1a spreads the names.)
+/// A suffix that looks random and depends only on the pod's namespace and name, so that the same
+/// requests create the same pods in any order. It is seeded with an FNV-1a hash.
 fn suffix(pod: &Value) -> String {
     let place = format!("{}/{}", meta::namespace(pod), meta::name(pod));
     let seed = place
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_mounted_once_and_not_over_another_volume() {
+    fn a_token_is_mounted_once_and_replaces_no_other_mount() {
         let mut pod = json!({"spec": {"containers": [{"name": "a"},
             {"name": "b", "volumeMounts": [{"name": "own", "mountPath": TOKEN_PATH}]}]}});
         mount_token(&mut pod);

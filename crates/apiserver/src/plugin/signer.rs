@@ -1,5 +1,5 @@
-//! What the plugins about certificates have in common: the requests that they are about, and who
-//! may act for a signer (pkg/certauthorization in Kubernetes).
+//! Helpers for the certificate plugins: the requests that they apply to, and the permission to act
+//! for a signer (pkg/certauthorization in Kubernetes).
 
 use serde_json::Value;
 
@@ -11,18 +11,18 @@ use crate::status::Status;
 
 const GROUP: &str = "certificates.k8s.io";
 
-/// Whether a request is about a CertificateSigningRequest, or about a subresource of one.
+/// Whether a request is for this subresource of a CertificateSigningRequest.
 pub(super) fn is_asked(attributes: &Attributes<'_>, subresource: &str) -> bool {
     let requests = GroupResource::new(GROUP, "certificatesigningrequests");
     attributes.subresource() == subresource && attributes.resource().storage == requests
 }
 
-/// Lets a user act (`approve`, `sign`) for the signer of the request `old`: who may do so for the
-/// signer, or for all of its domain.
+/// Checks that a user may act (`approve`, `sign`) for the signer of the request `old`, or for all
+/// signers of its domain.
 ///
 /// # Errors
-/// 403 for anybody else.
-pub(super) fn demand(
+/// 403 if the user may not.
+pub(super) fn authorize(
     cluster: &State,
     attributes: &Attributes<'_>,
     verb: &str,

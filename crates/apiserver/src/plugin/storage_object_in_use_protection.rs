@@ -1,4 +1,4 @@
-//! StorageObjectInUseProtection: what is used is not deleted.
+//! StorageObjectInUseProtection: adds finalizers that keep used claims and volumes.
 
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
@@ -23,8 +23,8 @@ impl Plugin for StorageObjectInUseProtection {
     }
 
     fn description(&self) -> &'static str {
-        "Gives new PersistentVolumeClaims and PersistentVolumes a finalizer, which goes when no \
-         pod uses the claim and no claim the volume."
+        "Adds a finalizer to new PersistentVolumeClaims and PersistentVolumes. It is \
+         removed when no pod uses the claim, or no claim the volume."
     }
 
     fn admit(

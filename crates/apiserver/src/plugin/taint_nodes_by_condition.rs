@@ -1,4 +1,5 @@
-//! TaintNodesByCondition: a new node takes no pods until it is ready.
+//! TaintNodesByCondition: taints new nodes, so that no pods are scheduled to them until they are
+//! ready.
 
 use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
@@ -20,8 +21,8 @@ impl Plugin for TaintNodesByCondition {
     }
 
     fn description(&self) -> &'static str {
-        "Gives new nodes the taint `node.kubernetes.io/not-ready:NoSchedule`. It goes when the \
-         node says that it is ready."
+        "Adds the taint `node.kubernetes.io/not-ready:NoSchedule` to new nodes. It is \
+         removed when the node is ready."
     }
 
     fn admit(

@@ -1,10 +1,10 @@
-//! Tolerations: which of them covers which (pkg/util/tolerations in Kubernetes).
+//! Tolerations: whether one covers another (pkg/util/tolerations in Kubernetes).
 
 use serde_json::{Map, Value, json};
 
 use super::pod;
 
-/// Both lists without what another toleration covers.
+/// Both lists without tolerations that another toleration covers.
 pub(super) fn merged(first: &[Value], second: &[Value]) -> Vec<Value> {
     let all: Vec<&Value> = first.iter().chain(second).collect();
     let mut merged: Vec<Value> = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn are_allowed(tolerations: &[Value], allowed: &[Value]) -> bool {
     allowed.is_empty() || tolerations.iter().all(is_allowed)
 }
 
-/// Whether `wide` tolerates all that `narrow` does.
+/// Whether `wide` tolerates all taints that `narrow` tolerates.
 fn covers(wide: &Value, narrow: &Value) -> bool {
     if wide == narrow {
         return true;
@@ -56,7 +56,7 @@ fn covers(wide: &Value, narrow: &Value) -> bool {
     }
 }
 
-/// Lets a pod tolerate every value of a taint, unless it does so already
+/// Adds a toleration for every value of a taint, unless the pod has it
 /// (`AddOrUpdateTolerationInPod`).
 pub(super) fn tolerate(spec: &mut Map<String, Value>, key: &str, effect: &str) {
     let wanted = json!({"key": key, "operator": "Exists", "effect": effect});
@@ -64,7 +64,7 @@ pub(super) fn tolerate(spec: &mut Map<String, Value>, key: &str, effect: &str) {
     let Some(all) = all.as_array_mut() else {
         return;
     };
-    // One of the same key, effect, operator and value is replaced.
+    // A toleration with the same key, effect, operator and value is replaced.
     let is_same = |it: &Value| {
         ["key", "operator", "effect", "value"]
             .iter()
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_wider_toleration_covers_is_left_out() {
+    fn covered_tolerations_are_removed() {
         let narrow = json!({"key": "a", "operator": "Equal", "value": "1", "effect": "NoSchedule"});
         let wide = json!({"key": "a", "operator": "Exists"});
         let other = json!({"key": "b", "operator": "Exists"});
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_covered_by_one_that_is_not_shorter() {
+    fn a_toleration_time_is_covered_by_an_equal_or_longer_one() {
         let of = |seconds: i64| {
             json!({"key": "a", "operator": "Exists", "effect": "NoExecute",
                 "tolerationSeconds": seconds})

@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicy: asks the policies that are bound.
+//! ValidatingAdmissionPolicy: evaluates the bound policies.
 
 mod environment;
 mod source;
@@ -14,7 +14,7 @@ pub(super) use environment::Environment;
 pub(crate) use source::PolicySource;
 pub(super) use source::replace;
 
-/// The plugin. The policies in force are a part of the state.
+/// The plugin. The compiled policies are in the state.
 #[derive(Debug)]
 pub(super) struct ValidatingAdmissionPolicy;
 
@@ -24,7 +24,7 @@ impl Plugin for ValidatingAdmissionPolicy {
     }
 
     fn description(&self) -> &'static str {
-        "Asks the ValidatingAdmissionPolicies that are bound."
+        "Evaluates the bound ValidatingAdmissionPolicies."
     }
 
     fn validate(
@@ -61,10 +61,10 @@ fn decide(
     })
 }
 
-/// The answer that a denial is.
+/// The error response of a denial.
 pub(super) fn refusal(attributes: &Attributes<'_>, denial: &Denial) -> Status {
     let causes = denial.causes.iter().cloned().map(Cause::from);
-    // A collection that is deleted has no name.
+    // The deletion of a collection has no name.
     let name = match attributes.name() {
         "" => "Unknown",
         name => name,

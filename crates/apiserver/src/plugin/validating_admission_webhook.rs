@@ -1,4 +1,4 @@
-//! ValidatingAdmissionWebhook: asks webhooks whether a request may pass.
+//! ValidatingAdmissionWebhook: calls the validating webhooks.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Attributes, Plugin};
 use crate::state::State;
 use crate::status::Status;
 
-/// The plugin. The webhooks in force are a part of the state.
+/// The plugin. The registered webhooks are in the state.
 #[derive(Debug)]
 pub(super) struct ValidatingAdmissionWebhook;
 
@@ -21,8 +21,8 @@ impl Plugin for ValidatingAdmissionWebhook {
     }
 
     fn description(&self) -> &'static str {
-        "Calls the webhooks of ValidatingWebhookConfigurations that match, all at once; the first \
-         that refuses is the answer."
+        "Calls the matching webhooks of ValidatingWebhookConfigurations concurrently. \
+         The first rejection is the response."
     }
 
     fn validate(
@@ -47,7 +47,7 @@ impl Plugin for ValidatingAdmissionWebhook {
                     None
                 }
                 Outcome::Failed(why) => Some(Outcome::failure(&hook, &why)),
-                Outcome::Answered(reply, _) => said(attributes, &hook, &reply),
+                Outcome::Answered(reply, _) => record(attributes, &hook, &reply),
             };
             refusal = refusal.or(refused);
             index += 1;
@@ -59,8 +59,8 @@ impl Plugin for ValidatingAdmissionWebhook {
     }
 }
 
-/// Notes what a webhook has said beside; its refusal, if it refuses.
-fn said(
+/// Records the warnings and audit annotations of a webhook. Returns its rejection, if any.
+fn record(
     attributes: &Attributes<'_>,
     hook: &Arc<Hook>,
     reply: &webhook::Reply,

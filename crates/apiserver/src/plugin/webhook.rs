@@ -1,4 +1,4 @@
-//! What the two plugins that call webhooks have in common (plugin/webhook in k8s.io/apiserver).
+//! Calls of webhooks, which both webhook plugins share (plugin/webhook in k8s.io/apiserver).
 
 mod review;
 mod source;
@@ -6,7 +6,7 @@ mod source;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_admission::policy::{Invocation, Request, World as _};
+use fivespot_admission::policy::{Invocation, Request, Resolver as _};
 use serde_json::Value;
 
 use super::Attributes;
@@ -20,35 +20,36 @@ pub(super) use review::Reply;
 use review::Review;
 pub(crate) use source::{Hook, WebhookSource};
 
-/// What a webhook has said of a request.
+/// The result of a webhook for a request.
 pub(super) enum Outcome {
-    /// It is not called for the request.
+    /// The webhook does not match the request.
     Uncalled,
-    /// It has not been asked yet: the request is given up and performed anew with its answer.
+    /// The webhook has not been called yet: the request is abandoned, and performed again with the
+    /// response.
     Unanswered,
-    /// It could not be called, or has not answered as it should.
+    /// The call has failed, or the response is invalid.
     Failed(String),
-    /// It was asked in the shape of this `apiVersion`.
+    /// The response, and the `apiVersion` of the objects in the review.
     Answered(Box<Reply>, String),
 }
 
 impl Outcome {
-    /// The refusal of a request about which a webhook could not be asked.
+    /// The error of a request if the call of a webhook has failed.
     pub(super) fn failure(hook: &Hook, why: &str) -> Status {
         Status::internal(format!("failed calling webhook {:?}: {why}", hook.name))
     }
 }
 
-/// The refusal of a request that is performed anew, which nobody sees.
+/// The error of a request that is performed again; no client receives it.
 pub(super) fn unanswered() -> Status {
-    Status::internal("an admission webhook has not been asked yet")
+    Status::internal("an admission webhook has not been called yet")
 }
 
-/// Asks one webhook about a request.
+/// Calls a webhook for a request.
 ///
 /// # Errors
-/// 403 where its match conditions fail, 400 for a dry run that it does not support, 500 for an
-/// object that cannot be converted.
+/// 403 if its match conditions fail, 400 for a dry run that it does not support, 500 for an object
+/// that cannot be converted.
 pub(super) fn ask(
     cluster: &State,
     attributes: &Attributes<'_>,
@@ -97,7 +98,7 @@ pub(super) fn ask(
     })
 }
 
-/// What a webhook is sent, and the `apiVersion` of the objects in it.
+/// The review for a webhook, and the `apiVersion` of the objects in it.
 ///
 /// # Errors
 /// 500 for an object that cannot be converted.

@@ -1,4 +1,4 @@
-//! Objects written in protobuf as clients write them, for tests of what reads them.
+//! Encodes objects to protobuf as clients do, for tests of the decoder.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -88,7 +88,7 @@ fn put(bytes: &mut Vec<u8>, number: u64, shape: &Shape, value: &Value) {
     }
 }
 
-/// What is a message of its own.
+/// Encodes a value that is a nested message.
 fn put_message(inner: &mut Vec<u8>, shape: &Shape, value: &Value) {
     let text = value.as_str().unwrap_or_default();
     match shape {

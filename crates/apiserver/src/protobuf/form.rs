@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 pub(super) static TABLE: LazyLock<Table> =
     LazyLock::new(|| Table::read(include_str!("../../schema/protobuf.txt")));
 
-/// Messages by name, and the messages of kinds.
+/// Messages by name, and the message of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     kinds: HashMap<(String, String), String>,
@@ -15,14 +15,14 @@ pub(super) struct Table {
 
 #[derive(Debug)]
 pub(super) struct Field {
-    /// In JSON; `-` for a message whose fields are those of the one around it.
+    /// The JSON name; `-` for an inlined message.
     pub(super) name: String,
     pub(super) shape: Shape,
-    /// Whether a zero says something, and is not just what a writer had left out.
+    /// Whether a zero is a value, not an omitted field.
     pub(super) zero_is_meant: bool,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Bool,
@@ -33,17 +33,17 @@ pub(super) enum Shape {
     Message(String),
     List(Box<Shape>),
     Map(Box<Shape>),
-    /// A message whose first field is repeated, in place of a list.
+    /// A message whose first field is repeated; a list in JSON.
     Items(Box<Shape>),
-    /// With so many digits behind the second.
+    /// A time with this number of fractional digits.
     Time {
         digits: usize,
     },
-    /// JSON in bytes.
+    /// JSON as bytes.
     Raw,
     Quantity,
     IntOrString,
-    /// A schema in the field of that number, or something else in another.
+    /// A schema in the field of that number, or another value in another field.
     Either {
         number: u64,
         list: Box<Shape>,
@@ -51,9 +51,9 @@ pub(super) enum Shape {
 }
 
 impl Table {
-    /// Reads the lines `kind <apiVersion> <kind> <message>` and
-    /// `message <name> <number>=<name>=<shape>[!] …`; what is malformed is left out, and a
-    /// test sees to it that nothing is.
+    /// Parses the lines `kind <apiVersion> <kind> <message>` and
+    /// `message <name> <number>=<name>=<shape>[!] …`; malformed lines are skipped, and a test
+    /// ensures that there are none.
     fn read(text: &str) -> Self {
         let mut table = Self::default();
         for line in text.lines() {
@@ -73,7 +73,7 @@ impl Table {
         table
     }
 
-    /// The message of a kind; of kinds that are in every group, of any version.
+    /// The message of a kind; kinds that are in every group match any version.
     pub(super) fn of_kind(&self, version: &str, kind: &str) -> Option<&str> {
         let found = [version, "*"]
             .into_iter()
@@ -81,7 +81,7 @@ impl Table {
         found.map(String::as_str)
     }
 
-    /// Every field of a message, by number.
+    /// All fields of a message, by number.
     #[cfg(test)]
     pub(super) fn fields(&self, message: &str) -> impl Iterator<Item = (u64, &Field)> {
         let found = self.messages.get(message).into_iter().flatten();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn two_versions_of_a_kind_have_messages_of_their_own() {
+    fn two_versions_of_a_kind_have_separate_messages() {
         let field = |version, name: &str| {
             let kind = TABLE.of_kind(version, "HorizontalPodAutoscaler")?;
             let (_, spec) = TABLE.fields(kind).find(|(_, field)| field.name == "spec")?;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_read_and_every_message_is_in_it() {
+    fn every_line_of_the_table_is_parsed_and_every_message_is_in_it() {
         let text = include_str!("../../schema/protobuf.txt");
         let fields: usize = text
             .lines()

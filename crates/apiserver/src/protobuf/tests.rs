@@ -20,7 +20,7 @@ fn whole(version: &str, kind: &str, fields: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn what_writers_leave_empty_is_left_out() {
+fn empty_fields_are_omitted() {
     let name = [field(1, b"x"), field(2, b""), field(8, b"")].concat();
     let bytes = whole("v1", "Namespace", &[field(1, &name), field(2, b"")]);
     assert_eq!(
@@ -31,7 +31,7 @@ fn what_writers_leave_empty_is_left_out() {
 }
 
 #[test]
-fn a_zero_that_was_meant_stays() {
+fn an_explicit_zero_is_kept() {
     let options = whole("policy/v1", "DeleteOptions", &[number(1, 0), number(3, 0)]);
     assert_eq!(
         read(&options).unwrap(),
@@ -41,7 +41,7 @@ fn a_zero_that_was_meant_stays() {
 }
 
 #[test]
-fn maps_bytes_and_lists_are_those_of_json() {
+fn maps_bytes_and_lists_are_decoded_as_in_json() {
     let entry = [field(1, b"key"), field(2, b"\x00\xff")].concat();
     let secret = whole("v1", "Secret", &[field(2, &entry), field(3, b"t")]);
     assert_eq!(
@@ -62,7 +62,7 @@ fn maps_bytes_and_lists_are_those_of_json() {
 }
 
 #[test]
-fn times_numbers_and_inlined_messages_have_forms_of_their_own() {
+fn times_numbers_and_inlined_messages_are_decoded() {
     let time = [number(1, 60), number(2, 5)].concat();
     let lease = [field(1, b"a"), field(3, &time)].concat();
     let lease = whole("coordination.k8s.io/v1", "Lease", &[field(2, &lease)]);
@@ -70,7 +70,7 @@ fn times_numbers_and_inlined_messages_have_forms_of_their_own() {
         read(&lease).unwrap()["spec"]["acquireTime"],
         "1970-01-01T00:01:00.000000Z"
     );
-    // A port by its name in a probe, whose action is inlined.
+    // A named port in a probe, whose handler is inlined.
     let port = [number(1, 1), field(3, b"web")].concat();
     let action = field(2, &field(2, &port));
     let container = [field(1, b"c"), field(10, &field(1, &action))].concat();
@@ -82,7 +82,7 @@ fn times_numbers_and_inlined_messages_have_forms_of_their_own() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_in_words() {
+fn an_invalid_message_is_rejected_with_a_message() {
     let error = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
     assert!(error(b"{}").starts_with("provided data does not appear to be"));
     assert_eq!(
@@ -97,7 +97,7 @@ fn what_is_no_message_is_refused_in_words() {
 
 proptest! {
     #[test]
-    fn no_bytes_bring_the_reader_down(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn no_bytes_make_the_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
         let _ = read(&[MAGIC, &bytes].concat());
         let body = field(2, &bytes);
         let meta = field(1, &[field(1, b"v1"), field(2, b"Pod")].concat());
@@ -106,7 +106,7 @@ proptest! {
 }
 
 #[test]
-fn every_kind_that_is_served_is_read() {
+fn every_served_kind_can_be_decoded() {
     for resource in crate::kind::resources() {
         let own = (resource.api_version(), resource.kind.clone());
         let below = resource

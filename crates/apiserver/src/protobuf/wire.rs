@@ -1,15 +1,15 @@
-//! Protobuf's own layer: numbered fields of four forms.
+//! The protobuf wire format: numbered fields of four wire types.
 
 use super::Error;
 
-/// What a field holds before its type is known.
+/// The value of a field before its type is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Raw<'a> {
     /// A varint.
     Number(u64),
     /// Eight bytes.
     Fixed(u64),
-    /// A text, bytes, or a message.
+    /// A string, bytes, or a nested message.
     Bytes(&'a [u8]),
 }
 
@@ -17,7 +17,7 @@ pub(super) enum Raw<'a> {
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Every field with its number, in order.
+    /// All fields with their numbers, in order.
     pub(super) fn fields(mut self) -> Result<Vec<(u64, Raw<'a>)>, Error> {
         let mut all = Vec::new();
         while !self.0.is_empty() {

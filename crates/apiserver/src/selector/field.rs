@@ -1,4 +1,4 @@
-//! Field selectors: `metadata.name=x`, and a few more for the kinds that have them.
+//! Field selectors: `metadata.name=x`, and the further fields of some kinds.
 
 use serde_json::Value;
 
@@ -11,19 +11,19 @@ pub(crate) struct Fields(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
-    /// Path in the object as it is stored.
+    /// Path in the stored object.
     path: Vec<String>,
-    /// What the field counts as where it is absent.
+    /// The value of an absent field.
     absent: &'static str,
     equal: bool,
     value: String,
 }
 
 impl Fields {
-    /// Reads the text of a `fieldSelector` parameter for a list of `resource`.
+    /// Parses a `fieldSelector` parameter for a list of `resource`.
     ///
     /// # Errors
-    /// `BadRequest` for a field that the kind cannot be selected by, or a malformed text.
+    /// `BadRequest` for a field that the kind does not support, or a malformed selector.
     pub(crate) fn parse(text: &str, resource: &Resource) -> Result<Self, Status> {
         let parts = text.split(',').filter(|part| !part.is_empty());
         parts
@@ -42,7 +42,7 @@ impl Fields {
             .all(|it| (read(object, it) == it.value) == it.equal)
     }
 
-    /// The value that the field at `path` has to have, if the selector demands one.
+    /// The value that the selector requires for the field at `path`, if any.
     pub(crate) fn exactly(&self, path: &str) -> Option<&str> {
         let found = self
             .0
@@ -79,8 +79,8 @@ impl Requirement {
     }
 }
 
-/// What Kubernetes says of a field that the kind cannot be selected by; kinds that have no
-/// list of their own share one.
+/// Kubernetes' message for a field that the kind does not support; kinds without their own fields
+/// share one message.
 fn unknown(resource: &Resource, field: &str) -> String {
     let kind = resource.builtin.as_ref();
     if kind.is_none_or(|it| !it.field_selectors().is_empty()) {
@@ -92,7 +92,7 @@ fn unknown(resource: &Resource, field: &str) -> String {
     )
 }
 
-/// The text of a field, as Kubernetes compares it.
+/// The value of a field as a string, as Kubernetes compares it.
 fn read(object: &Value, requirement: &Requirement) -> String {
     let mut at = object;
     for key in &requirement.path {
@@ -113,7 +113,7 @@ mod tests {
     use crate::Registry;
 
     #[test]
-    fn pods_are_selected_by_their_node() {
+    fn pods_are_selected_by_node() {
         let registry = Registry::builtin();
         let pods = registry.find("", "v1", "pods").unwrap();
         let selector =
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_selected_by_either_name_of_their_object() {
+    fn events_are_selected_by_both_names_of_the_involved_object() {
         let registry = Registry::builtin();
         let events = registry.find("", "v1", "events").unwrap();
         let event = json!({"involvedObject": {"name": "x"}});
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_cannot_be_selected_by_is_a_bad_request() {
+    fn an_unsupported_field_is_a_bad_request() {
         let mut custom = Resource::new("g", "v1", "Thing", "things");
         custom.custom = true;
         let refused = Fields::parse("spec.color=red", &custom).unwrap_err();

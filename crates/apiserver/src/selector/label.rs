@@ -1,4 +1,4 @@
-//! Label selectors, as text in a query and as an object in a spec.
+//! Label selectors: the string of a query and the object of a spec.
 
 mod text;
 
@@ -29,10 +29,10 @@ enum Operator {
 }
 
 impl Labels {
-    /// Reads the text of a `labelSelector` parameter.
+    /// Parses a `labelSelector` parameter.
     ///
     /// # Errors
-    /// `BadRequest` with what could not be read.
+    /// `BadRequest` with the parse error.
     pub(crate) fn parse(text: &str) -> Result<Self, Status> {
         text::parse(text).map(Self).map_err(Status::bad_request)
     }
@@ -53,7 +53,7 @@ impl Labels {
 }
 
 impl Requirement {
-    /// Whether both are numbers and compare as wished.
+    /// Whether both are numbers and `holds` for them.
     fn compares(&self, value: Option<&str>, holds: fn(&i64, &i64) -> bool) -> bool {
         let number = |text: &str| text.parse::<i64>().ok();
         let wanted = self.values.first().and_then(|it| number(it));
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_of_requirement_is_understood() {
+    fn every_form_of_requirement_is_parsed() {
         let object = json!({"metadata": {"labels": {"app": "web", "tier": "front"}}});
         let rows = [
             ("", true),
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_that_makes_no_sense_is_a_bad_request() {
+    fn an_invalid_selector_is_a_bad_request() {
         for text in ["a b", "app in web", "in (x)", "=x", "app near (x)"] {
             assert_eq!(Labels::parse(text).unwrap_err().code, 400, "{text}");
         }
     }
 
     #[test]
-    fn a_selector_object_selects_nothing_when_absent_and_all_when_empty() {
+    fn an_absent_selector_selects_nothing_and_an_empty_one_everything() {
         let object = json!({"metadata": {"labels": {"app": "web"}}});
         assert!(!matches_label_selector(&Value::Null, &object));
         assert!(matches_label_selector(&json!({}), &object));

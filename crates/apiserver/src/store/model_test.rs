@@ -1,4 +1,5 @@
-//! The store against a naive log: a watch replay is a list, at every retained version.
+//! Model test of the store against a naive log: at every retained version, a list plus the
+//! replayed watch equals a later list.
 
 use std::collections::BTreeMap;
 
@@ -21,39 +22,39 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-type World = BTreeMap<Key, u64>;
-/// A version and both buckets as they were then.
-type Moment = (u64, [World; 2]);
+type Contents = BTreeMap<Key, u64>;
+/// A version and the contents of both buckets at that version.
+type Snapshot = (u64, [Contents; 2]);
 
-/// Runs the steps on the store and keeps, the slow way, every state there ever was.
-fn run(steps: &[Step], retained: usize) -> (Store, Vec<Bucket>, Vec<Moment>) {
+/// Runs the steps on the store and records every state in a naive model.
+fn run(steps: &[Step], retained: usize) -> (Store, Vec<Bucket>, Vec<Snapshot>) {
     let mut store = Store::new(retained);
     let buckets: Vec<Bucket> = ["a", "b"]
         .iter()
         .map(|it| store.bucket(&GroupResource::new("g", it)))
         .collect();
-    let mut worlds = vec![(store.version(), [World::new(), World::new()])];
+    let mut snapshots = vec![(store.version(), [Contents::new(), Contents::new()])];
     for step in steps {
-        let mut world = worlds[worlds.len() - 1].1.clone();
+        let mut state = snapshots[snapshots.len() - 1].1.clone();
         match *step {
             Step::Put(bucket, space, name) => {
                 let key = Key::new(&format!("ns{space}"), &format!("x{name}"));
                 let change =
                     store.put(buckets[usize::from(bucket)], key.clone(), json!({}));
-                world[usize::from(bucket)].insert(key, change.version);
+                state[usize::from(bucket)].insert(key, change.version);
             }
             Step::Remove(bucket, space, name) => {
                 let key = Key::new(&format!("ns{space}"), &format!("x{name}"));
                 let removed = store.remove(buckets[usize::from(bucket)], &key).is_some();
-                assert_eq!(removed, world[usize::from(bucket)].remove(&key).is_some());
+                assert_eq!(removed, state[usize::from(bucket)].remove(&key).is_some());
             }
         }
-        worlds.push((store.version(), world));
+        snapshots.push((store.version(), state));
     }
-    (store, buckets, worlds)
+    (store, buckets, snapshots)
 }
 
-fn listed(store: &Store, bucket: Bucket, at: Option<u64>) -> Result<World, TooOld> {
+fn listed(store: &Store, bucket: Bucket, at: Option<u64>) -> Result<Contents, TooOld> {
     let seen = store.list(bucket, &Range::default(), at)?;
     Ok(seen
         .map(|(key, object)| (key.clone(), version_of(object)))
@@ -66,42 +67,42 @@ fn version_of(object: &Object) -> u64 {
 
 proptest! {
     #[test]
-    fn a_list_at_a_retained_version_shows_what_was_there_then(
+    fn a_list_at_a_retained_version_equals_the_state_at_that_version(
         steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
     ) {
-        let (store, buckets, worlds) = run(&steps, retained);
-        for (version, world) in &worlds {
-            for (bucket, world) in buckets.iter().zip(world) {
+        let (store, buckets, snapshots) = run(&steps, retained);
+        for (version, state) in &snapshots {
+            for (bucket, state) in buckets.iter().zip(state) {
                 match listed(&store, *bucket, Some(*version)) {
-                    Ok(seen) => prop_assert_eq!(&seen, world),
+                    Ok(seen) => prop_assert_eq!(&seen, state),
                     Err(too_old) => prop_assert!(*version < too_old.oldest),
                 }
             }
         }
-        let (_, last) = &worlds[worlds.len() - 1];
+        let (_, last) = &snapshots[snapshots.len() - 1];
         prop_assert_eq!(&listed(&store, buckets[0], None).unwrap(), &last[0]);
     }
 
     #[test]
-    fn a_list_followed_by_its_watch_ends_where_a_later_list_begins(
+    fn a_list_plus_its_watch_equals_a_later_list(
         steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
     ) {
-        let (store, buckets, worlds) = run(&steps, retained);
-        for (version, world) in &worlds {
-            for (bucket, world) in buckets.iter().zip(world) {
+        let (store, buckets, snapshots) = run(&steps, retained);
+        for (version, state) in &snapshots {
+            for (bucket, state) in buckets.iter().zip(state) {
                 let Ok(changes) = store.changes(*bucket, *version) else { continue };
-                let mut world = world.clone();
+                let mut state = state.clone();
                 let mut last = *version;
                 for change in changes {
                     prop_assert!(change.version > last);
                     last = change.version;
                     prop_assert_eq!(version_of(&change.object), change.version);
                     match &change.after {
-                        Some(_) => world.insert(change.key.clone(), change.version),
-                        None => world.remove(&change.key),
+                        Some(_) => state.insert(change.key.clone(), change.version),
+                        None => state.remove(&change.key),
                     };
                 }
-                prop_assert_eq!(world, listed(&store, *bucket, None).unwrap());
+                prop_assert_eq!(state, listed(&store, *bucket, None).unwrap());
             }
         }
     }
@@ -117,7 +118,7 @@ proptest! {
 }
 
 #[test]
-fn a_namespace_and_a_place_to_go_on_from_narrow_a_list() {
+fn a_namespace_and_a_continue_key_restrict_a_list() {
     let mut store = Store::new(100);
     let bucket = store.bucket(&GroupResource::new("", "things"));
     let places = [

@@ -1,4 +1,4 @@
-//! How long ago, in at most two units.
+//! Ages in at most two units.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ const YEAR: i64 = 365 * DAY;
 /// The time from `since` to `now` as Kubernetes prints ages
 /// (k8s.io/apimachinery/pkg/util/duration): `90s`, `5m30s`, `3h`, `2d4h`, `400d`, `3y12d`.
 ///
-/// An instant more than a second ahead is `<invalid>`.
+/// A time at least two seconds ahead is `<invalid>`.
 pub(crate) fn human_duration(since: Timestamp, now: Timestamp) -> String {
     let elapsed = now.duration_since(since);
     let seconds = elapsed.as_secs();
@@ -31,7 +31,7 @@ pub(crate) fn human_duration(since: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// The whole units of `large`, and of what is left the whole units of `small`, if any.
+/// The whole units of `large`, and the whole units of `small` in the rest, if any.
 fn two((seconds, size, unit): (i64, i64, &str), small: (i64, &str)) -> String {
     let whole = seconds / size;
     match seconds % size / small.0 {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_printed_with_the_units_that_matter() {
+    fn ages_are_printed_with_at_most_two_units() {
         let now: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
         let rows = [
             (-5, "<invalid>"),

@@ -1,4 +1,4 @@
-//! The part of Kubernetes' JSONPath that printer columns may use.
+//! The subset of Kubernetes' JSONPath that printer columns support.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-/// Longer ones first, so that `<=` is not read as `<`.
+/// Longer operators first, so that `<=` is not parsed as `<`.
 const COMPARISONS: [(&str, Comparison); 6] = [
     ("==", Comparison::Equal),
     ("!=", Comparison::NotEqual),
@@ -36,8 +36,8 @@ const COMPARISONS: [(&str, Comparison); 6] = [
 ];
 
 impl JsonPath {
-    /// Reads a path; `None` for one that is malformed or uses what columns may not, such
-    /// as recursive descent.
+    /// Parses a path; `None` if it is malformed or uses a feature that columns do not support,
+    /// such as recursive descent.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut steps = Vec::new();
         let mut rest = text.trim();
@@ -66,7 +66,7 @@ impl JsonPath {
     }
 }
 
-/// What follows a dot: a name in which a backslash keeps the next character, or `*`.
+/// The step after a dot: a name in which a backslash escapes the next character, or `*`.
 fn dotted(text: &str) -> Option<(Option<Step>, &str)> {
     let mut name = String::new();
     let mut chars = text.char_indices();
@@ -83,7 +83,7 @@ fn dotted(text: &str) -> Option<(Option<Step>, &str)> {
     }
     let rest = text.get(end..)?;
     match name.as_str() {
-        // `.` alone, and the dot of `.['name']`, name nothing by themselves.
+        // A lone `.`, and the dot of `.['name']`, are not steps.
         "" if rest.is_empty() || rest.starts_with('[') => Some((None, rest)),
         "" => None,
         "*" => Some((Some(Step::Every), rest)),
@@ -91,7 +91,7 @@ fn dotted(text: &str) -> Option<(Option<Step>, &str)> {
     }
 }
 
-/// The position of the bracket that closes, outside quotes and inner brackets.
+/// The position of the closing bracket, outside quotes and inner brackets.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     let mut quote = None;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_printer_columns_find_their_value() {
+    fn printer_column_paths_return_their_value() {
         let object = json!({
             "metadata": {"labels": {"a.b/c": "x"}},
             "status": {"conditions": [
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_or_recursive_path_is_refused() {
+    fn a_malformed_or_recursive_path_is_rejected() {
         for path in ["status", ".a[", "..name", ".a[b]"] {
             assert_eq!(JsonPath::parse(path), None, "{path}");
         }

@@ -14,7 +14,7 @@ fn resource(kind: &str) -> Resource {
     all.into_iter().find(|it| it.kind == kind).unwrap()
 }
 
-/// The table as `kubectl get -o wide` lays it out.
+/// The table as `kubectl get -o wide` prints it.
 fn print(resource: &Resource, items: &[Value]) -> String {
     let printer = TablePrinter::new(resource, IncludeObject::Metadata, now());
     let table = printer.table(&json!({}), items);
@@ -50,7 +50,7 @@ fn print(resource: &Resource, items: &[Value]) -> String {
 }
 
 #[test]
-fn nodes_show_their_readiness_roles_and_addresses() {
+fn nodes_have_readiness_roles_and_addresses() {
     let ready = json!({"metadata": {"name": "node-0",
             "creationTimestamp": "2026-03-06T21:00:00Z",
             "labels": {"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/db": ""}},
@@ -67,7 +67,7 @@ fn nodes_show_their_readiness_roles_and_addresses() {
 }
 
 #[test]
-fn pods_show_what_holds_them_up() {
+fn pods_show_the_reason_of_their_status() {
     let pod = |name: &str, spec: Value, status: Value| {
         json!({"metadata": {"name": name, "creationTimestamp": "2026-03-04T17:00:00Z"},
             "spec": spec, "status": status})
@@ -114,7 +114,7 @@ fn pods_show_what_holds_them_up() {
 }
 
 #[test]
-fn both_event_shapes_fill_the_same_cells() {
+fn both_event_versions_have_the_same_cells() {
     let core = json!({"metadata": {"name": "e.1"}, "type": "Warning", "reason": "Late",
         "involvedObject": {"kind": "Machine", "name": "m"}, "message": "it is late\n",
         "source": {"component": "controller"}, "count": 4,
@@ -131,7 +131,7 @@ fn both_event_shapes_fill_the_same_cells() {
 }
 
 #[test]
-fn policies_and_bindings_show_what_they_name() {
+fn policies_and_bindings_show_their_references() {
     let created = json!({"name": "p", "creationTimestamp": "2026-03-06T21:20:00Z"});
     let policy = json!({"metadata": created, "spec": {"validations": [{}, {}],
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}});
@@ -154,7 +154,7 @@ fn policies_and_bindings_show_what_they_name() {
 }
 
 #[test]
-fn mutating_policies_show_how_many_mutations_they_have() {
+fn mutating_policies_show_their_number_of_mutations() {
     let created = json!({"name": "p", "creationTimestamp": "2026-03-06T21:20:00Z"});
     let policy = json!({"metadata": created, "spec": {"mutations": [{}, {}]}});
     let binding = json!({"metadata": created, "spec": {"policyName": "p"}});
@@ -207,7 +207,7 @@ fn custom_resources_show_their_printer_columns() {
 }
 
 #[test]
-fn age_is_shown_where_no_column_is_declared_and_only_there() {
+fn age_is_shown_only_if_no_column_is_declared() {
     let object =
         json!({"metadata": {"name": "a", "creationTimestamp": "2026-03-06T21:20:00Z"}});
     let names = |resource: &Resource| {
@@ -224,7 +224,7 @@ fn age_is_shown_where_no_column_is_declared_and_only_there() {
 }
 
 #[test]
-fn a_table_carries_the_metadata_of_its_list_and_an_event_that_of_its_object() {
+fn a_table_has_list_metadata_and_a_watch_event_object_metadata() {
     let resource = custom(vec![]);
     let printer = TablePrinter::new(&resource, IncludeObject::Object, now());
     let list = json!({"metadata": {"resourceVersion": "7", "continue": "", "remainingItemCount": 2}});

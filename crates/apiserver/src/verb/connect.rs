@@ -1,5 +1,5 @@
-//! A connection to a pod: `attach`, `exec` and `portforward`, as far as admission
-//! (`ConnectResource` in k8s.io/apiserver). There are no kubelets that could be connected to.
+//! Connections to a pod: `attach`, `exec` and `portforward`, up to admission
+//! (`ConnectResource` in k8s.io/apiserver). There are no kubelets to connect to.
 
 use fivespot_admission::policy::Operation;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::status::{Details, Reason, Status};
 use crate::store::Key;
 
-/// Whether a connection is asked for.
+/// Whether the request is for a connection.
 pub(super) fn is_connection(target: &Target) -> bool {
     subresource(target).is_some_and(Subresource::is_connection)
 }
@@ -27,12 +27,11 @@ fn subresource(target: &Target) -> Option<&Subresource> {
     all.find(|it| it.name() == target.subresource)
 }
 
-/// Lets a connection be admitted, and refuses it then as a server does that does not reach the
-/// kubelet.
+/// Runs admission for a connection, and then fails as a server that cannot reach the kubelet.
 ///
 /// # Errors
-/// Always: 403 where it is not admitted, 404 and 400 where there is nothing to connect to, 500
-/// where only the kubelet is missing.
+/// Always: 403 if it is not admitted, 404 and 400 if there is no container or node to connect
+/// to, 500 if only the kubelet is missing.
 pub(super) fn connect(
     state: &mut State,
     call: &Call,
@@ -52,7 +51,7 @@ pub(super) fn connect(
     Err(refused)
 }
 
-/// The options of a connection, as its query has them.
+/// The options of a connection, from the query.
 fn options(call: &Call, target: &Target) -> Value {
     let kind = subresource(target).and_then(Subresource::kind);
     let (_, version, kind) = kind.unwrap_or_default();
@@ -92,12 +91,12 @@ fn options(call: &Call, target: &Target) -> Value {
     Value::Object(options)
 }
 
-/// Why there is no connection to what was admitted (`streamLocation` in
+/// The error of an admitted connection (`streamLocation` in
 /// pkg/registry/core/pod/strategy.go).
 fn refusal(state: &mut State, call: &Call, target: &Target, options: &Value) -> Status {
-    // A GET can be upgraded to a connection as well, since 1.35 only by who may create one.
+    // A GET can also be upgraded to a connection; since 1.35 this requires the verb `create`.
     if state.kube.is_at_least(35)
-        && let Err(refused) = authorization::demand(state, &call.user, &creation(call))
+        && let Err(refused) = authorization::authorize(state, &call.user, &creation(call))
     {
         return refused;
     }
@@ -130,7 +129,7 @@ fn refusal(state: &mut State, call: &Call, target: &Target, options: &Value) -> 
     Status::new(500, Reason::Unknown, message)
 }
 
-/// The creation of a connection, whichever way it was asked for.
+/// The `create` action of a connection, independent of the HTTP method.
 fn creation(call: &Call) -> Action {
     Action {
         verb: "create".to_owned(),
@@ -138,7 +137,7 @@ fn creation(call: &Call) -> Action {
     }
 }
 
-/// Why no container of a pod is meant.
+/// The error if the container of a pod is not specified or does not exist.
 fn container_error(pod: &Value, options: &Value) -> Option<String> {
     let pod_name = crate::meta::name(pod);
     let named = options["container"].as_str().unwrap_or_default();

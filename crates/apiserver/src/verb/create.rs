@@ -30,7 +30,7 @@ pub(super) fn create(
         return review::reply(state, call, target);
     }
     let bucket = state.bucket(resource);
-    if definition::ending(state, bucket).is_some() {
+    if definition::terminating(state, bucket).is_some() {
         let message =
             "create not allowed while custom resource definition is terminating";
         return Err(Status::new(405, Reason::MethodNotAllowed, message));
@@ -47,7 +47,7 @@ pub(super) fn create(
     finish(state, call, target, draft)
 }
 
-/// The rest of a creation, whether by POST or by apply.
+/// The common part of a create by POST and by apply.
 pub(super) fn finish(
     state: &mut State,
     call: &Call,
@@ -79,8 +79,8 @@ pub(super) fn finish(
     if call.method != Method::POST {
         update::version_number(&version)?;
     }
-    // Mutating plugins see neither a generated name nor what the server itself puts into a new
-    // object.
+    // Mutating plugins see neither a generated name nor the fields that the server sets in a
+    // new object.
     if let Some(name) = generated {
         meta::set(&mut draft.object, "name", name);
     }
@@ -89,7 +89,7 @@ pub(super) fn finish(
         draft.warnings.extend(found);
     }
     begin(&target, call, &mut draft.object);
-    // A kind may give a name of its own making.
+    // A kind may generate the name.
     meta::name(&draft.object).clone_into(&mut target.name);
     draft.confirm(state, call, &target)?;
     draft.validate(state, call, &target)?;
@@ -108,10 +108,10 @@ pub(super) fn finish(
     draft.commit(state, call, &target)
 }
 
-/// Puts an object into the namespace of the path.
+/// Sets an object's namespace to that of the path.
 ///
 /// # Errors
-/// 400 when it says that it belongs into another.
+/// 400 if the object has another namespace.
 pub(crate) fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
     let said = meta::namespace(object);
     if !target.resource.namespaced {
@@ -127,11 +127,11 @@ pub(crate) fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// The store refuses a version of what it is to create; a rehearsal does not get that far. What is
-/// no number is not looked at, as in Kubernetes.
+/// The store rejects an object to create that has a resourceVersion; a dry run does not reach
+/// this check. A value that is not a number is ignored, as in Kubernetes.
 ///
 /// # Errors
-/// 500 for a new object that says one.
+/// 500 for a new object with a resourceVersion.
 fn check_unversioned(call: &Call, version: &str) -> Result<(), Status> {
     let is_versioned = version.parse::<u64>().is_ok_and(|it| it != 0);
     if !is_versioned || call.method != Method::POST || call.query.dry_run {
@@ -141,18 +141,18 @@ fn check_unversioned(call: &Call, version: &str) -> Result<(), Status> {
     Err(Status::new(500, Reason::Unknown, message))
 }
 
-/// A name for an object that has a `generateName` alone.
+/// A generated name for an object with a `generateName` and no name.
 fn generated_name(state: &mut State, object: &Value) -> Option<String> {
     let base = meta::text(object, "generateName");
     if base.is_empty() || !meta::name(object).is_empty() {
         return None;
     }
-    // Kubernetes keeps names with a suffix within 63 characters.
+    // Kubernetes limits generated names to 63 characters.
     let base: String = base.chars().take(58).collect();
     Some(format!("{base}{}", state.random.suffix()))
 }
 
-/// What clients cannot set (`WipeObjectMetaSystemFields`).
+/// Removes the fields that clients cannot set (`WipeObjectMetaSystemFields`).
 pub(crate) fn clear_system_fields(object: &mut Value) {
     let system = [
         "uid",
@@ -169,13 +169,14 @@ pub(crate) fn clear_system_fields(object: &mut Value) {
 fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
     meta::set(object, "uid", state.random.uid());
     meta::set(object, "creationTimestamp", state.now());
-    // Where changes are not counted, a client's count stays, as in Kubernetes.
+    // If the resource does not count generations, the client's value is kept, as in
+    // Kubernetes.
     if resource.generation || resource.custom {
         meta::set(object, "generation", 1);
     }
 }
 
-/// What a new object begins with, whatever the client sent.
+/// Sets the initial fields of a new object, independent of the values sent by the client.
 fn begin(target: &Target, call: &Call, object: &mut Value) {
     let resource = &target.resource;
     match &resource.builtin {

@@ -24,35 +24,35 @@ use crate::state::{State, is_finished};
 use crate::status::{Reason, Status};
 use crate::store::{Key, Object};
 
-/// What is to become of dependents.
+/// The propagation policy for dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
-    /// They go after the owner.
+    /// Dependents are deleted after the owner.
     Background,
-    /// They go before it.
+    /// Dependents are deleted before the owner.
     Foreground,
-    /// They stay.
+    /// Dependents are kept.
     Orphan,
 }
 
-/// How an object is to be deleted.
+/// Delete options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Only the object with this uid.
+    /// Precondition: the uid of the object.
     pub(crate) uid: Option<String>,
-    /// Only the object at this version.
+    /// Precondition: the resourceVersion of the object.
     pub(crate) version: Option<String>,
     pub(crate) propagation: Option<Propagation>,
     pub(crate) grace_seconds: Option<i64>,
     pub(crate) dry_run: bool,
 }
 
-/// What became of a deletion.
+/// The outcome of a delete.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The object waits for its finalizers, its grace period or its contents.
+    /// The deletion waits for finalizers, the grace period or the contents of a namespace.
     Waits(Object),
-    /// It is gone; this was its last state.
+    /// The object was removed; this was its last state.
     Gone(Object),
 }
 
@@ -106,11 +106,11 @@ pub(super) fn delete_collection(
     let resource = &target.resource;
     let bucket = state.bucket(resource);
     let chosen = list::selected(state, call, target)?;
-    // All of them are converted before the first is deleted.
+    // All objects are converted before the first is deleted.
     let shown: Vec<_> = chosen.iter().map(|it| state.shown(resource, it)).collect();
     let shown = shown.into_iter().collect::<Result<Vec<Object>, Status>>()?;
-    // What mutates is asked once about the collection, and what validates about each object
-    // without the name of its bucket.
+    // Mutating plugins are called once for the collection, and validating plugins for each
+    // object without the name in the attributes.
     let chain = state.chain.clone();
     let attributes = || Attributes::new(call, target, Operation::Delete);
     chain.admit(state, &attributes(), None)?;
@@ -118,14 +118,14 @@ pub(super) fn delete_collection(
         .iter()
         .map(|it| chain.validate(state, &attributes().with_old(Some(it)), None))
         .collect();
-    // Webhooks are asked about all of them before the first is deleted.
+    // The webhooks for all objects are called before the first object is deleted.
     conversion::all_answered(state)?;
     let mut items = Vec::new();
     for ((old, shown), verdict) in chosen.into_iter().zip(shown).zip(verdicts) {
         verdict?;
         let key = Key::new(meta::namespace(&old), meta::name(&old));
         match delete_object(state, &Place::new(bucket, key), &options) {
-            // The answer shows what was found, not what became of it.
+            // The response contains the objects as they were before the delete.
             Ok(_) => items.push(shown),
             Err(refused) if refused.reason == Reason::NotFound => {}
             Err(refused) => return Err(refused),
@@ -134,17 +134,17 @@ pub(super) fn delete_collection(
     let list = List {
         resource: resource.clone(),
         version: state.store.version(),
-        go_on: String::new(),
+        continue_token: String::new(),
         remaining: None,
         items,
     };
     Ok(Answer::new(200, Content::List(list)))
 }
 
-/// Deletes one object as its kind, its finalizers and the options demand.
+/// Deletes one object according to its kind, its finalizers and the options.
 ///
 /// # Errors
-/// 404 when it is not there, 409 when it is not as the options expect.
+/// 404 if it does not exist, 409 if a precondition fails.
 pub(crate) fn delete_object(
     state: &mut State,
     place: &Place,
@@ -178,7 +178,7 @@ pub(crate) fn delete_object(
     Ok(Outcome::Waits(state.put(bucket, object)))
 }
 
-/// Sets the deletion time and the grace period, or shortens the one that runs.
+/// Sets the deletion timestamp and the grace period, or shortens the current grace period.
 fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Options) {
     let grace = resource.builtin.as_ref().map_or(0, |kind| {
         kind.grace_period_seconds(object, options.grace_seconds)
@@ -197,8 +197,8 @@ fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Option
     let is_namespace = resource.storage == GroupResource::new("", "namespaces");
     let definitions = state.store.known_bucket(&resource.storage);
     if definitions == Some(state.buckets.definitions) {
-        // It is no deletion of its own: the definition is updated to wait for its objects.
-        definition::begin_ending(object, &state.now());
+        // This is not a regular delete: the definition is updated to wait for its objects.
+        definition::begin_termination(object, &state.now());
         return;
     }
     if !is_namespace {
@@ -212,8 +212,8 @@ fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Option
     }
 }
 
-/// The finalizers by which the collector knows what is to become of dependents. Without
-/// a wish, those that are there stay.
+/// Sets the finalizers that tell the garbage collector the propagation policy. Without a
+/// policy the existing ones are kept.
 fn choose_finalizers(object: &mut Value, propagation: Option<Propagation>) {
     let Some(propagation) = propagation else {
         return;
@@ -231,12 +231,12 @@ fn choose_finalizers(object: &mut Value, propagation: Option<Propagation>) {
     }
 }
 
-/// The owner waits until its dependents have let go of it.
+/// Finalizer: the owner waits until its references are removed from its dependents.
 pub(crate) const ORPHAN: &str = "orphan";
-/// The owner waits until its dependents are gone.
+/// Finalizer: the owner waits until its dependents are deleted.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
-/// 409 where the object is not the one that the options are about.
+/// 409 if the object does not match the preconditions of the options.
 pub(super) fn check_preconditions(
     resource: &Resource,
     old: &Value,
@@ -263,10 +263,11 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
-/// The `DeleteOptions` of a request, of the body or else of the query, as policies see them.
+/// The `DeleteOptions` of a request, from the body or else from the query, as policies see
+/// them.
 pub(crate) fn delete_options(call: &Call) -> Value {
     let query = &call.query;
-    // Whoever is asked about them has been sent options that can be read.
+    // At this point the options have been validated already.
     let mut options = body_of(call).unwrap_or_default();
     let fields = meta::fields(&mut options);
     if fields.is_empty() {
@@ -290,7 +291,7 @@ pub(crate) fn delete_options(call: &Call) -> Value {
     options
 }
 
-/// The body of a deletion; null where there is none.
+/// The body of a delete; null if there is none.
 fn body_of(call: &Call) -> Result<Value, Status> {
     let empty = matches!(&call.body, Payload::Bytes(bytes) if bytes.is_empty());
     if empty {
@@ -299,7 +300,7 @@ fn body_of(call: &Call) -> Result<Value, Status> {
     options_body(call)
 }
 
-/// Reads the `DeleteOptions` of the body, or of the query where there is no body.
+/// Parses the `DeleteOptions` of the body, or of the query if there is no body.
 pub(super) fn options(call: &Call) -> Result<Options, Status> {
     let body = body_of(call)?;
     let mut options = parse_options(&body)?;
@@ -329,7 +330,7 @@ fn options_body(call: &Call) -> Result<Value, Status> {
     }
 }
 
-/// Reads a `DeleteOptions` object; null has no options.
+/// Parses a `DeleteOptions` object; null has no options.
 pub(super) fn parse_options(body: &Value) -> Result<Options, Status> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let rehearsals = body["dryRun"].as_array();

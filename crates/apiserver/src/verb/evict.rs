@@ -1,4 +1,4 @@
-//! POST to a pod's `eviction` and `binding`.
+//! POST to the `eviction` and `binding` subresources of a pod.
 
 mod budget;
 
@@ -55,7 +55,7 @@ pub(super) fn evict(
     Ok(Answer::success(201, Value::Null).admitted(notes))
 }
 
-/// What is posted about a pod names it once more.
+/// Checks that the name in the posted object is that of the pod in the path.
 fn check_name(target: &Target, body: &Value, kind: &str) -> Result<(), Status> {
     if meta::name(body) == target.name {
         return Ok(());
@@ -65,7 +65,8 @@ fn check_name(target: &Target, body: &Value, kind: &str) -> Result<(), Status> {
     )))
 }
 
-/// Puts a condition into a pod's status in place of the one of its type, as of now.
+/// Sets a condition of a pod's status with the current time; replaces the one of the same
+/// type.
 fn set_condition(state: &State, pod: &mut Value, mut condition: Value) {
     condition["lastProbeTime"] = Value::Null;
     condition["lastTransitionTime"] = state.now().into();
@@ -77,7 +78,7 @@ fn set_condition(state: &State, pod: &mut Value, mut condition: Value) {
     }
 }
 
-/// Binds a pod to a node, once.
+/// Binds a pod to a node; a pod can be bound only once.
 pub(super) fn bind(
     state: &mut State,
     call: &Call,
@@ -115,7 +116,7 @@ pub(super) fn bind(
     Ok(Answer::success(201, Value::Null).admitted(notes))
 }
 
-/// 409 for a pod that is on its way out or has a node.
+/// 409 for a pod that is being deleted or has a node.
 fn check_unbound(target: &Target, pod: &Value) -> Result<(), Status> {
     let name = &target.name;
     let bound = pod["spec"]["nodeName"].as_str().unwrap_or_default();

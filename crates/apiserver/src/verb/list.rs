@@ -1,4 +1,4 @@
-//! GET of a collection, in pieces if wished.
+//! GET of a collection, with pagination.
 
 use super::page::{Page, page, token, too_old};
 use crate::answer::{Answer, Content, List};
@@ -45,14 +45,15 @@ pub(super) fn list(
             }
         }
     }
-    let go_on = match last {
+    let continue_token = match last {
         Some(last) if remaining > 0 => token(Some(at), &last),
         _ => String::new(),
     };
-    // With a selector the rest would have to be looked through to be counted.
+    // With a selector, counting the rest would require evaluating it for all remaining
+    // objects.
     let counted = remaining > 0 && filter.is_empty();
     let conversion = Conversion::of(state, &target.resource);
-    // Each is asked for, so that a webhook converts them in one go.
+    // All objects are requested first, so that a webhook converts them in one call.
     let shown: Vec<_> = items
         .iter()
         .map(|it| conversion.shown(&target.resource, it))
@@ -63,14 +64,14 @@ pub(super) fn list(
         Content::List(List {
             resource: target.resource.clone(),
             version: at,
-            go_on,
+            continue_token,
             remaining: counted.then_some(remaining),
             items,
         }),
     ))
 }
 
-/// Label and field selector of a request.
+/// The label and field selectors of a request.
 pub(super) fn filter(call: &Call, target: &Target) -> Result<Filter, Status> {
     let mut filter = Filter {
         labels: Labels::parse(&call.query.label_selector)?,
@@ -83,7 +84,7 @@ pub(super) fn filter(call: &Call, target: &Target) -> Result<Filter, Status> {
     Ok(filter)
 }
 
-/// Every object that a request selects, as they are stored.
+/// All objects that a request selects, in their storage version.
 pub(super) fn selected(
     state: &mut State,
     call: &Call,
@@ -111,7 +112,7 @@ pub(super) fn namespace(target: &Target) -> Option<&str> {
         .filter(|it| !it.is_empty())
 }
 
-/// The one selection that is asked for so often that it has an index.
+/// The only selector that is frequent enough to have an index: pods of a node.
 fn pods_of_one_node(
     state: &mut State,
     target: &Target,

@@ -1,4 +1,4 @@
-//! Which part of which snapshot a list shows.
+//! Pagination: the snapshot of a list and the position in it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,19 +13,19 @@ use crate::status::{Cause, Details, Reason, Status};
 use crate::store::Key;
 use crate::syntax;
 
-/// Which snapshot is read, and from where on.
+/// The snapshot to read, and the position to start from.
 pub(super) struct Page {
-    /// `None` is the newest.
+    /// `None` for the current state.
     pub(super) at: Option<u64>,
     pub(super) after: Option<Key>,
-    /// Most items in one answer; `None` for all.
+    /// Maximum number of items in one response; `None` for all.
     pub(super) limit: Option<usize>,
 }
 
-/// Reads which part of which snapshot a list asks for.
+/// Parses the snapshot and the position from a list's parameters.
 ///
 /// # Errors
-/// 400 and 422 for parameters that make no sense together, 504 for a version to come.
+/// 400 and 422 for invalid combinations of parameters, 504 for a future version.
 pub(super) fn page(
     state: &State,
     call: &Call,
@@ -34,13 +34,13 @@ pub(super) fn page(
     let query = &call.query;
     let limit = query.limit;
     check_match(call)?;
-    if !query.go_on.is_empty() {
+    if !query.continue_token.is_empty() {
         if !matches!(query.version.as_str(), "" | "0") {
             return Err(Status::bad_request(
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        let (at, after) = read_token(&query.go_on)?;
+        let (at, after) = read_token(&query.continue_token)?;
         return Ok(Page {
             at,
             after: Some(after),
@@ -52,7 +52,7 @@ pub(super) fn page(
         after: None,
         limit,
     };
-    // Without a word about it, a piece of a list is of the very version that is named.
+    // Without `resourceVersionMatch`, a list with a limit uses exactly the given version.
     let exact = match query.version_match.as_str() {
         "" => limit.is_some(),
         word => word == "Exact",
@@ -73,8 +73,8 @@ pub(super) fn page(
     }
 }
 
-/// Whether Kubernetes answers from its watch cache where any version will do. It gives lists
-/// in one piece then (`computeListLimit` in k8s.io/apiserver), and has none of events.
+/// Whether Kubernetes serves lists at any version from its watch cache. It then ignores the
+/// limit (`computeListLimit` in k8s.io/apiserver). Events have no watch cache.
 pub(super) fn is_cached(resource: &Resource) -> bool {
     resource.storage != GroupResource::new("", "events")
 }
@@ -89,7 +89,7 @@ fn check_match(call: &Call) -> Result<(), Status> {
     }
     match query.version_match.as_str() {
         "" => Ok(()),
-        _ if !query.go_on.is_empty() => {
+        _ if !query.continue_token.is_empty() => {
             forbid("resourceVersionMatch is forbidden when continue is provided")
         }
         _ if query.version.is_empty() => {
@@ -107,7 +107,7 @@ fn check_match(call: &Call) -> Result<(), Status> {
     }
 }
 
-/// The version that a request names; `None` for none.
+/// The resourceVersion of a request; `None` if it has none.
 pub(super) fn wanted_version(text: &str) -> Result<Option<u64>, Status> {
     if text.is_empty() {
         return Ok(None);
@@ -118,7 +118,7 @@ pub(super) fn wanted_version(text: &str) -> Result<Option<u64>, Status> {
     })
 }
 
-/// What Kubernetes says of a version that is no number.
+/// Kubernetes' message for a version that is not a number.
 pub(super) fn malformed(version: &str) -> String {
     format!(
         "resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: \
@@ -126,7 +126,7 @@ pub(super) fn malformed(version: &str) -> String {
     )
 }
 
-/// 504: a version that has not come yet.
+/// 504: a future version.
 pub(super) fn too_large(wanted: u64, newest: u64) -> Status {
     let message = format!("Too large resource version: {wanted}, current: {newest}");
     let cause = Cause::new("ResourceVersionTooLarge", "", "Too large resource version");
@@ -139,8 +139,8 @@ pub(super) fn too_large(wanted: u64, newest: u64) -> Status {
     )
 }
 
-/// The text with which a list goes on behind `last`, in the shape of Kubernetes' own tokens
-/// (k8s.io/apiserver/pkg/storage/continue.go); version -1 is the newest.
+/// The continue token after `last`, in the format of Kubernetes' own tokens
+/// (k8s.io/apiserver/pkg/storage/continue.go); version -1 is the current state.
 pub(super) fn token(at: Option<u64>, last: &Key) -> String {
     let start = json!({
         "v": "meta.k8s.io/v1",
@@ -177,7 +177,8 @@ fn read_token(text: &str) -> Result<(Option<u64>, Key), Status> {
     Ok((at, Key::new(part(0)?, part(1)?)))
 }
 
-/// 410: the snapshot is no longer retained. A list in pieces can go on with the newest.
+/// 410: the snapshot is not retained any longer. A paginated list can continue with the
+/// current state.
 pub(super) fn too_old(page: &Page, oldest: u64) -> Status {
     let Some(after) = &page.after else {
         return Status::too_old(page.at.unwrap_or_default(), oldest);

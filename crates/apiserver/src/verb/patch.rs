@@ -1,4 +1,4 @@
-//! PATCH in its four forms.
+//! PATCH in its four formats.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn patch(
         if let Some(why) = decode::internal_kind_error(resource, &object) {
             return Err(refuse(&why));
         }
-        // Kubernetes takes it for one of its own types, none of whose fields is found then.
+        // Kubernetes decodes it as an internal type; all its fields are then unknown.
         let validation = call.query.field_validation;
         decode::judge(validation, fields_of(&object), |why| refuse(&why))?;
         return Err(update::nameless(target));
@@ -60,7 +60,7 @@ pub(super) fn patch(
         repeated.iter_mut().for_each(prefixed);
     }
     let found = match decode::unknown_in_other_version(state, resource, &object) {
-        // Such an object is refused once it is validated, with whatever else is wrong.
+        // Such an object is rejected during validation, together with its other errors.
         Some(unknown) => repeated.into_iter().chain(unknown).collect(),
         None => decode::prune_and_default(state, resource, &mut object, repeated),
     };
@@ -72,10 +72,10 @@ pub(super) fn patch(
     update::finish(state, call, target, draft)
 }
 
-/// The form of a patch; `None` for a server-side apply.
+/// The patch format; `None` for server-side apply.
 ///
 /// # Errors
-/// 415 for a form that the resource does not take.
+/// 415 for a format that the resource does not support.
 pub(super) fn kind(call: &Call, target: &Target) -> Result<Option<Kind>, Status> {
     let media = call.media_type();
     let accepted = patch::media_types(&target.resource);
@@ -83,7 +83,7 @@ pub(super) fn kind(call: &Call, target: &Target) -> Result<Option<Kind>, Status>
         return Err(if target.resource.custom {
             Status::unsupported_media_type(accepted)
         } else {
-            // The paths of built-in kinds are closed to other forms before they are read.
+            // For built-in kinds other formats are rejected before the body is read.
             Status::new(
                 415,
                 Reason::UnsupportedMediaType,
@@ -140,7 +140,8 @@ fn server_side_apply(
         return Err(Status::conflict(resource, &target.name, &why));
     }
     update::check_place(target, &mut object)?;
-    // What the schema does not know is refused by then; repeated fields are left to say.
+    // Fields that the schema does not have have been rejected already; only duplicate fields
+    // are left to report.
     let found = unknown_in_apply(state, target, &sent, body.repeated);
     let validation = call.query.field_validation;
     let refuse = |why: String| decode::unhandled(resource, &why);
@@ -162,7 +163,7 @@ fn server_side_apply(
     }
 }
 
-/// Whether applying creates what is not there.
+/// Whether apply creates a missing object.
 fn may_be_made(target: &Target) -> bool {
     let resource = &target.resource;
     let kind = resource.builtin.as_ref();
@@ -171,17 +172,17 @@ fn may_be_made(target: &Target) -> bool {
         || kind.is_some_and(|it| it.is_made_by_its_status())
 }
 
-/// A write to what is not there is a creation, which is a right of its own.
+/// Authorizes the creation of a missing object, which requires the verb `create`.
 pub(super) fn may_create(state: &State, call: &Call) -> Result<(), Status> {
     let create = Action {
         verb: "create".to_owned(),
         ..Action::of(call)
     };
-    authorization::demand(state, &call.user, &create)
+    authorization::authorize(state, &call.user, &create)
 }
 
-/// Says what an applied configuration has that its kind does not know. The copy is thrown
-/// away: defaults must not become part of what the manager applied.
+/// The strict decoding errors of an applied configuration. They are computed on a copy,
+/// because defaults must not become part of the applied configuration.
 fn unknown_in_apply(
     state: &State,
     target: &Target,
@@ -201,10 +202,10 @@ fn current(state: &mut State, target: &Target) -> Result<Option<Object>, Status>
         .transpose()
 }
 
-/// The fields of an object but for those that say of which kind it is, each as an unknown one.
+/// Strict decoding errors for all fields of an object except apiVersion and kind.
 fn fields_of(object: &Value) -> Vec<String> {
     let names = object.as_object().into_iter().flatten().map(|it| it.0);
-    // Go writes what it has patched in the order of the names.
+    // Go encodes a patched object with sorted keys.
     let mut names: Vec<&String> = names.collect();
     names.retain(|it| !matches!(it.as_str(), "apiVersion" | "kind"));
     names.sort_unstable();
@@ -212,7 +213,7 @@ fn fields_of(object: &Value) -> Vec<String> {
     each.collect()
 }
 
-/// Whether an object does not say of which version it is.
+/// Whether an object has no apiVersion.
 fn has_no_version(object: &Value) -> bool {
     let version = &object["apiVersion"];
     version.is_null() || version == ""

@@ -8,10 +8,10 @@ use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::{Key, Object};
 
-/// The object itself, whichever subresource was named.
+/// Returns the object itself, also for a subresource.
 ///
 /// # Errors
-/// As of [`check_version`]; 404 when it is not there.
+/// As in [`check_version`]; 404 if the object does not exist.
 pub(super) fn get(
     state: &mut State,
     call: &Call,
@@ -25,10 +25,10 @@ pub(super) fn get(
     ))
 }
 
-/// Checks the version that a client wants to read at least.
+/// Checks the minimum resourceVersion of a read.
 ///
 /// # Errors
-/// 400 or 500 for one that is no number, 504 for one to come.
+/// 400 or 500 for a version that is not a number, 504 for a future one.
 pub(super) fn check_version(
     state: &State,
     call: &Call,
@@ -41,7 +41,7 @@ pub(super) fn check_version(
         }
         Err(_) if !version.is_empty() => {
             let message = page::malformed(version);
-            // The watch cache and the store have each their own refusal.
+            // The watch cache and the store return different errors.
             if !page::is_cached(&target.resource) {
                 let message = format!("invalid resource version: {message}");
                 return Err(Status::bad_request(message));
@@ -53,10 +53,10 @@ pub(super) fn check_version(
     Ok(())
 }
 
-/// The object that a request is about, as it is stored.
+/// The object of a request, in its storage version.
 ///
 /// # Errors
-/// 404 when it is not there.
+/// 404 if the object does not exist.
 pub(super) fn existing(state: &mut State, target: &Target) -> Result<Object, Status> {
     let bucket = state.bucket(&target.resource);
     let key = Key::new(&target.namespace, &target.name);

@@ -1,4 +1,4 @@
-//! A custom object's replica count as an `autoscaling/v1` Scale.
+//! The `scale` subresource: an object's replica count as an `autoscaling/v1` Scale.
 
 use std::sync::{Arc, LazyLock};
 
@@ -23,7 +23,7 @@ use crate::route::Target;
 use crate::state::State;
 use crate::status::Status;
 
-/// Shows, replaces or patches the Scale of an object.
+/// Returns, replaces or patches the Scale of an object.
 pub(super) fn perform(
     state: &mut State,
     call: &Call,
@@ -84,7 +84,7 @@ pub(super) fn perform(
     Ok(as_scale(answer, paths))
 }
 
-/// An answer with the Scale of the object in it.
+/// A response with the Scale of its object.
 fn as_scale(mut answer: Answer, paths: &Scale) -> Answer {
     if let Content::Object(_, object) = &answer.content {
         answer.content = Content::Plain(scale(&Arc::clone(object), paths));
@@ -92,7 +92,7 @@ fn as_scale(mut answer: Answer, paths: &Scale) -> Answer {
     answer
 }
 
-/// An object with the replicas, at `path`, that a Scale of it wants, and with their managers.
+/// An object with the replicas (at `path`) and the field managers of a Scale.
 fn scaled(resource: &Resource, old: &Value, (wanted, path): (&Value, &str)) -> Value {
     let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
     let mut object = old.clone();
@@ -102,7 +102,7 @@ fn scaled(resource: &Resource, old: &Value, (wanted, path): (&Value, &str)) -> V
     object
 }
 
-/// What is served as a Scale, whatever it is the Scale of.
+/// The resource of Scale objects, the same for all kinds.
 static SCALE: LazyLock<Resource> = LazyLock::new(|| {
     let mut scale = Resource::new("autoscaling", "v1", "Scale", "");
     let schema = definitions::name_of("autoscaling", "v1", "Scale");
@@ -110,10 +110,10 @@ static SCALE: LazyLock<Resource> = LazyLock::new(|| {
     scale
 });
 
-/// The Scale that a client sent.
+/// The Scale in the request.
 ///
 /// # Errors
-/// 400 of one that cannot be read, or is about another object.
+/// 400 if it cannot be decoded or has another name than the object.
 fn sent(
     state: &State,
     call: &Call,
@@ -122,7 +122,7 @@ fn sent(
 ) -> Result<Value, Status> {
     let body = decode::object(call, "Scale")?;
     let mut sent = body.value;
-    // Kubernetes does not know there what the Scale of a custom object is called.
+    // For custom objects Kubernetes does not register the kind Scale here.
     let in_words = |refused: Status| {
         if !target.resource.custom {
             return refused;
@@ -139,11 +139,10 @@ fn sent(
     Ok(sent)
 }
 
-/// The Scale that a patch of a form makes of the one there is. Beside it, what its writer is warned
-/// of.
+/// The Scale after a patch of the given format, and the warnings.
 ///
 /// # Errors
-/// As of a patch of a built-in kind.
+/// The same as for a patch of a built-in kind.
 fn changed(
     state: &State,
     call: &Call,
@@ -162,11 +161,11 @@ fn changed(
     Ok((wanted, warnings))
 }
 
-/// The Scale that an applied configuration makes of the one there is.
+/// The Scale after an applied configuration.
 ///
 /// # Errors
-/// As of any other object; 500 for a change of the Scale of a custom object, which Kubernetes cannot
-/// apply.
+/// The same as for any other object; 500 for a change of the Scale of a custom object, which
+/// Kubernetes cannot apply.
 fn applied(
     call: &Call,
     target: &Target,
@@ -199,12 +198,11 @@ fn applied(
     Ok(wanted)
 }
 
-/// Checks the Scale of a built-in kind, whose object has the given uid (`ValidateScale`, and the
-/// precondition after it).
+/// Validates the Scale of a built-in kind, whose object has the uid `had` (`ValidateScale`,
+/// and the uid precondition after it).
 ///
 /// # Errors
-/// 422 for wrong metadata and for one that wants less than nothing, 409 for the Scale of another
-/// object.
+/// 422 for invalid metadata and for negative replicas, 409 for another uid.
 fn check(target: &Target, wanted: &Value, had: &str) -> Result<(), Status> {
     let metadata = wanted.get("metadata");
     let scope = Scope::Namespaced;
@@ -226,7 +224,7 @@ fn check(target: &Target, wanted: &Value, had: &str) -> Result<(), Status> {
     Err(Status::conflict(&scaled, &target.name, &why))
 }
 
-/// The Scale of an object, if `target` is about that and not about the object itself.
+/// The Scale of an object, if `target` is the `scale` subresource.
 pub(super) fn of(target: &Target, object: &Value) -> Option<Value> {
     if target.subresource != "scale" {
         return None;
@@ -261,14 +259,14 @@ fn scale(object: &Value, paths: &Scale) -> Value {
         let selector = get(object, path);
         match selector {
             Value::Null => {}
-            // Built-in kinds have the selector itself.
+            // Built-in kinds have a label selector object.
             Value::Object(_) => {
                 status["selector"] = column::selector_text(selector).into();
             }
             _ => status["selector"] = selector.clone(),
         }
     }
-    // Kubernetes leaves none out.
+    // Kubernetes omits zero replicas.
     let spec = match count(&paths.spec_replicas_path) {
         0 => json!({}),
         replicas => json!({ "replicas": replicas }),

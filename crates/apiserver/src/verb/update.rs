@@ -45,8 +45,8 @@ pub(super) fn update(
     create::finish(state, call, target, draft)
 }
 
-/// 422 of a kind that is replaced at a version. Kubernetes names the resource here, not the
-/// kind.
+/// 422 for a missing resourceVersion on an update that requires it. Kubernetes prints the
+/// resource here, not the kind.
 fn version_is_missing(resource: &Resource, name: &str) -> Status {
     let error = FieldError::invalid(
         "metadata.resourceVersion",
@@ -62,7 +62,7 @@ fn version_is_missing(resource: &Resource, name: &str) -> Status {
     refused
 }
 
-/// The rest of an update, whether by PUT, patch or apply.
+/// The common part of updates by PUT, patch and apply.
 pub(super) fn finish(
     state: &mut State,
     call: &Call,
@@ -75,7 +75,7 @@ pub(super) fn finish(
     };
     let uid = meta::uid(&draft.object);
     if call.method == Method::PATCH && !uid.is_empty() && uid != meta::uid(&old) {
-        // Of a built-in kind it is checked in two places, and reported twice.
+        // For a built-in kind two checks report the error.
         let error = FieldError::invalid("metadata.uid", uid.into(), "field is immutable");
         let errors = vec![error; if resource.custom { 1 } else { 2 }];
         return Err(invalid(resource, &target.name, &errors));
@@ -97,7 +97,7 @@ pub(super) fn finish(
         };
         apply::tracked(resource, Some(&old), &mut draft.object, &writer);
     }
-    // Nobody manages what the server itself changes with the rest.
+    // Fields that the server itself changes have no manager.
     if let Some(kind) = &resource.builtin {
         match target.subresource.as_str() {
             "finalize" => {}
@@ -117,7 +117,7 @@ pub(super) fn finish(
     draft.commit(state, call, target)
 }
 
-/// 400 of an object without a name.
+/// 400 for an object without a name.
 pub(super) fn nameless(target: &Target) -> Status {
     Status::bad_request(format!(
         "the name of the object ({} based on URL) was undeterminable: name must be provided",
@@ -125,10 +125,10 @@ pub(super) fn nameless(target: &Target) -> Status {
     ))
 }
 
-/// Checks that an object is the one that the path names.
+/// Checks that the name and namespace of an object match the path.
 ///
 /// # Errors
-/// 400 when it is not.
+/// 400 if they do not.
 pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
     let said = meta::name(object);
     if said.is_empty() {
@@ -142,8 +142,8 @@ pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Sta
     create::place(target, object)
 }
 
-/// The version that was sent is a condition of the write; those who write some of an object's fields
-/// alone need not name one.
+/// Checks the resourceVersion in the request, which is a precondition of the write. An apply,
+/// or an update of a kind that allows it, may omit the version.
 fn check_version(
     resource: &Resource,
     draft: &Draft,
@@ -160,7 +160,7 @@ fn check_version(
     }
 }
 
-/// 409 for an object that says another uid than there is.
+/// 409 for an object with another uid than the stored one.
 pub(super) fn check_uid(
     resource: &Resource,
     object: &Value,
@@ -177,7 +177,7 @@ pub(super) fn check_uid(
     Err(Status::conflict(resource, meta::name(object), &why))
 }
 
-/// Why an object is not the one with the uid `had`; none where it has no uid or that one.
+/// The error of an object with another uid than `had`; `None` if its uid is absent or equal.
 pub(super) fn uid_mismatch(object: &Value, had: &str) -> Option<String> {
     let uid = meta::uid(object);
     let is_other = !uid.is_empty() && uid != had;
@@ -188,10 +188,10 @@ pub(super) fn uid_mismatch(object: &Value, had: &str) -> Option<String> {
     })
 }
 
-/// The number of a resourceVersion; 0 for none.
+/// The number of a resourceVersion; 0 if it is empty.
 ///
 /// # Errors
-/// 500, as Kubernetes answers, for one that is no number.
+/// 500, as in Kubernetes, for a version that is not a number.
 pub(super) fn version_number(version: &str) -> Result<u64, Status> {
     if version.is_empty() {
         return Ok(0);
@@ -202,7 +202,7 @@ pub(super) fn version_number(version: &str) -> Result<u64, Status> {
     })
 }
 
-/// Where Kubernetes keeps an object in etcd; its refusals name the place.
+/// The etcd key of an object in Kubernetes, which error messages contain.
 fn storage_key(resource: &Resource, object: &Value) -> String {
     let group = if resource.custom { &resource.group } else { "" };
     let place = [
@@ -216,7 +216,7 @@ fn storage_key(resource: &Resource, object: &Value) -> String {
     said.collect::<Vec<_>>().join("/")
 }
 
-/// Restores what this request may not change.
+/// Restores the fields that this request may not change.
 fn prepare(target: &Target, object: &mut Value, old: &Value) {
     let resource = &target.resource;
     for key in ["uid", "creationTimestamp", "generation", "resourceVersion"] {
@@ -242,7 +242,7 @@ fn prepare(target: &Target, object: &mut Value, old: &Value) {
     }
 }
 
-/// A write to a namespace's `finalize` changes the finalizers of its spec alone.
+/// A write to a namespace's `finalize` only changes the finalizers in its spec.
 fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
     let finalizers = object["spec"]["finalizers"].clone();
     *object = old.clone();
@@ -250,7 +250,7 @@ fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
     spec.insert("finalizers".to_owned(), finalizers);
 }
 
-/// A status write changes the status alone; of built-in kinds, as in Kubernetes, also the
+/// A status write only changes the status; for built-in kinds, as in Kubernetes, also the
 /// metadata.
 fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
     let status = object.get("status").cloned();
@@ -273,7 +273,8 @@ fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
     }
 }
 
-/// Counts a change of anything but metadata and, where it is a subresource, status.
+/// Increases the generation if a field other than metadata and (if it is a subresource) status
+/// changed.
 fn count_generation(resource: &Resource, object: &mut Value, old: &Value) {
     if !resource.generation || !meaning(resource, object).ne(meaning(resource, old)) {
         return;

@@ -75,10 +75,10 @@ pub(super) fn watch(
     Ok(Answer::new(200, Content::Watch(Box::new(watch))))
 }
 
-/// The version behind which a watch begins.
+/// The resourceVersion after which a watch starts.
 ///
 /// # Errors
-/// 500, as Kubernetes answers, for one that is no number.
+/// 500, as in Kubernetes, for a version that is not a number.
 fn since(version: &str) -> Result<Option<u64>, Status> {
     if version.is_empty() {
         return Ok(None);
@@ -87,7 +87,7 @@ fn since(version: &str) -> Result<Option<u64>, Status> {
     version.parse().map(Some).map_err(refuse)
 }
 
-/// `sendInitialEvents` and `resourceVersionMatch` come together (KEP-3157).
+/// `sendInitialEvents` requires `resourceVersionMatch` and vice versa (KEP-3157).
 fn check(call: &Call) -> Result<(), Status> {
     let query = &call.query;
     let field = "resourceVersionMatch";
@@ -108,7 +108,7 @@ fn check(call: &Call) -> Result<(), Status> {
     Err(options::invalid("ListOptions", &errors))
 }
 
-/// All objects of the scope as they are.
+/// An event for each current object of the scope.
 fn everything(state: &State, bucket: Bucket, scope: &Scope) -> VecDeque<Event> {
     let namespace = Some(scope.namespace.as_str()).filter(|it| !it.is_empty());
     let range = Range {
@@ -122,7 +122,7 @@ fn everything(state: &State, bucket: Bucket, scope: &Scope) -> VecDeque<Event> {
     wanted.map(|(_, it)| Event::Initial(it.clone())).collect()
 }
 
-/// What happened in the scope after a version.
+/// The events of the scope after a version.
 fn replay(
     state: &State,
     bucket: Bucket,
@@ -132,7 +132,7 @@ fn replay(
     let changes = state.store.changes(bucket, since);
     let changes = changes.map_err(|old| Status::too_old(since, old.oldest))?;
     Ok(changes
-        .filter_map(|it| scope.see(it))
-        .map(Event::Seen)
+        .filter_map(|it| scope.event_of(it))
+        .map(Event::Changed)
         .collect())
 }

@@ -1,4 +1,4 @@
-//! What create, update and patch have in common: rules, fields' managers, admission.
+//! The common part of create, update and patch: validation, field managers, admission.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use crate::state::State;
 use crate::status::{Cause, Status};
 use crate::store::{Object, Range};
 
-/// A write that is being made.
+/// A write in progress.
 #[derive(Debug)]
 pub(super) struct Draft {
-    /// As the resource of the request shows it.
+    /// In the version of the request's resource.
     pub(super) object: Value,
-    /// The object before, as the resource of the request shows it; `None` for a creation.
+    /// The object before, in the version of the request's resource; `None` for a create.
     pub(super) old: Option<Object>,
     pub(super) warnings: Vec<String>,
     pub(super) annotations: BTreeMap<String, String>,
-    /// Whether the fields' managers are recorded already, as an apply does.
+    /// Whether the field managers are recorded already, as for an apply.
     pub(super) managed: bool,
 }
 
@@ -50,13 +50,13 @@ impl Draft {
         }
     }
 
-    /// The write as its kind validates it.
+    /// The write in the form that the kind validates.
     fn write<'a>(&'a self, state: &State, target: &'a Target) -> Write<'a> {
         Write {
             object: &self.object,
             old: self.old.as_deref(),
             kube: state.kube,
-            // What a write to a subresource creates is a new object as any other.
+            // An object that a write to a subresource creates is validated as a new object.
             subresource: self.old.as_ref().map_or("", |_| &target.subresource),
         }
     }
@@ -69,7 +69,7 @@ impl Draft {
         }
     }
 
-    /// Checks that the writer grants nothing that they do not hold.
+    /// Checks that the writer grants no permissions that they do not have.
     ///
     /// # Errors
     /// 403 for a role or a binding that would.
@@ -82,10 +82,10 @@ impl Draft {
         authorization::confirm(state, &call.user, target, &self.write(state, target))
     }
 
-    /// Checks the object against the rules of its kind.
+    /// Validates the object.
     ///
     /// # Errors
-    /// 422 with one cause for each rule that is broken.
+    /// 422 with one cause for each violated rule.
     pub(super) fn validate(
         &mut self,
         state: &State,
@@ -137,8 +137,8 @@ impl Draft {
         let mut refused = if resource.custom || resource.group == resource.storage.group {
             invalid(resource, name, &errors)
         } else {
-            // What is shown in two groups is refused in the words of the one that it is stored
-            // in.
+            // For a resource that is served in two groups, the error contains the group that
+            // it is stored in.
             let mut stored = Resource::clone(resource);
             stored.group.clone_from(&resource.storage.group);
             invalid(&stored, name, &errors)
@@ -147,7 +147,8 @@ impl Draft {
         Err(refused)
     }
 
-    /// Gives an object of a built-in kind what no other of its kind may have.
+    /// Allocates values of an object of a built-in kind that must be unique, such as addresses
+    /// and ports.
     fn allocate(&mut self, state: &State, resource: &Resource) -> Vec<FieldError> {
         let Some(kind) = &resource.builtin else {
             return Vec::new();
@@ -159,8 +160,8 @@ impl Draft {
         kind.allocate(&mut self.object, &mut others)
     }
 
-    /// 422 for an object that could not be read again from where it is stored. What is noted of
-    /// the fields' managers is nested deeper than the fields are.
+    /// 422 for an object that could not be read back from the storage. The check includes the
+    /// managed fields, which are nested deeper than the fields themselves.
     fn check_depth(&self, resource: &Resource) -> Result<(), Status> {
         if nesting::depth(&self.object) <= nesting::MOST {
             return Ok(());
@@ -175,11 +176,11 @@ impl Draft {
         ))
     }
 
-    /// 422 for a custom object of another kind or version than the path's; the answer names the kind of
-    /// the object.
+    /// 422 for a custom object whose kind or version differs from that of the path; the error
+    /// contains the kind of the object.
     fn check_kind(&self, resource: &Resource) -> Result<(), Status> {
         let field = |key: &str| self.object[key].as_str().unwrap_or_default();
-        // An empty group is left out.
+        // An empty group is omitted.
         let version = field("apiVersion");
         let version = version.strip_prefix('/').unwrap_or(version);
         let kind = field("kind");
@@ -220,7 +221,7 @@ impl Draft {
             Some(old) => {
                 let old = old.get("metadata");
                 let mut errors = object_meta::update_names(metadata, scope);
-                // The strategy of the kind looks at the rest once more.
+                // The strategy of the kind validates the rest a second time.
                 let rest = object_meta::update(metadata, old, scope);
                 errors.extend(rest.clone());
                 if is_lenient {
@@ -243,10 +244,10 @@ impl Draft {
         errors
     }
 
-    /// Lets the mutating plugins prepare the write. Nobody manages the fields that they set.
+    /// Runs the mutating plugins. The fields that they set have no manager.
     ///
     /// # Errors
-    /// The refusal of the first that refuses.
+    /// The error of the first plugin that rejects the write.
     pub(super) fn mutate(
         &mut self,
         state: &mut State,
@@ -263,7 +264,7 @@ impl Draft {
         Ok(())
     }
 
-    /// A refusal, with what the client was to be warned of before.
+    /// An error with the warnings collected so far.
     fn warned(&self, mut refused: Status) -> Status {
         refused.warnings.splice(..0, self.warnings.iter().cloned());
         refused
@@ -274,10 +275,10 @@ impl Draft {
         self.annotations.extend(notes.annotations);
     }
 
-    /// Asks the validating plugins; about a Scale where that is what was written.
+    /// Runs the validating plugins; for a write to `scale` they get the Scale.
     ///
     /// # Errors
-    /// The refusal of the first that refuses.
+    /// The error of the first plugin that rejects the write.
     pub(super) fn admit(
         &mut self,
         state: &State,
@@ -296,10 +297,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Stores the object, unless this is a rehearsal, and answers with it.
+    /// Stores the object, except in a dry run, and responds with it.
     ///
     /// # Errors
-    /// 500 for one that cannot be converted to the version that is stored, or is too large.
+    /// 500 for an object that cannot be converted to the storage version, or is too large.
     pub(super) fn commit(
         self,
         state: &mut State,
@@ -310,14 +311,14 @@ impl Draft {
         let created = self.old.is_none();
         let conversion = Conversion::of(state, resource);
         let mut object = self.object;
-        // A status that nobody has written has its default in whatever is read, and not in the
-        // reply to the creation.
+        // A status that was never written has its default in every read, but not in the
+        // response to the create.
         let reply = created
             .then(|| decode::default_status(state, resource, &mut object))
             .flatten();
         let object = conversion.to_stored(resource, object)?;
         let is_shown_as_stored = resource.is_served_as(&resource.stored_as);
-        // What cannot be converted is refused before it is stored.
+        // An object that cannot be converted back is rejected before it is stored.
         let converted = if is_shown_as_stored {
             None
         } else {

@@ -1,4 +1,4 @@
-//! A group under another name: one set of objects, and answers in the name that was asked.
+//! API group aliases: one set of objects, and responses with the group of the request.
 
 use fivespot_apiserver::{GroupAlias, Options, Patch, Selector, Server, User};
 use serde_json::{Value, json};
@@ -31,12 +31,12 @@ fn old_thing(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn objects_are_kept_once_and_shown_under_the_name_that_is_asked() {
+async fn objects_are_stored_once_and_returned_in_the_requested_group() {
     let server = server().await;
     let client = server.client();
     let made = client.create(OLD, old_thing("a")).await.unwrap();
     assert_eq!(made["apiVersion"], "old.example.com/v1");
-    assert_eq!(made["spec"]["size"], 3, "defaults are filled in");
+    assert_eq!(made["spec"]["size"], 3, "defaults are set");
     client.create(THINGS, thing("b")).await.unwrap();
     for (path, version) in [(OLD, "old.example.com/v1"), (THINGS, "example.com/v1")] {
         let (_, list) = ask(&server, "GET", path, Value::Null).await;
@@ -62,7 +62,7 @@ async fn objects_are_kept_once_and_shown_under_the_name_that_is_asked() {
 }
 
 #[tokio::test]
-async fn watches_and_refusals_keep_the_name_too() {
+async fn watch_events_and_errors_have_the_requested_group() {
     let server = server().await;
     let client = server.client();
     let mut watch = client.watch(OLD, &Selector::default(), "").unwrap();
@@ -85,7 +85,7 @@ async fn watches_and_refusals_keep_the_name_too() {
 }
 
 #[tokio::test]
-async fn both_names_are_discovered_and_short_names_stay_clear() {
+async fn both_groups_are_in_discovery_and_the_alias_has_no_short_names() {
     let server = server().await;
     let path = "/apis/old.example.com/v1";
     let (code, found) = ask(&server, "GET", path, Value::Null).await;
@@ -107,7 +107,7 @@ async fn both_names_are_discovered_and_short_names_stay_clear() {
 }
 
 #[tokio::test]
-async fn roles_for_the_group_hold_for_its_other_name() {
+async fn roles_for_a_group_apply_to_its_alias() {
     let server = server().await;
     let admin = server.client();
     let group = "/apis/rbac.authorization.k8s.io/v1";
@@ -133,7 +133,7 @@ async fn roles_for_the_group_hold_for_its_other_name() {
     };
     assert!(
         may("list").await,
-        "a review asks for the same group as a request"
+        "a review uses the same group as a request"
     );
     assert!(!may("create").await);
     let refused = jane.get(&format!("{OLD}/x")).await.unwrap_err();

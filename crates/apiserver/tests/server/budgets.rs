@@ -1,4 +1,4 @@
-//! Pods stop gracefully, and disruption budgets are kept.
+//! Graceful termination of pods, evictions and disruption budgets.
 
 use fivespot_apiserver::{Delete, Reason, Selector, Server};
 use jiff::SignedDuration;
@@ -53,7 +53,7 @@ async fn the_status_of_a_budget_follows_its_pods() {
 }
 
 #[tokio::test]
-async fn shares_are_rounded_in_favour_of_the_pods() {
+async fn percentages_are_rounded_up() {
     for (limit, desired) in [
         (json!({"minAvailable": "50%"}), 2),
         (json!({"maxUnavailable": "50%"}), 1),
@@ -70,7 +70,7 @@ async fn shares_are_rounded_in_favour_of_the_pods() {
 }
 
 #[tokio::test]
-async fn an_eviction_that_the_budget_forbids_is_to_be_tried_again() {
+async fn an_eviction_that_violates_the_budget_is_rejected_with_429() {
     let server = two_pods().await;
     let client = server.client();
     client.evict("default", "a").await.unwrap();
@@ -93,7 +93,7 @@ async fn an_eviction_that_the_budget_forbids_is_to_be_tried_again() {
 }
 
 #[tokio::test]
-async fn two_evictions_at_once_cannot_both_spend_the_last_disruption() {
+async fn two_consecutive_evictions_cannot_both_use_the_last_disruption() {
     let server = two_pods().await;
     let client = server.client();
     client.evict("default", "a").await.unwrap();
@@ -101,7 +101,7 @@ async fn two_evictions_at_once_cannot_both_spend_the_last_disruption() {
 }
 
 #[tokio::test]
-async fn a_running_pod_has_its_grace_period_and_ends_when_its_stop_is_reported() {
+async fn a_running_pod_is_deleted_after_its_kubelet_confirms() {
     let server = server();
     let client = server.client();
     let mut web = pod("a", "n1", "web");
@@ -129,7 +129,7 @@ async fn a_running_pod_has_its_grace_period_and_ends_when_its_stop_is_reported()
 }
 
 #[tokio::test]
-async fn a_pod_that_runs_nowhere_goes_at_once() {
+async fn an_unscheduled_pod_is_deleted_immediately() {
     let server = server();
     let client = server.client();
     client.create(PODS, pod("a", "", "web")).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_pod_that_runs_nowhere_goes_at_once() {
 }
 
 #[tokio::test]
-async fn pods_are_listed_by_their_node() {
+async fn pods_are_listed_by_node() {
     let server = server();
     let client = server.client();
     for (name, node) in [("a", "n1"), ("b", "n2"), ("c", "n1")] {
@@ -160,7 +160,7 @@ async fn pods_are_listed_by_their_node() {
     assert_eq!(names, ["a", "c"]);
 }
 
-/// A server with two running pods that a budget keeps one of.
+/// A server with two running pods and a budget with `minAvailable: 1`.
 async fn two_pods() -> Server {
     let server = server();
     let client = server.client();
@@ -176,7 +176,7 @@ async fn two_pods() -> Server {
 }
 
 #[tokio::test]
-async fn a_pod_that_was_not_evicted_after_all_counts_again_two_minutes_later() {
+async fn a_failed_eviction_stops_counting_after_two_minutes() {
     let server = two_pods().await;
     let client = server.client();
     let stale = json!({"metadata": {"name": "a"},
@@ -191,7 +191,7 @@ async fn a_pod_that_was_not_evicted_after_all_counts_again_two_minutes_later() {
 }
 
 #[tokio::test]
-async fn a_budget_without_a_bound_lets_nothing_go() {
+async fn a_budget_without_a_bound_allows_no_disruption() {
     let server = server();
     let client = server.client();
     client.create(BUDGETS, budget(&json!({}))).await.unwrap();
@@ -208,7 +208,7 @@ async fn a_budget_without_a_bound_lets_nothing_go() {
 }
 
 #[tokio::test]
-async fn a_pod_of_two_budgets_is_not_evicted() {
+async fn a_pod_with_two_budgets_cannot_be_evicted() {
     let server = two_pods().await;
     let client = server.client();
     let mut second = budget(&json!({"minAvailable": 1}));

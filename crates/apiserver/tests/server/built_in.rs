@@ -1,4 +1,4 @@
-//! Built-in kinds are read, kept and refused as in Kubernetes.
+//! Built-in kinds are decoded, stored and validated as in Kubernetes.
 
 use fivespot_apiserver::{Delete, Selector, Server};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::fixture::{
 };
 
 #[tokio::test]
-async fn an_object_larger_than_etcd_takes_is_refused() {
+async fn an_object_above_the_etcd_size_limit_is_rejected() {
     let server = server();
     let client = server.client();
     let mut open = definition();
@@ -30,7 +30,7 @@ async fn an_object_larger_than_etcd_takes_is_refused() {
 }
 
 #[tokio::test]
-async fn a_quantity_that_is_none_is_refused() {
+async fn an_invalid_quantity_is_rejected() {
     let server = server();
     let form = "quantities must match the regular expression \
                 '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -67,7 +67,7 @@ async fn a_quantity_that_is_none_is_refused() {
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 
 #[tokio::test]
-async fn a_stateful_set_can_be_kept_listed_and_watched() {
+async fn a_stateful_set_can_be_stored_listed_and_watched() {
     let client = client();
     let everywhere = "/apis/apps/v1/statefulsets";
     let all = client.list(everywhere, &Selector::default()).await.unwrap();
@@ -91,7 +91,7 @@ async fn a_stateful_set_can_be_kept_listed_and_watched() {
 }
 
 #[tokio::test]
-async fn a_system_namespace_that_is_deleted_is_made_again() {
+async fn a_deleted_system_namespace_is_recreated() {
     let server = server();
     let client = server.client();
     let path = "/api/v1/namespaces/kube-node-lease";
@@ -150,7 +150,7 @@ async fn a_token_secret_is_filled_for_its_service_account() {
 }
 
 #[tokio::test]
-async fn a_token_secret_of_an_account_that_is_missing_is_deleted() {
+async fn a_token_secret_of_a_missing_service_account_is_deleted() {
     let server = server();
     let client = server.client();
     client
@@ -176,7 +176,7 @@ async fn a_token_secret_of_an_account_that_is_missing_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_cluster_has_the_service_of_its_api_server() {
+async fn the_service_of_the_api_server_exists() {
     let server = server();
     server.clock().quiet().await;
     let client = server.client();

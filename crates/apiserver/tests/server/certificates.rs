@@ -1,4 +1,4 @@
-//! CertificateSigningRequests: who asked, who may approve, and who may sign.
+//! CertificateSigningRequests: the requesting user, and the permissions to approve and sign.
 
 use fivespot_apiserver::{Patch, Server, User};
 use rcgen::{CertificateParams, DnType, KeyPair};
@@ -12,7 +12,7 @@ use crate::fixture::server;
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// A request of a new key.
+/// A certificate signing request with a new key.
 fn request(name: &str) -> Value {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
@@ -29,7 +29,7 @@ fn jane() -> User {
     user
 }
 
-/// Lets jane do everything with requests, and with signers what these rules say.
+/// Allows jane all actions on requests, and the actions of these rules on signers.
 async fn allow(server: &Server, signers: Value) {
     let requests = json!({"apiGroups": ["certificates.k8s.io"], "verbs": ["*"], "resources":
         ["certificatesigningrequests", "certificatesigningrequests/approval",
@@ -60,7 +60,7 @@ fn decision(kind: &str) -> Patch {
 }
 
 #[tokio::test]
-async fn a_request_says_who_asked_whatever_the_client_wrote() {
+async fn a_request_records_the_requesting_user() {
     let server = server();
     allow(&server, signers("none.example.com/x", &["approve"])).await;
     let client = server.client_as(jane());
@@ -80,7 +80,7 @@ async fn a_request_says_who_asked_whatever_the_client_wrote() {
 }
 
 #[tokio::test]
-async fn a_request_is_approved_and_signed_by_who_may_for_its_domain() {
+async fn permission_for_a_signer_domain_allows_approving_and_signing() {
     let server = server();
     allow(&server, signers("example.com/*", &["approve", "sign"])).await;
     let client = server.client_as(jane());
@@ -114,7 +114,7 @@ async fn a_request_is_approved_and_signed_by_who_may_for_its_domain() {
 }
 
 #[tokio::test]
-async fn who_may_not_act_for_the_signer_neither_approves_nor_signs() {
+async fn approving_and_signing_require_permission_for_the_signer() {
     let server = server();
     allow(
         &server,

@@ -1,4 +1,4 @@
-//! A virtual clock stands still while the server, or a watcher, has work.
+//! A virtual clock is stopped while the server or a watcher has work.
 
 use std::future::Future;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::fixture::{MAPS, map, next, request, send, server, summary};
 
-/// Whether the clock, asked to move on by an hour, does so although nobody else runs.
+/// Whether the clock advances by an hour while no other task runs.
 async fn moves(clock: &fivespot_clock::Clock) -> bool {
     let before = clock.now();
     let to = before + SignedDuration::from_hours(1);
@@ -28,7 +28,7 @@ async fn moves(clock: &fivespot_clock::Clock) -> bool {
 }
 
 #[tokio::test]
-async fn an_idle_watch_lets_time_pass() {
+async fn an_idle_watch_does_not_stop_the_clock() {
     let server = server();
     let mut watch = server
         .client()
@@ -42,7 +42,7 @@ async fn an_idle_watch_lets_time_pass() {
 }
 
 #[tokio::test]
-async fn time_stands_still_until_an_event_has_been_handled() {
+async fn the_clock_is_stopped_until_an_event_has_been_handled() {
     let server = server();
     let client = server.client();
     let mut watch = client.watch(MAPS, &Selector::default(), "").unwrap();
@@ -54,14 +54,11 @@ async fn time_stands_still_until_an_event_has_been_handled() {
         std::task::Poll::Ready(watch.poll_next_unpin(cx).is_pending())
     });
     assert!(polled.await);
-    assert!(
-        moves(server.clock()).await,
-        "the watcher has come back for more"
-    );
+    assert!(moves(server.clock()).await, "the watcher has polled again");
 }
 
 #[tokio::test]
-async fn a_watcher_that_goes_away_does_not_hold_time() {
+async fn a_dropped_watch_does_not_stop_the_clock() {
     let server = server();
     let client = server.client();
     let watch = client.watch(MAPS, &Selector::default(), "").unwrap();
@@ -71,7 +68,7 @@ async fn a_watcher_that_goes_away_does_not_hold_time() {
 }
 
 #[tokio::test]
-async fn time_stands_still_until_an_answer_has_been_read() {
+async fn the_clock_is_stopped_until_a_response_has_been_read() {
     let server = server();
     let response = send(&server, request("GET", MAPS, &Value::Null)).await;
     assert!(!moves(server.clock()).await);
@@ -80,7 +77,7 @@ async fn time_stands_still_until_an_answer_has_been_read() {
 }
 
 #[tokio::test]
-async fn objects_are_stamped_with_virtual_time() {
+async fn creation_timestamps_are_virtual_time() {
     let server = server();
     let later: Timestamp = "2026-03-09T13:00:00Z".parse().unwrap();
     server.clock().advance_to(later).await;

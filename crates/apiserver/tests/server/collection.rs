@@ -1,11 +1,11 @@
-//! What has lost its owners is collected.
+//! Garbage collection of objects that have lost their owners.
 
 use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, at, map, name_of, server};
 
-/// A config map that `owner` owns.
+/// A config map with `owner` as its owner.
 fn owned(name: &str, owner: &Value, blocks: bool) -> Value {
     let mut map = map(name);
     map["metadata"]["ownerReferences"] = json!([reference(owner, blocks)]);
@@ -55,7 +55,7 @@ async fn family(client: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn background_deletion_takes_dependents_along_afterwards() {
+async fn background_deletion_deletes_dependents_afterwards() {
     let server = server();
     family(&server.client()).await;
     delete(&server.client(), "owner", "Background").await;
@@ -63,7 +63,7 @@ async fn background_deletion_takes_dependents_along_afterwards() {
 }
 
 #[tokio::test]
-async fn foreground_deletion_keeps_the_owner_until_its_dependents_are_gone() {
+async fn foreground_deletion_keeps_the_owner_until_dependents_are_deleted() {
     let server = server();
     let client = server.client();
     family(&client).await;
@@ -95,7 +95,7 @@ async fn foreground_deletion_does_not_wait_for_dependents_that_do_not_block() {
 }
 
 #[tokio::test]
-async fn orphaned_dependents_stay_and_forget_their_owner() {
+async fn orphaned_dependents_are_kept_without_their_owner_reference() {
     let server = server();
     let client = server.client();
     family(&client).await;
@@ -106,7 +106,7 @@ async fn orphaned_dependents_stay_and_forget_their_owner() {
 }
 
 #[tokio::test]
-async fn one_owner_left_is_enough_to_stay() {
+async fn an_object_with_one_remaining_owner_is_kept() {
     let server = server();
     let client = server.client();
     let first = client.create(MAPS, map("first")).await.unwrap();
@@ -127,7 +127,7 @@ async fn one_owner_left_is_enough_to_stay() {
 }
 
 #[tokio::test]
-async fn an_object_whose_owner_never_was_is_collected() {
+async fn an_object_whose_owner_never_existed_is_collected() {
     let server = server();
     let client = server.client();
     let stranger = json!({"metadata": {"name": "nobody", "uid": "no-such-uid"}});
@@ -139,7 +139,7 @@ async fn an_object_whose_owner_never_was_is_collected() {
 }
 
 #[tokio::test]
-async fn a_namesake_is_not_the_owner() {
+async fn an_object_with_the_same_name_and_another_uid_is_not_the_owner() {
     let server = server();
     let client = server.client();
     family(&client).await;
@@ -153,7 +153,7 @@ async fn a_namesake_is_not_the_owner() {
 }
 
 #[tokio::test]
-async fn an_owner_in_another_namespace_is_none() {
+async fn an_owner_in_another_namespace_does_not_count() {
     let server = server();
     let client = server.client();
     let other = json!({"metadata": {"name": "other"}});
@@ -169,7 +169,7 @@ async fn an_owner_in_another_namespace_is_none() {
 }
 
 #[tokio::test]
-async fn an_owner_of_another_name_or_kind_is_none() {
+async fn an_owner_with_another_name_or_kind_does_not_count() {
     let server = server();
     let client = server.client();
     let owner = client.create(MAPS, map("owner")).await.unwrap();
@@ -182,7 +182,7 @@ async fn an_owner_of_another_name_or_kind_is_none() {
 }
 
 #[tokio::test]
-async fn what_lives_in_no_namespace_is_not_collected_for_an_owner_that_lives_in_one() {
+async fn a_cluster_scoped_object_with_a_namespaced_owner_is_not_collected() {
     let server = server();
     let client = server.client();
     let owner = client.create(MAPS, map("owner")).await.unwrap();

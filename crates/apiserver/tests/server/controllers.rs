@@ -1,4 +1,4 @@
-//! What the server's own controllers delete passes admission, as the users that they are.
+//! Requests of the server's own controllers pass through admission with their service accounts.
 
 use fivespot_apiserver::{Client, Delete, Patch, Server};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::fixture::{MAPS, PODS, at, map, pod, running, server};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
 
-/// A server that deletes no config map of which `expression` does not hold.
+/// A server with a policy that allows the deletion of config maps only if `expression` is true.
 async fn guarded(expression: &str) -> (Server, Client) {
     let server = server();
     let client = server.client();
@@ -23,7 +23,7 @@ async fn unbind(client: &Client) {
     client.delete(&path, &Delete::default()).await.unwrap();
 }
 
-/// An owner that is gone, and what it owned.
+/// Creates an owner with a dependent, and deletes the owner.
 async fn orphaned(client: &Client) {
     let owner = json!({"apiVersion": "v1", "kind": "Secret",
         "metadata": {"name": "owner"}});
@@ -38,7 +38,7 @@ async fn orphaned(client: &Client) {
 }
 
 #[tokio::test]
-async fn a_policy_keeps_an_object_from_the_garbage_collector() {
+async fn a_policy_can_reject_deletions_by_the_garbage_collector() {
     let (server, client) = guarded("false").await;
     orphaned(&client).await;
     server.clock().quiet().await;
@@ -63,7 +63,7 @@ async fn the_garbage_collector_deletes_as_its_service_account() {
 }
 
 #[tokio::test]
-async fn a_policy_refuses_the_garbage_collector_to_drop_an_owner() {
+async fn a_policy_can_reject_that_the_garbage_collector_removes_an_owner() {
     let (server, client) = guarded("true").await;
     let mut refuse = policy(
         "request.userInfo.username != \
@@ -98,7 +98,7 @@ async fn a_policy_refuses_the_garbage_collector_to_drop_an_owner() {
 
 const BLUE: &str = "/api/v1/namespaces/blue";
 
-/// A namespace with a config map and a secret, that is being deleted.
+/// Creates a namespace with a config map and a secret, and deletes it.
 async fn ending(client: &Client) {
     let blue = json!({"metadata": {"name": "blue"}});
     client.create("/api/v1/namespaces", blue).await.unwrap();
@@ -118,7 +118,7 @@ fn condition<'a>(namespace: &'a Value, kind: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn a_policy_keeps_a_namespace_from_ending_and_the_namespace_says_so() {
+async fn a_policy_can_block_a_namespace_and_its_status_reports_it() {
     let (server, client) = guarded("oldObject.metadata.name != 'kept'").await;
     ending(&client).await;
     server.clock().quiet().await;
@@ -142,7 +142,7 @@ async fn a_policy_keeps_a_namespace_from_ending_and_the_namespace_says_so() {
 }
 
 #[tokio::test]
-async fn a_namespace_ends_once_what_a_policy_keeps_is_changed() {
+async fn a_blocked_namespace_is_deleted_when_the_policy_allows_it() {
     let (server, client) = guarded(
         "!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)",
     )
@@ -168,7 +168,7 @@ async fn a_namespace_ends_once_what_a_policy_keeps_is_changed() {
 }
 
 #[tokio::test]
-async fn a_namespace_is_emptied_by_the_service_account_of_its_controller() {
+async fn the_namespace_controller_deletes_as_its_service_account() {
     let is_controller = "request.userInfo.username == \
         'system:serviceaccount:kube-system:namespace-controller' && \
         request.namespace == 'blue'";
@@ -178,8 +178,8 @@ async fn a_namespace_is_emptied_by_the_service_account_of_its_controller() {
     assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
 }
 
-/// A budget of which one of two pods may go, and a policy that lets nobody but the one of whom
-/// `expression` holds write its status.
+/// A budget that allows one disruption of two pods, and a policy that allows writes to its status
+/// only if `expression` is true.
 async fn budget(expression: &str) -> (Server, Client) {
     let server = server();
     let client = server.client();
@@ -207,7 +207,7 @@ async fn allowed(client: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn a_budget_is_counted_by_the_service_account_of_its_controller() {
+async fn the_disruption_controller_writes_as_its_service_account() {
     let is_controller = "request.userInfo.username == \
         'system:serviceaccount:kube-system:disruption-controller'";
     let (_server, client) = budget(is_controller).await;
@@ -215,7 +215,7 @@ async fn a_budget_is_counted_by_the_service_account_of_its_controller() {
 }
 
 #[tokio::test]
-async fn a_policy_keeps_a_budget_from_being_counted_until_it_is_gone() {
+async fn a_policy_can_block_the_status_of_a_budget_until_it_is_unbound() {
     let (server, client) = budget("false").await;
     assert_eq!(allowed(&client).await, 0);
     let path = format!("{PODS}/a/eviction");

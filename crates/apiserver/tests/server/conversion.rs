@@ -1,4 +1,4 @@
-//! An object is shown in each of its versions, and kept in one.
+//! Objects are returned in every served version, and stored in one.
 
 use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::policies::{BINDINGS, POLICIES, binding, policy};
 const V1: &str = "/apis/example.com/v1/namespaces/default/things";
 const V2: &str = "/apis/example.com/v2/namespaces/default/things";
 
-/// Things whose spec has the field `a` in `v1`, which is kept, and `b` in `v2`.
+/// A definition whose spec has the field `a` in `v1`, the storage version, and `b` in `v2`.
 fn two_versions() -> Value {
     let version = |name: &str, field: &str| {
         json!({
@@ -43,7 +43,7 @@ async fn things(definition: Value) -> (Server, Client) {
 }
 
 #[tokio::test]
-async fn what_another_version_does_not_have_is_not_shown_in_it() {
+async fn fields_that_a_version_does_not_have_are_pruned_from_responses() {
     let (_server, client) = things(two_versions()).await;
     let one = client.get(&format!("{V2}/x")).await.unwrap();
     assert_eq!(
@@ -62,7 +62,7 @@ async fn what_another_version_does_not_have_is_not_shown_in_it() {
 }
 
 #[tokio::test]
-async fn what_the_kept_version_does_not_have_is_lost() {
+async fn fields_that_the_storage_version_does_not_have_are_pruned() {
     let (_server, client) = things(two_versions()).await;
     let patch = Patch::Merge(json!({"spec": {"b": "y"}}));
     let patched = client.patch(&format!("{V2}/x"), patch).await.unwrap();
@@ -71,7 +71,7 @@ async fn what_the_kept_version_does_not_have_is_lost() {
     assert_eq!(
         kept["spec"],
         json!({}),
-        "what v2 does not show is not written back"
+        "fields that v2 prunes are not stored"
     );
     client
         .delete(&format!("{V2}/x"), &Delete::default())
@@ -86,7 +86,7 @@ async fn what_the_kept_version_does_not_have_is_lost() {
 }
 
 #[tokio::test]
-async fn a_policy_for_another_version_sees_what_that_has() {
+async fn a_policy_for_another_version_matches_the_converted_object() {
     let (_server, client) = things(two_versions()).await;
     let mut other =
         policy("object.apiVersion == 'example.com/v2' && !has(object.spec.a)");
@@ -101,7 +101,7 @@ async fn a_policy_for_another_version_sees_what_that_has() {
 }
 
 #[tokio::test]
-async fn a_policy_on_events_of_the_newer_group_sees_their_newer_fields() {
+async fn a_policy_on_events_k8s_io_has_the_fields_of_that_group() {
     let client = server().client();
     let mut other = policy(
         "object.apiVersion == 'events.k8s.io/v1' && object.regarding.name == 'm' && \
@@ -120,7 +120,7 @@ async fn a_policy_on_events_of_the_newer_group_sees_their_newer_fields() {
         .unwrap();
 }
 
-/// What a client is warned of when an object of one version is sent where another is served.
+/// The warnings for a client that sends an object of one version to the path of another.
 async fn warned_of(server: &Server, version: &str) -> Vec<String> {
     let object = thing(version, json!({"a": "x", "b": "y"}));
     let response = send(server, request("POST", V2, &object)).await;
@@ -134,7 +134,7 @@ async fn warned_of(server: &Server, version: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_object_of_another_version_is_held_against_that_version() {
+async fn unknown_fields_are_reported_for_the_version_of_the_object() {
     let (server, _client) = things(two_versions()).await;
     let known = warned_of(&server, "v1").await;
     assert_eq!(known, ["299 - \"unknown field \\\"spec.b\\\"\""]);
@@ -150,14 +150,14 @@ fn by_webhook(client_config: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_conversion_that_no_webhook_does_is_an_error_and_not_a_guess() {
+async fn an_unavailable_conversion_webhook_is_an_error() {
     let service = json!({"service": {"name": "hooks", "namespace": "tools"}});
     let (_server, client) = things(by_webhook(service)).await;
     let kept = client.get(&format!("{V1}/x")).await.unwrap();
     assert_eq!(
         kept["spec"],
         json!({"a": "x"}),
-        "the kept version needs no conversion"
+        "the storage version needs no conversion"
     );
     let start = "conversion webhook for example.com/v1, Kind=Thing failed: ";
     let refused = client.get(&format!("{V2}/x")).await.unwrap_err();
@@ -186,7 +186,7 @@ async fn a_conversion_that_no_webhook_does_is_an_error_and_not_a_guess() {
     assert!(answer.message.starts_with(start), "{}", answer.message);
 }
 
-/// A webhook that answers with what `convert` makes of each object and the wanted version.
+/// A webhook that converts each object to the desired version with `convert`.
 async fn converter(convert: fn(&Value, &str) -> Value) -> Hook {
     Hook::start(move |review| {
         let request = &review["request"];
@@ -200,7 +200,7 @@ async fn converter(convert: fn(&Value, &str) -> Value) -> Hook {
     .await
 }
 
-/// Gives the field of one version the name that it has in the other.
+/// Renames the field of one version to that of the other.
 fn renamed(object: &Value, version: &str) -> Value {
     let mut object = object.clone();
     let (from, to) = if version.ends_with("v2") {
@@ -216,7 +216,7 @@ fn renamed(object: &Value, version: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_webhook_converts_what_is_read_written_and_watched() {
+async fn a_webhook_converts_reads_writes_and_watch_events() {
     let hook = converter(renamed).await;
     let (_server, client) = things(by_webhook(hook.by_url("/convert"))).await;
     let mut second = thing("v1", json!({"a": "z"}));
@@ -272,7 +272,7 @@ async fn a_webhook_converts_what_is_read_written_and_watched() {
 }
 
 #[tokio::test]
-async fn a_policy_for_another_version_is_shown_what_the_webhook_makes_of_it() {
+async fn a_policy_for_another_version_matches_the_object_of_the_webhook() {
     let hook = converter(renamed).await;
     let (_server, client) = things(by_webhook(hook.by_url("/convert"))).await;
     let mut other = policy("object.spec.b != 'red'");
@@ -299,7 +299,7 @@ async fn a_policy_for_another_version_is_shown_what_the_webhook_makes_of_it() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_found_by_a_service_that_leads_out_of_the_cluster() {
+async fn a_webhook_is_resolved_by_an_external_name_service() {
     let hook = converter(renamed).await;
     let service = json!({"service": {"name": "hooks", "namespace": "tools",
         "port": hook.address.port(), "path": "/convert"}, "caBundle": hook.bundle});
@@ -322,7 +322,7 @@ async fn a_webhook_is_found_by_a_service_that_leads_out_of_the_cluster() {
 }
 
 #[tokio::test]
-async fn a_webhook_may_not_make_another_object_of_one() {
+async fn a_conversion_webhook_must_not_change_the_name() {
     let hook = converter(|object, version| {
         let mut other = renamed(object, version);
         other["metadata"]["name"] = "other".into();

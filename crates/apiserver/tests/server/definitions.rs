@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition is served as soon as it is there.
+//! A CustomResourceDefinition is served as soon as it is created.
 
 use fivespot_apiserver::{Delete, Patch, Selector};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn a_new_kind_is_established_and_served_at_once() {
 }
 
 #[tokio::test]
-async fn the_generation_counts_changes_of_what_is_wanted_alone() {
+async fn only_changes_of_the_spec_increment_the_generation() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -55,7 +55,7 @@ async fn the_generation_counts_changes_of_what_is_wanted_alone() {
 }
 
 #[tokio::test]
-async fn the_default_of_a_status_is_in_what_is_read_and_not_in_the_reply_to_a_creation() {
+async fn a_status_default_is_in_reads_and_not_in_the_response_to_a_create() {
     let server = server();
     let client = server.client();
     let mut definition = definition();
@@ -79,7 +79,7 @@ async fn the_default_of_a_status_is_in_what_is_read_and_not_in_the_reply_to_a_cr
 }
 
 #[tokio::test]
-async fn an_update_of_a_custom_object_must_say_from_which_version() {
+async fn an_update_of_a_custom_object_requires_a_resource_version() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -96,7 +96,7 @@ async fn an_update_of_a_custom_object_must_say_from_which_version() {
 }
 
 #[tokio::test]
-async fn a_deleted_definition_takes_its_objects_along() {
+async fn deleting_a_definition_deletes_its_objects() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -119,7 +119,7 @@ async fn a_deleted_definition_takes_its_objects_along() {
 }
 
 #[tokio::test]
-async fn a_short_name_that_is_taken_keeps_a_kind_from_being_served() {
+async fn a_kind_with_a_conflicting_short_name_is_not_served() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -140,7 +140,7 @@ async fn a_short_name_that_is_taken_keeps_a_kind_from_being_served() {
 }
 
 #[tokio::test]
-async fn a_second_version_shows_the_same_objects() {
+async fn a_second_version_serves_the_same_objects() {
     let server = server();
     let client = server.client();
     let mut two = definition();
@@ -161,7 +161,7 @@ async fn a_second_version_shows_the_same_objects() {
 }
 
 #[tokio::test]
-async fn what_objects_of_a_removed_kind_owned_is_collected() {
+async fn dependents_of_objects_of_a_removed_kind_are_collected() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -207,7 +207,7 @@ async fn a_scale_reads_and_writes_the_declared_paths() {
 }
 
 #[tokio::test]
-async fn a_served_kind_keeps_its_group_its_name_and_its_scope() {
+async fn group_kind_and_scope_of_a_definition_are_immutable() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -230,7 +230,7 @@ async fn a_served_kind_keeps_its_group_its_name_and_its_scope() {
 }
 
 #[tokio::test]
-async fn names_that_are_taken_are_given_on_when_their_kind_goes() {
+async fn conflicting_names_are_accepted_when_the_other_kind_is_deleted() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();

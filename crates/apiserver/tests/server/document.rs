@@ -1,4 +1,4 @@
-//! Examples of the document about admission controllers.
+//! The examples of the document about admission controllers.
 
 use std::fs;
 
@@ -81,7 +81,7 @@ parameters:
 allowVolumeExpansion: true
 "#;
 
-/// What the document has after `--admission-control=`, by versions of Kubernetes.
+/// The lists after `--admission-control=` in the document, by Kubernetes version.
 const LISTS: [&str; 5] = [
     "NamespaceLifecycle,LimitRanger,ServiceAccount,DefaultStorageClass,DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,ResourceQuota",
     "NamespaceLifecycle,LimitRanger,ServiceAccount,PersistentVolumeLabel,DefaultStorageClass,ResourceQuota,DefaultTolerationSeconds",
@@ -103,7 +103,7 @@ fn enabling(list: &str) -> Result<Server, StartError> {
 }
 
 #[tokio::test]
-async fn every_list_of_plugins_of_the_document_starts() {
+async fn the_server_starts_with_every_plugin_list_of_the_document() {
     for list in LISTS {
         assert!(enabling(list).is_ok(), "{list}");
     }
@@ -112,7 +112,7 @@ async fn every_list_of_plugins_of_the_document_starts() {
         ..options()
     };
     assert!(Server::new(disabling).is_ok());
-    // One name of this line is misspelt in the document.
+    // The document misspells one name of this list.
     let refused = enabling("NamespaceLifecyle,LimitRanger").unwrap_err();
     assert!(
         refused.to_string().contains("NamespaceLifecyle"),
@@ -121,7 +121,7 @@ async fn every_list_of_plugins_of_the_document_starts() {
 }
 
 #[tokio::test]
-async fn the_rates_of_the_document_configure_a_server() {
+async fn the_rate_limits_of_the_document_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("eventconfig.yaml"), EVENT_RATES).unwrap();
     let file = folder.path().join("admission.yaml");
@@ -136,7 +136,7 @@ async fn the_rates_of_the_document_configure_a_server() {
     assert!(server.is_ok());
 }
 
-/// Of a server with one plugin, which is configured by a file beside the file that names it.
+/// Options with one plugin, whose configuration is in a file next to the admission configuration.
 fn configured(plugin: &str, file: &str, (name, text): (&str, &str)) -> Options {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(name), text).unwrap();
@@ -150,7 +150,7 @@ fn configured(plugin: &str, file: &str, (name, text): (&str, &str)) -> Options {
 }
 
 #[tokio::test]
-async fn the_image_policy_of_the_document_lets_pods_pass_while_nobody_answers() {
+async fn the_image_policy_of_the_document_admits_pods_if_the_backend_fails() {
     let name = "imagepolicyconfig.yaml";
     let missing = configured("ImagePolicyWebhook", IMAGES, (name, IMAGE_POLICY));
     let missing = Server::new(missing).unwrap_err().to_string();
@@ -170,7 +170,7 @@ async fn the_image_policy_of_the_document_lets_pods_pass_while_nobody_answers() 
 }
 
 #[tokio::test]
-async fn the_node_selectors_of_the_document_are_those_of_its_namespaces() {
+async fn the_node_selectors_of_the_document_apply_to_its_namespaces() {
     let labels = NODE_SELECTORS.replace("<node-selectors-labels>", "env=production");
     let file = ("podnodeselector.yaml", labels.as_str());
     let server = Server::new(configured("PodNodeSelector", SELECTORS, file)).unwrap();

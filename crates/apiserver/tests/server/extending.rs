@@ -1,4 +1,4 @@
-//! Plugins and kinds of one's own.
+//! Custom plugins and kinds.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, ask, at, map, options};
 
-/// Stamps config maps with who made them, and keeps at most so many of them in a namespace.
+/// Records the creator of config maps, and limits their number in a namespace.
 #[derive(Debug)]
 struct MapQuota {
     limit: usize,
@@ -31,7 +31,7 @@ impl Plugin for MapQuota {
     fn configured(&self, configuration: &Value) -> Result<Arc<dyn Plugin>, String> {
         let limit = configuration["limit"]
             .as_u64()
-            .ok_or("limit is no number")?;
+            .ok_or("limit is not a number")?;
         let limit = usize::try_from(limit).map_err(|error| error.to_string())?;
         Ok(Arc::new(Self { limit }))
     }
@@ -76,7 +76,7 @@ fn quota(limit: usize) -> Vec<Arc<dyn Plugin>> {
 }
 
 #[tokio::test]
-async fn a_plugin_of_ones_own_changes_warns_and_refuses() {
+async fn a_custom_plugin_mutates_warns_and_rejects() {
     let plugins = quota(1);
     let server = Server::new(Options {
         plugins,
@@ -94,13 +94,13 @@ async fn a_plugin_of_ones_own_changes_warns_and_refuses() {
             "configmaps \"y\" is forbidden: the namespace has enough of them"
         )
     );
-    // An update is no further one.
+    // An update does not count against the limit.
     let patch = Patch::Merge(json!({"data": {"a": "2"}}));
     ann.patch(&at("x"), patch).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_plugin_of_ones_own_is_switched_and_configured_by_its_name() {
+async fn a_custom_plugin_is_enabled_and_configured_by_name() {
     let name = || "MapQuota".to_owned();
     let off = Server::new(Options {
         plugins: quota(0),
@@ -130,8 +130,7 @@ async fn a_plugin_of_ones_own_is_switched_and_configured_by_its_name() {
 }
 
 #[test]
-fn a_plugin_or_kind_that_there_is_already_and_a_configuration_that_is_not_taken_are_refused()
- {
+fn duplicate_plugins_and_kinds_and_invalid_configurations_are_rejected() {
     let why = |options: Options| Server::new(options).unwrap_err();
     let twice = quota(1).into_iter().chain(quota(2)).collect();
     let twice = why(Options {
@@ -150,11 +149,12 @@ fn a_plugin_or_kind_that_there_is_already_and_a_configuration_that_is_not_taken_
     };
     assert_eq!(
         configured("MapQuota"),
-        "configuration of admission plugin 'MapQuota': limit is no number"
+        "configuration of admission plugin 'MapQuota': limit is not a number"
     );
     assert_eq!(
         configured("Priority"),
-        "configuration of admission plugin 'Priority': it takes no configuration"
+        "configuration of admission plugin 'Priority': the plugin does not accept a \
+         configuration"
     );
     assert!(configured("Nonsense").contains("is not known"));
     let twice = why(Options {
@@ -205,7 +205,7 @@ impl BuiltinKind for Widget {
 }
 
 #[tokio::test]
-async fn a_kind_of_ones_own_is_served_like_those_that_are_built_in() {
+async fn a_custom_kind_is_served_like_built_in_kinds() {
     let kinds: Vec<Arc<dyn BuiltinKind>> = vec![Arc::new(Widget)];
     let server = Server::new(Options { kinds, ..options() }).unwrap();
     let client = server.client();

@@ -1,4 +1,4 @@
-//! A server on a stopped clock, and the objects that the tests put into it.
+//! A server with a stopped clock, and the objects of the tests.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(crate) fn pod(name: &str, node: &str, app: &str) -> Value {
     })
 }
 
-/// Makes a pod that runs and is ready.
+/// Creates a pod and sets its status to running and ready.
 pub(crate) async fn running(client: &Client, pod: Value) {
     let made = client.create(PODS, pod).await.unwrap();
     let mut next = Value::clone(&made);
@@ -63,7 +63,7 @@ pub(crate) async fn running(client: &Client, pod: Value) {
     client.update_status(&path, next).await.unwrap();
 }
 
-/// A definition of `things.example.com` with a number that has a minimum and a default.
+/// A definition of `things.example.com` with a number field that has a minimum and a default.
 pub(crate) fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -113,7 +113,7 @@ pub(crate) fn thing(name: &str) -> Value {
     })
 }
 
-/// Sends a request as it would come over a wire.
+/// Sends a request in process, as over a connection.
 pub(crate) async fn send(
     server: &Server,
     request: Request<Full<Bytes>>,
@@ -121,7 +121,7 @@ pub(crate) async fn send(
     server.in_process().oneshot(request).await.unwrap()
 }
 
-/// A request with a body of JSON.
+/// A request with a JSON body.
 pub(crate) fn request(method: &str, path: &str, body: &Value) -> Request<Full<Bytes>> {
     let bytes = if body.is_null() {
         Vec::new()
@@ -136,14 +136,14 @@ pub(crate) fn request(method: &str, path: &str, body: &Value) -> Request<Full<By
         .unwrap()
 }
 
-/// Status code and text of a response.
+/// The status code and body of a response.
 pub(crate) async fn read(response: Response<Body>) -> (u16, String) {
     let code = response.status().as_u16();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (code, String::from_utf8(bytes.to_vec()).unwrap())
 }
 
-/// Status code and JSON of the response to a request.
+/// The status code and JSON of the response to a request.
 pub(crate) async fn ask(
     server: &Server,
     method: &str,
@@ -153,7 +153,7 @@ pub(crate) async fn ask(
     json_of(server, request(method, path, &body)).await
 }
 
-/// The same of a patch of the media type `application/` and `form`.
+/// As [`ask`], for a patch of the media type `application/` and `form`.
 pub(crate) async fn patch(
     server: &Server,
     form: &str,
@@ -172,7 +172,7 @@ async fn json_of(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value)
     (code, json.unwrap_or(Value::String(text)))
 }
 
-/// The next event of a watch that has one.
+/// The next event of a watch, which must have one.
 pub(crate) async fn next(watch: &mut Watch) -> WatchEvent {
     watch.next().await.unwrap().unwrap()
 }

@@ -11,16 +11,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A webhook on a loopback address, and what it has been asked.
+/// A TLS webhook on a loopback address, and the reviews that it has received.
 pub(crate) struct Hook {
     pub(crate) address: SocketAddr,
-    /// The authority of its certificate, in base64.
+    /// The CA of its certificate, in base64.
     pub(crate) bundle: String,
     pub(crate) reviews: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Hook {
-    /// One that answers with what `answer` makes of a review. Null is an answer that never comes.
+    /// A webhook that responds with the result of `answer`. For null it never responds.
     pub(crate) async fn start(
         answer: impl Fn(&Value) -> Value + Clone + Send + 'static,
     ) -> Self {
@@ -75,13 +75,13 @@ impl Hook {
         json!({"url": format!("https://{}{path}", self.address), "caBundle": self.bundle})
     }
 
-    /// How often it has been asked.
+    /// The number of received reviews.
     pub(crate) fn calls(&self) -> usize {
         self.reviews.lock().unwrap().len()
     }
 }
 
-/// The body of a request of HTTP/1.
+/// Reads the body of an HTTP/1 request.
 async fn read_body(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Value {
     let mut bytes = Vec::new();
     loop {

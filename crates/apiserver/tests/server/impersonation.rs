@@ -1,4 +1,4 @@
-//! Acting as somebody else is a right like others.
+//! Impersonation requires a permission.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use crate::fixture::{options, read, server};
 
 const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
-/// Status code and answer to the question who one is.
+/// The status code and the response to a SelfSubjectReview.
 async fn who(server: &Server, user: User, headers: &[(&str, &str)]) -> (u16, Value) {
     let mut request = Request::builder()
         .method("POST")
@@ -28,7 +28,7 @@ async fn who(server: &Server, user: User, headers: &[(&str, &str)]) -> (u16, Val
 }
 
 #[tokio::test]
-async fn an_administrator_may_be_anybody() {
+async fn an_administrator_may_impersonate_any_user() {
     let headers = [
         ("impersonate-user", "bob"),
         ("impersonate-group", "team"),
@@ -81,7 +81,7 @@ async fn impersonation_without_a_role_is_forbidden() {
 }
 
 #[tokio::test]
-async fn the_record_names_both() {
+async fn the_audit_record_has_both_users() {
     let recorded: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let log = recorded.clone();
     let audit = Audit::new(move |event| {

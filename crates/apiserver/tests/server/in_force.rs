@@ -1,4 +1,4 @@
-//! Policies and definitions are in force from the write that stores them until they are gone.
+//! Policies and definitions apply from the write that stores them until they are deleted.
 
 use fivespot_apiserver::{Delete, KubeVersion, Options, Patch, Server};
 use serde_json::json;
@@ -19,7 +19,7 @@ fn at_version(place: &Place, version: &str) -> Options {
 }
 
 #[tokio::test]
-async fn a_stored_policy_that_no_longer_compiles_stays_in_force_as_failing() {
+async fn a_stored_policy_that_does_not_compile_fails_on_evaluation() {
     let place = Place::new();
     let first = Server::new(at_version(&place, "1.36")).unwrap();
     let client = first.client();
@@ -41,7 +41,7 @@ async fn a_stored_policy_that_no_longer_compiles_stays_in_force_as_failing() {
 }
 
 #[tokio::test]
-async fn a_stored_definition_that_no_longer_compiles_keeps_the_server_from_starting() {
+async fn a_stored_definition_that_does_not_compile_prevents_the_start() {
     let place = Place::new();
     let first = Server::new(at_version(&place, "1.36")).unwrap();
     let client = first.client();
@@ -63,7 +63,7 @@ async fn a_stored_definition_that_no_longer_compiles_keeps_the_server_from_start
         panic!("the server started, and a wrong object gave {stored:?}");
     };
     let answer = refused.to_string();
-    let start = "CustomResourceDefinition \"things.example.com\" that is stored is not valid \
+    let start = "stored CustomResourceDefinition \"things.example.com\" is not valid \
                  for Kubernetes 1.30: spec.validation.openAPIV3Schema.properties[spec].\
                  x-kubernetes-validations[0].rule: Invalid value: ";
     assert!(answer.starts_with(start), "{answer}");
@@ -75,7 +75,7 @@ async fn a_stored_definition_that_no_longer_compiles_keeps_the_server_from_start
 }
 
 #[tokio::test]
-async fn a_policy_that_waits_for_its_finalizer_still_refuses() {
+async fn a_policy_with_a_pending_finalizer_still_applies() {
     let client = server().client();
     let mut held = policy("false");
     held["metadata"]["finalizers"] = json!(["example.com/wait"]);
@@ -91,7 +91,7 @@ async fn a_policy_that_waits_for_its_finalizer_still_refuses() {
 }
 
 #[tokio::test]
-async fn a_binding_that_waits_for_its_finalizer_still_binds() {
+async fn a_binding_with_a_pending_finalizer_still_applies() {
     let client = server().client();
     client.create(POLICIES, policy("false")).await.unwrap();
     let mut held = binding("Deny");
@@ -104,7 +104,7 @@ async fn a_binding_that_waits_for_its_finalizer_still_binds() {
 }
 
 #[tokio::test]
-async fn a_policy_whose_kind_of_parameters_is_not_served_denies() {
+async fn a_policy_denies_if_its_parameter_kind_is_not_served() {
     let client = server().client();
     let mut lost = policy("params == null");
     lost["spec"]["paramKind"] = json!({"apiVersion": "example.com/v1", "kind": "Limit"});

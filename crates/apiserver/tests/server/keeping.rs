@@ -1,4 +1,4 @@
-//! What is kept on disk is there when a server starts again.
+//! Objects that are stored on disk exist after a restart of the server.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,7 +16,7 @@ use crate::fixture::{
     DEFINITIONS, MAPS, THINGS, at, definition, map, name_of, options, thing,
 };
 
-/// A directory of its own for each test; removed at the end.
+/// A separate directory for each test; removed at the end.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -31,7 +31,7 @@ impl Place {
         Server::new(self.options()).unwrap()
     }
 
-    /// Options for a server that keeps its objects here.
+    /// Options for a server that stores its objects in this directory.
     pub(crate) fn options(&self) -> Options {
         Options {
             storage: Some(Storage::open(&self.0).unwrap()),
@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-/// Ends a server once its queued work are done, which hold it.
+/// Drops a server when its queued work is done; the work holds a reference to it.
 pub(crate) async fn end<T>(server: Server, client: T) {
     server.clock().quiet().await;
     drop((server, client));
@@ -48,13 +48,13 @@ pub(crate) async fn end<T>(server: Server, client: T) {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // A leftover directory does not affect other tests.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 #[tokio::test]
-async fn objects_and_versions_go_on() {
+async fn objects_and_resource_versions_persist_across_a_restart() {
     let place = Place::new();
     let first = place.server();
     let client = first.client();
@@ -70,7 +70,7 @@ async fn objects_and_versions_go_on() {
     end(first, client).await;
 
     let second = place.server();
-    assert_eq!(second.version(), version, "starting again writes nothing");
+    assert_eq!(second.version(), version, "a restart writes nothing");
     let client = second.client();
     assert_eq!(client.get(&at("kept")).await.unwrap(), kept);
     assert_eq!(client.get(&at("gone")).await.unwrap_err().code, 404);
@@ -87,7 +87,7 @@ async fn objects_and_versions_go_on() {
 }
 
 #[tokio::test]
-async fn uids_of_another_run_are_not_given_again() {
+async fn uids_are_unique_across_restarts() {
     let place = Place::new();
     let mut all = Vec::new();
     for round in 0..3 {
@@ -106,7 +106,7 @@ async fn uids_of_another_run_are_not_given_again() {
 }
 
 #[tokio::test]
-async fn a_watch_from_before_the_start_is_too_old() {
+async fn a_watch_from_a_version_before_the_restart_is_expired() {
     let place = Place::new();
     let first = place.server();
     let old = first.client().create(MAPS, map("a")).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_watch_from_before_the_start_is_too_old() {
 }
 
 #[tokio::test]
-async fn definitions_roles_and_unfinished_ends_are_taken_up_again() {
+async fn definitions_roles_and_pending_deletions_are_restored() {
     let place = Place::new();
     let first = place.server();
     let client = first.client();
@@ -173,14 +173,15 @@ async fn definitions_roles_and_unfinished_ends_are_taken_up_again() {
 }
 
 #[tokio::test]
-async fn only_one_at_a_time_writes_to_a_directory() {
+async fn only_one_server_can_open_a_directory() {
     let place = Place::new();
     let first = place.server();
     let refused = Storage::open(&place.0).unwrap_err().to_string();
     assert_eq!(
         refused,
         format!(
-            "{} is in use by another process; stop that one, or name another directory",
+            "{} is in use by another process; stop that process, or specify another \
+             directory",
             place.0.display()
         )
     );
@@ -189,7 +190,7 @@ async fn only_one_at_a_time_writes_to_a_directory() {
 }
 
 #[test]
-fn credentials_are_kept_for_their_owner_alone() {
+fn credential_files_are_readable_only_by_their_owner() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let place = Place::new();
@@ -221,13 +222,13 @@ fn credentials_are_kept_for_their_owner_alone() {
     std::fs::write(place.0.join("credentials.json"), "x").unwrap();
     let error = Credentials::kept_in(&place.0).err().unwrap().to_string();
     assert!(
-        error.ends_with("does not hold credentials; remove it and new ones are made"),
+        error.ends_with("does not contain credentials; remove it to create new ones"),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn the_deepest_object_that_is_taken_can_be_read_again() {
+async fn the_deepest_accepted_object_can_be_read_after_a_restart() {
     let place = Place::new();
     let first = place.server();
     let client = first.client();
@@ -270,7 +271,7 @@ async fn the_deepest_object_that_is_taken_can_be_read_again() {
 }
 
 #[test]
-fn a_directory_that_others_may_write_to_is_refused() {
+fn a_directory_that_other_users_may_write_to_is_rejected() {
     let place = Place::new();
     fs::create_dir_all(&place.0).unwrap();
     for (mode, name) in [(0o777, "777"), (0o1777, "1777"), (0o770, "770")] {
@@ -280,8 +281,8 @@ fn a_directory_that_others_may_write_to_is_refused() {
         assert_eq!(
             refused,
             format!(
-                "{path} may be written by others (mode {name}); take that away with \
-                 `chmod go-w {path}`, or name another directory"
+                "users other than the owner may write to {path} (mode {name}); run \
+                 `chmod go-w {path}`, or specify another directory"
             )
         );
     }
@@ -290,13 +291,13 @@ fn a_directory_that_others_may_write_to_is_refused() {
 }
 
 #[test]
-fn a_private_file_replaces_a_link_and_is_never_written_through_one() {
+fn writing_a_private_file_replaces_a_symlink_and_does_not_follow_it() {
     let place = Place::new();
     fs::create_dir_all(&place.0).unwrap();
     let (path, elsewhere) = (place.0.join("kubeconfig"), place.0.join("elsewhere"));
     fs::write(&elsewhere, "before").unwrap();
     symlink(&elsewhere, &path).unwrap();
-    // What a writer that names its draft after itself would follow.
+    // Links that a writer with a predictable draft name would follow.
     for draft in [
         "kubeconfig.draft".to_owned(),
         format!("kubeconfig.{}", id()),
@@ -310,5 +311,5 @@ fn a_private_file_replaces_a_link_and_is_never_written_through_one() {
     assert!(meta.is_file());
     assert_eq!(meta.permissions().mode() & 0o777, 0o600);
     let left = fs::read_dir(&place.0).unwrap().count();
-    assert_eq!(left, 4, "nothing else is left behind");
+    assert_eq!(left, 4, "no other file is left");
 }

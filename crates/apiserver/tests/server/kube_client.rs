@@ -1,4 +1,4 @@
-//! The `kube` crate's client and watcher work over the in-process service.
+//! The `kube` crate's client and watcher work with the in-process service.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
@@ -23,7 +23,7 @@ fn config(name: &str) -> ConfigMap {
 }
 
 #[tokio::test]
-async fn typed_objects_come_change_and_go() {
+async fn typed_objects_are_created_updated_and_deleted() {
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server()));
     let made = api
         .create(&PostParams::default(), &config("x"))
@@ -58,7 +58,7 @@ async fn typed_objects_come_change_and_go() {
 }
 
 #[tokio::test]
-async fn refusals_are_the_errors_that_kube_knows() {
+async fn errors_are_kube_api_errors() {
     let api: Api<Node> = Api::all(client(&server()));
     let Err(kube::Error::Api(status)) = api.get("n1").await else {
         unreachable!("there is no such node");
@@ -157,7 +157,7 @@ async fn pods_are_evicted_and_owners_deleted_in_the_foreground() {
 }
 
 #[tokio::test]
-async fn an_idle_watcher_of_kube_lets_virtual_time_pass() {
+async fn an_idle_kube_watcher_does_not_stop_the_clock() {
     let server = server();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server));
     let events = watcher(api, watcher::Config::default());

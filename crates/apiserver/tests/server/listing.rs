@@ -1,4 +1,4 @@
-//! Which version lists are of, in which pieces and in which order.
+//! The resourceVersion, paging and order of lists.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_piece_of_a_list_is_of_the_very_version_that_is_named() {
+async fn a_page_of_a_list_has_exactly_the_requested_version() {
     let server = server();
     let client = server.client();
     let mut versions = Vec::new();
@@ -31,7 +31,7 @@ async fn a_piece_of_a_list_is_of_the_very_version_that_is_named() {
 }
 
 #[tokio::test]
-async fn where_any_version_will_do_a_list_comes_in_one_piece() {
+async fn a_list_at_any_version_is_not_paged() {
     let server = server();
     let client = server.client();
     let events = "/api/v1/namespaces/default/events";
@@ -49,12 +49,12 @@ async fn where_any_version_will_do_a_list_comes_in_one_piece() {
     assert_eq!(
         names(&list),
         ["a", "b"],
-        "events are never answered from a cache"
+        "events are never served from a cache"
     );
 }
 
 #[tokio::test]
-async fn what_is_in_team_a_comes_before_what_is_in_team() {
+async fn lists_are_in_key_order_so_team_a_precedes_team() {
     let server = server();
     let client = server.client();
     for namespace in ["team", "team-a"] {
@@ -71,10 +71,10 @@ async fn what_is_in_team_a_comes_before_what_is_in_team() {
     loop {
         let (_, list) = ask(&server, "GET", &path, Value::Null).await;
         seen.extend(names(&list));
-        let Some(go_on) = list["metadata"]["continue"].as_str() else {
+        let Some(token) = list["metadata"]["continue"].as_str() else {
             break;
         };
-        path = format!("/api/v1/configmaps?limit=1&continue={go_on}");
+        path = format!("/api/v1/configmaps?limit=1&continue={token}");
     }
     seen.retain(|it| it.starts_with("team"));
     assert_eq!(seen, ["team-a-x", "team-a-y", "team-x", "team-y"]);

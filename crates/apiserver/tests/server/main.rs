@@ -1,6 +1,6 @@
-//! What the embedded server promises, asked through its own doors.
+//! Tests of the embedded server through its public API.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod aliases;
 mod budgets;

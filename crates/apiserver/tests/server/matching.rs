@@ -1,4 +1,4 @@
-//! Which requests policies look at, and what they see of them.
+//! The requests that policies match, and the values that expressions read.
 
 use fivespot_apiserver::{Client, Delete, Patch};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::fixture::{DEFINITIONS, PODS, THINGS, ask, definition, pod, server, th
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const NAMESPACES: &str = "/api/v1/namespaces";
 
-/// Binds a policy that refuses whatever it matches, with the words that `message` makes.
+/// Binds a policy that rejects all matching requests, with the message expression `message`.
 async fn guard(client: &Client, constraints: Value, message: &str) {
     let policy = json!({
         "metadata": {"name": "guard"},
@@ -31,7 +31,7 @@ fn rule(group: &str, resource: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_policy_may_refuse_a_webhook_and_never_a_policy() {
+async fn policies_match_webhook_configurations_and_not_policies() {
     let client = server().client();
     guard(&client, rule("admissionregistration.k8s.io", "*"), "'no'").await;
     let webhooks = format!("{ADMISSION}/validatingwebhookconfigurations");
@@ -43,7 +43,7 @@ async fn a_policy_may_refuse_a_webhook_and_never_a_policy() {
 }
 
 #[tokio::test]
-async fn a_namespace_is_chosen_by_its_labels_also_where_it_is_deleted() {
+async fn a_namespace_selector_matches_the_namespace_itself() {
     let server = server();
     let client = server.client();
     for (name, stage) in [("prod", "prod"), ("test", "test")] {
@@ -60,7 +60,7 @@ async fn a_namespace_is_chosen_by_its_labels_also_where_it_is_deleted() {
     let how = Delete::default();
     let prod = format!("{NAMESPACES}/prod");
     assert_eq!(client.delete(&prod, &how).await.unwrap_err().code, 422);
-    // The labels that are sent count for the namespace itself alone.
+    // A write to a subresource of the namespace cannot change its labels.
     let unlabelled = || Patch::Merge(json!({"metadata": {"labels": {"stage": null}}}));
     let status = format!("{prod}/status");
     let refused = client.patch(&status, unlabelled()).await.unwrap_err();
@@ -75,7 +75,7 @@ async fn a_namespace_is_chosen_by_its_labels_also_where_it_is_deleted() {
         .unwrap();
 }
 
-/// The words that the policy made.
+/// The message of the policy.
 fn words(answer: &(u16, Value)) -> &str {
     let message = answer.1["message"].as_str().unwrap_or_default();
     message
@@ -89,7 +89,7 @@ const KIND: &str = "request.kind.group + '/' + request.kind.version + ' ' + \
                     request.subResource";
 
 #[tokio::test]
-async fn a_policy_sees_the_kind_of_what_is_written_through_a_subresource() {
+async fn the_request_has_the_kind_that_a_subresource_takes() {
     let bodies = [
         (
             "pods/eviction",
@@ -122,7 +122,7 @@ async fn a_policy_sees_the_kind_of_what_is_written_through_a_subresource() {
 }
 
 #[tokio::test]
-async fn a_policy_sees_the_scale_and_not_the_object_behind_it() {
+async fn the_object_of_a_scale_request_is_the_scale() {
     let server = server();
     let client = server.client();
     let mut scaled = definition();
@@ -150,7 +150,7 @@ async fn a_policy_sees_the_scale_and_not_the_object_behind_it() {
 }
 
 #[tokio::test]
-async fn a_policy_sees_the_options_of_a_deletion_wherever_they_are_said() {
+async fn delete_options_of_body_and_query_are_available() {
     let rows = [
         (
             "",

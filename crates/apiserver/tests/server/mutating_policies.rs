@@ -49,7 +49,7 @@ async fn bind(client: &Client, policy: Value) {
     client.create(BINDINGS, binding).await.unwrap();
 }
 
-/// A server with one policy in force.
+/// A server with one bound policy.
 async fn with(resource: &str, mutation: Value) -> Client {
     let client = server().client();
     if resource == "things" {
@@ -59,7 +59,7 @@ async fn with(resource: &str, mutation: Value) -> Client {
     client
 }
 
-/// Why an object is refused.
+/// The status code and message of a rejected create.
 async fn why(client: &Client, path: &str, object: Value) -> (u16, String) {
     let refused = client.create(path, object).await.unwrap_err();
     (refused.code, refused.message)
@@ -99,7 +99,7 @@ async fn lists_and_maps_are_merged_by_their_keys() {
 }
 
 #[tokio::test]
-async fn what_is_owned_as_a_whole_cannot_be_set_in_parts() {
+async fn atomic_lists_cannot_be_mutated() {
     let expression = "Object{spec: Object.spec{containers: [
         Object.spec.containers{name: 'c', args: ['y']}]}}";
     let client = with("pods", apply(expression)).await;
@@ -123,7 +123,7 @@ async fn what_is_owned_as_a_whole_cannot_be_set_in_parts() {
 }
 
 #[tokio::test]
-async fn fields_that_the_schema_does_not_have_are_refused() {
+async fn fields_that_are_not_in_the_schema_are_rejected() {
     let client = with("pods", apply("Object{spec: Object.spec{colour: 'red'}}")).await;
     let (code, message) = why(&client, PODS, pod("x")).await;
     assert_eq!(code, 403);
@@ -135,7 +135,7 @@ async fn fields_that_the_schema_does_not_have_are_refused() {
 }
 
 #[tokio::test]
-async fn operations_are_carried_out_in_order() {
+async fn json_patch_operations_are_applied_in_order() {
     let expression = "[
         JSONPatch{op: 'test', path: '/data/a', value: '1'},
         JSONPatch{op: 'add', path: '/metadata/labels', value: {}},
@@ -156,7 +156,7 @@ async fn operations_are_carried_out_in_order() {
 }
 
 #[tokio::test]
-async fn an_operation_that_does_not_apply_is_refused_in_the_words_of_kubernetes() {
+async fn a_failed_operation_has_the_message_of_kubernetes() {
     let rows = [
         (
             "op: 'add', path: '/metadata/annotations/a', value: 'b'",
@@ -194,7 +194,7 @@ async fn an_operation_that_does_not_apply_is_refused_in_the_words_of_kubernetes(
 }
 
 #[tokio::test]
-async fn a_patch_that_leaves_no_object_of_the_kind_is_the_fault_of_the_server() {
+async fn a_patch_to_an_invalid_object_is_an_internal_error() {
     let expression = "[JSONPatch{op: 'add', path: '/data', value: 'text'}]";
     let client = with("configmaps", operations(expression)).await;
     let (code, message) = why(&client, MAPS, map("x")).await;
@@ -216,7 +216,7 @@ async fn a_patch_that_leaves_no_object_of_the_kind_is_the_fault_of_the_server() 
 }
 
 #[tokio::test]
-async fn custom_resources_are_changed_filled_in_and_validated() {
+async fn custom_resources_are_mutated_defaulted_and_validated() {
     let larger = "Object{spec: Object.spec{color: 'size ' + string(object.spec.size)}}";
     let client = with("things", apply(larger)).await;
     let made = client.create(THINGS, thing("x")).await.unwrap();
@@ -231,7 +231,7 @@ async fn custom_resources_are_changed_filled_in_and_validated() {
 }
 
 #[tokio::test]
-async fn a_policy_that_asks_for_it_sees_what_others_have_changed_after_it() {
+async fn a_policy_with_reinvocation_runs_again_after_later_changes() {
     let count = "Object{metadata: Object.metadata{labels: {'seen': has(object.metadata.labels) \
                  && 'late' in object.metadata.labels ? 'late' : 'early'}}}";
     let late = "Object{metadata: Object.metadata{labels: {'late': 'yes'}}}";
@@ -250,7 +250,7 @@ async fn a_policy_that_asks_for_it_sees_what_others_have_changed_after_it() {
 }
 
 #[tokio::test]
-async fn a_policy_holds_until_it_or_its_binding_is_gone() {
+async fn a_policy_applies_until_its_binding_is_deleted() {
     let client = with("configmaps", apply("Object{data: {'added': 'yes'}}")).await;
     let made = client.create(MAPS, map("x")).await.unwrap();
     assert_eq!(made["data"]["added"], "yes");
@@ -263,7 +263,7 @@ async fn a_policy_holds_until_it_or_its_binding_is_gone() {
 }
 
 #[tokio::test]
-async fn before_1_36_policies_are_kept_and_change_nothing() {
+async fn before_1_36_policies_are_stored_and_not_applied() {
     let old = Options {
         kube: "1.35".parse().unwrap(),
         ..options()
@@ -279,7 +279,7 @@ async fn before_1_36_policies_are_kept_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn who_binds_parameters_has_to_be_allowed_to_read_them() {
+async fn binding_parameters_requires_permission_to_read_them() {
     let server = server();
     let client = server.client();
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";

@@ -1,6 +1,6 @@
-//! Mutations of MutatingAdmissionPolicies come to what Kubernetes' own libraries make of them.
+//! Mutations of MutatingAdmissionPolicies have the same results as with Kubernetes' own libraries.
 //!
-//! `cargo xtask mutations` makes the data.
+//! `cargo xtask mutations` generates the data.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionp
 const BINDINGS: &str =
     "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings";
 
-/// Keeps the object as the plugins before it have left it.
+/// Records the object after the preceding plugins.
 #[derive(Debug, Default)]
 struct Witness(Mutex<Option<Value>>);
 
@@ -53,7 +53,7 @@ fn collection(object: &Value) -> String {
     format!("/{root}/{version}/namespaces/default/{plural}s?dryRun=All")
 }
 
-/// A policy with one mutation, for everything.
+/// A policy with the mutation of a case, for all resources of the test.
 fn policy(case: &Value) -> Value {
     let mut mutation = json!({"patchType": case["patchType"]});
     let field = match case["patchType"].as_str() {
@@ -76,7 +76,7 @@ fn policy(case: &Value) -> Value {
     })
 }
 
-/// What the server makes of a case, in the form of the recorded answers.
+/// The server's result for a case, in the format of the recorded results.
 async fn answer(server: &Server, witness: &Witness, case: &Value) -> Value {
     let (code, refused) = ask(server, "POST", POLICIES, policy(case)).await;
     if code != 201 {
@@ -93,7 +93,7 @@ async fn answer(server: &Server, witness: &Witness, case: &Value) -> Value {
     )
 }
 
-/// The parts of an object that mutations change; the server has given it others.
+/// The parts of an object that mutations change; the server sets others.
 fn parts(object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!({
@@ -103,7 +103,7 @@ fn parts(object: &Value) -> Value {
     })
 }
 
-/// What differs; none where both come to the same.
+/// The difference between the results; `None` if they are equal.
 fn difference(kubernetes: &Value, ours: &Value) -> Option<String> {
     for verdict in ["uncompiled", "error", "object"] {
         if kubernetes[verdict].is_null() != ours[verdict].is_null() {
@@ -114,9 +114,10 @@ fn difference(kubernetes: &Value, ours: &Value) -> Option<String> {
         return Some("object".to_owned());
     }
     let said = ours["error"].as_str().unwrap_or_default();
-    // Kubernetes says beside which type was expected, sometimes with the insides of a value of Go.
+    // Kubernetes appends the expected type to this message, sometimes with the internals of a Go
+    // value.
     let converting = "failed to convert patch object to typed object: ";
-    // Which of two spaces stands in Go's errors about protobuf differs from build to build.
+    // Go's protobuf errors contain one of two kinds of spaces, depending on the build.
     let expected = kubernetes["error"].as_str().unwrap_or_default();
     let expected = expected.replace('\u{a0}', " ");
     if said.contains("expected a value that JSON has") && expected.contains(converting) {
@@ -128,7 +129,7 @@ fn difference(kubernetes: &Value, ours: &Value) -> Option<String> {
 }
 
 #[tokio::test]
-async fn every_mutation_comes_to_what_kubernetes_makes_of_it() {
+async fn every_mutation_has_the_result_of_kubernetes() {
     let witness = Arc::new(Witness::default());
     let server = Server::new(Options {
         plugins: vec![witness.clone()],

@@ -1,4 +1,4 @@
-//! Namespaces begin empty and end empty.
+//! Creation and deletion of namespaces.
 
 use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::fixture::{ask, client, map, options, pod, server};
 const BLUE: &str = "/api/v1/namespaces/blue/configmaps";
 
 #[tokio::test]
-async fn every_cluster_has_four_of_them() {
+async fn every_cluster_has_four_namespaces() {
     let list = client()
         .list("/api/v1/namespaces", &Selector::default())
         .await
@@ -25,14 +25,14 @@ async fn every_cluster_has_four_of_them() {
 }
 
 #[tokio::test]
-async fn nothing_is_created_in_a_namespace_that_is_not_there() {
+async fn creating_an_object_in_a_missing_namespace_fails() {
     let refused = client().create(BLUE, map("x")).await.unwrap_err();
     assert_eq!(refused.code, 404);
     assert_eq!(refused.message, "namespaces \"blue\" not found");
 }
 
 #[tokio::test]
-async fn a_missing_namespace_is_made_where_that_is_switched_on() {
+async fn namespace_auto_provision_creates_a_missing_namespace() {
     let plugins = vec!["NamespaceAutoProvision".to_owned()];
     let server = Server::new(Options {
         enable_plugins: plugins,
@@ -48,7 +48,7 @@ async fn a_missing_namespace_is_made_where_that_is_switched_on() {
 }
 
 #[tokio::test]
-async fn an_unknown_plugin_is_refused_with_the_known_ones() {
+async fn an_unknown_plugin_is_an_error_with_the_known_names() {
     let plugins = vec!["Nonsense".to_owned()];
     let refused = Server::new(Options {
         disable_plugins: plugins,
@@ -62,9 +62,9 @@ async fn an_unknown_plugin_is_refused_with_the_known_ones() {
     assert!(why.ends_with("ValidatingAdmissionWebhook"), "{why}");
 }
 
-/// A real server ends with the same (k8s.io/apiserver/pkg/server/options/admission.go).
+/// kube-apiserver reports the same error (k8s.io/apiserver/pkg/server/options/admission.go).
 #[tokio::test]
-async fn a_plugin_that_is_both_enabled_and_disabled_is_refused() {
+async fn a_plugin_that_is_both_enabled_and_disabled_is_an_error() {
     let plugins = || vec!["Priority".to_owned()];
     let refused = Server::new(Options {
         enable_plugins: plugins(),
@@ -79,7 +79,7 @@ async fn a_plugin_that_is_both_enabled_and_disabled_is_refused() {
 }
 
 #[tokio::test]
-async fn a_deleted_namespace_takes_its_contents_along() {
+async fn deleting_a_namespace_deletes_its_contents() {
     let server = server();
     let client = server.client();
     let blue = json!({"metadata": {"name": "blue"}});
@@ -107,7 +107,7 @@ async fn a_deleted_namespace_takes_its_contents_along() {
 }
 
 #[tokio::test]
-async fn an_ending_namespace_waits_for_finalizers_and_takes_nothing_in() {
+async fn a_terminating_namespace_waits_for_finalizers_and_rejects_creates() {
     let server = server();
     let client = server.client();
     let blue = json!({"metadata": {"name": "blue"}});
@@ -153,7 +153,7 @@ async fn the_default_namespace_cannot_be_deleted() {
 }
 
 #[tokio::test]
-async fn in_an_ending_namespace_no_pod_is_evicted_and_no_token_is_issued() {
+async fn a_terminating_namespace_rejects_evictions_and_token_requests() {
     let server = server();
     let client = server.client();
     let blue = json!({"metadata": {"name": "blue"}});

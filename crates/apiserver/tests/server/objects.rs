@@ -1,4 +1,4 @@
-//! Objects come, change and go as on a real API server.
+//! Objects are created, updated and deleted as by kube-apiserver.
 
 use fivespot_apiserver::{Delete, Patch, Reason, Selector};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::fixture::{MAPS, PODS, ask, at, client, map, pod, server};
 
 #[tokio::test]
-async fn a_created_object_gets_what_only_the_server_can_give() {
+async fn a_created_object_gets_server_set_metadata() {
     let client = client();
     let made = client.create(MAPS, map("x")).await.unwrap();
     let metadata = &made["metadata"];
@@ -18,7 +18,7 @@ async fn a_created_object_gets_what_only_the_server_can_give() {
 }
 
 #[tokio::test]
-async fn a_name_can_be_taken_only_once() {
+async fn a_duplicate_name_is_a_conflict() {
     let client = client();
     client.create(MAPS, map("x")).await.unwrap();
     let refused = client.create(MAPS, map("x")).await.unwrap_err();
@@ -27,7 +27,7 @@ async fn a_name_can_be_taken_only_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found() {
+async fn a_missing_object_is_not_found() {
     let refused = client().get("/api/v1/nodes/n1").await.unwrap_err();
     assert_eq!((refused.code, refused.reason), (404, Reason::NotFound));
     assert_eq!(refused.message, "nodes \"n1\" not found");
@@ -61,7 +61,7 @@ async fn an_update_that_changes_nothing_writes_nothing() {
 }
 
 #[tokio::test]
-async fn generated_names_follow_from_the_seed() {
+async fn generated_names_depend_on_the_seed() {
     let generated = || async {
         let mut map = map("");
         map["metadata"] = json!({"generateName": "x-"});
@@ -85,7 +85,7 @@ async fn an_object_without_any_name_is_invalid() {
 }
 
 #[tokio::test]
-async fn labels_that_are_all_taken_off_leave_no_empty_map_behind() {
+async fn removing_all_labels_removes_the_map() {
     let client = client();
     let mut labelled = map("x");
     labelled["metadata"]["labels"] = json!({"a": "b"});
@@ -98,7 +98,7 @@ async fn labels_that_are_all_taken_off_leave_no_empty_map_behind() {
 }
 
 #[tokio::test]
-async fn taking_the_last_finalizer_off_answers_with_the_object_as_it_went() {
+async fn removing_the_last_finalizer_returns_the_deleted_object() {
     let client = client();
     let mut kept = map("x");
     kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
@@ -111,7 +111,7 @@ async fn taking_the_last_finalizer_off_answers_with_the_object_as_it_went() {
 }
 
 #[tokio::test]
-async fn a_finalizer_keeps_an_object_until_it_is_taken_off() {
+async fn a_finalizer_keeps_an_object_until_it_is_removed() {
     let client = client();
     let mut kept = map("x");
     kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
@@ -127,7 +127,7 @@ async fn a_finalizer_keeps_an_object_until_it_is_taken_off() {
 }
 
 #[tokio::test]
-async fn a_deletion_can_insist_on_a_uid() {
+async fn a_deletion_can_have_a_uid_precondition() {
     let client = client();
     let made = client.create(MAPS, map("x")).await.unwrap();
     let other = Delete {
@@ -153,7 +153,7 @@ async fn a_deletion_can_insist_on_a_uid() {
 }
 
 #[tokio::test]
-async fn a_list_is_narrowed_by_labels_and_fields() {
+async fn a_list_is_filtered_by_labels_and_fields() {
     let client = client();
     for (name, color) in [("a", "red"), ("b", "blue"), ("c", "red")] {
         let mut map = map(name);
@@ -179,7 +179,7 @@ async fn a_list_is_narrowed_by_labels_and_fields() {
 }
 
 #[tokio::test]
-async fn status_and_the_rest_are_written_through_different_doors() {
+async fn status_and_spec_are_written_through_different_endpoints() {
     let client = client();
     let node = json!({"metadata": {"name": "n1"}, "spec": {"unschedulable": true}});
     client.create("/api/v1/nodes", node).await.unwrap();
@@ -209,7 +209,7 @@ async fn a_new_object_cannot_have_a_version() {
 }
 
 #[tokio::test]
-async fn identity_and_birth_do_not_change() {
+async fn uid_and_creation_timestamp_are_immutable() {
     let client = client();
     let made = client.create(MAPS, map("x")).await.unwrap();
     let mut other = Value::clone(&made);
@@ -232,7 +232,7 @@ async fn identity_and_birth_do_not_change() {
 }
 
 #[tokio::test]
-async fn a_deleted_object_takes_no_further_finalizer() {
+async fn a_deleted_object_accepts_no_new_finalizer() {
     let client = client();
     let mut kept = map("x");
     kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
@@ -256,7 +256,7 @@ async fn a_deleted_object_takes_no_further_finalizer() {
 }
 
 #[tokio::test]
-async fn a_collection_is_deleted_as_far_as_it_is_selected() {
+async fn deleting_a_collection_deletes_the_selected_objects() {
     let client = client();
     for (name, color) in [("a", "red"), ("b", "blue")] {
         let mut map = map(name);
@@ -277,7 +277,7 @@ async fn a_collection_is_deleted_as_far_as_it_is_selected() {
 }
 
 #[tokio::test]
-async fn the_data_of_maps_and_secrets_ends_at_a_mebibyte() {
+async fn data_of_config_maps_and_secrets_is_limited_to_one_mebibyte() {
     let server = server();
     let secrets = "/api/v1/namespaces/default/secrets";
     let sized = |kind: &str, size: usize| {
@@ -303,7 +303,7 @@ async fn the_data_of_maps_and_secrets_ends_at_a_mebibyte() {
 }
 
 #[tokio::test]
-async fn little_of_a_pods_spec_can_be_changed() {
+async fn most_of_a_pods_spec_is_immutable() {
     let client = client();
     client.create(PODS, pod("a", "n1", "web")).await.unwrap();
     let path = format!("{PODS}/a");
@@ -321,7 +321,7 @@ async fn little_of_a_pods_spec_can_be_changed() {
 }
 
 #[tokio::test]
-async fn a_finalizer_needs_a_domain_when_the_object_is_updated_too() {
+async fn a_finalizer_requires_a_domain_on_update_too() {
     let server = server();
     let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
     let class = |finalizers: Value| json!({"metadata": {"name": "c", "finalizers": finalizers}, "value": 1});

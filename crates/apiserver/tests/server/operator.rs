@@ -1,5 +1,5 @@
-//! Somebody else's operator, written with kube-rs' `Controller`, runs against the server in its own
-//! process: no cluster, no socket, no credentials.
+//! A third-party operator with kube-rs' `Controller` runs against the server in its own process:
+//! without a cluster, socket or credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::fixture::server;
 
-/// `greetings.example.com`, which the operator turns into config maps.
+/// `greetings.example.com`, for which the operator creates config maps.
 fn greetings() -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Greeting"))
 }
@@ -42,7 +42,7 @@ fn definition() -> CustomResourceDefinition {
     .unwrap()
 }
 
-/// Writes the text of a greeting into a config map that the greeting owns.
+/// Writes the text of a greeting into a config map with the greeting as its owner.
 async fn reconcile(
     greeting: Arc<DynamicObject>,
     client: Arc<Client>,
@@ -68,7 +68,7 @@ async fn reconcile(
 }
 
 #[tokio::test]
-async fn an_operator_of_kube_rs_runs_in_process() {
+async fn a_kube_rs_operator_runs_in_process() {
     let server = server();
     let client = Client::new(server.in_process(), "default");
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -103,7 +103,7 @@ async fn an_operator_of_kube_rs_runs_in_process() {
     let text = maps.get("world").await.unwrap().data.unwrap();
     assert_eq!(text["text"], "Hello, world!");
 
-    // What it owns is made again, and goes with its owner.
+    // A deleted config map is recreated, and is deleted with its owner.
     let first = maps.get("world").await.unwrap().uid();
     maps.delete("world", &DeleteParams::default())
         .await

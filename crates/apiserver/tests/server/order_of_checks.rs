@@ -1,5 +1,4 @@
-//! What is refused first where several things are wrong, and in which words, as on a real API
-//! server.
+//! The first error of a request with several, and its message, as of kube-apiserver.
 
 use http::Request;
 use serde_json::{Value, json};
@@ -32,7 +31,7 @@ fn deployment(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_namespace_that_is_ending_refuses_before_a_missing_name() {
+async fn a_terminating_namespace_is_reported_before_a_missing_name() {
     let server = server();
     let namespace = json!({"metadata": {"name": "ending"}});
     ask(&server, "POST", "/api/v1/namespaces", namespace).await;
@@ -59,7 +58,7 @@ async fn a_namespace_that_is_ending_refuses_before_a_missing_name() {
 }
 
 #[tokio::test]
-async fn a_missing_name_is_one_of_the_things_that_are_wrong() {
+async fn a_missing_name_is_reported_with_other_errors() {
     let server = server();
     let mut object = map("");
     object["metadata"] = json!({"labels": {"a b": "c"}});
@@ -71,7 +70,7 @@ async fn a_missing_name_is_one_of_the_things_that_are_wrong() {
 }
 
 #[tokio::test]
-async fn an_applied_status_of_a_policy_that_is_not_there_makes_it() {
+async fn applying_the_status_of_a_missing_policy_creates_it() {
     let server = server();
     let policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -99,7 +98,7 @@ async fn an_applied_status_of_a_policy_that_is_not_there_makes_it() {
 }
 
 #[tokio::test]
-async fn an_applied_object_is_not_made_at_a_version_that_is_no_number() {
+async fn applying_a_new_object_with_an_invalid_version_fails() {
     let server = server();
     let mut object = map("new");
     object["metadata"]["resourceVersion"] = "x".into();
@@ -111,7 +110,7 @@ async fn an_applied_object_is_not_made_at_a_version_that_is_no_number() {
 }
 
 #[tokio::test]
-async fn an_event_is_not_read_at_a_version_that_is_no_number() {
+async fn getting_an_event_with_an_invalid_version_fails() {
     let server = server();
     for group in ["api", "apis/events.k8s.io"] {
         let path =
@@ -152,7 +151,7 @@ async fn the_metadata_of_a_scale_is_validated() {
 }
 
 #[tokio::test]
-async fn a_scale_of_another_object_is_a_conflict() {
+async fn a_scale_with_another_uid_is_a_conflict() {
     let server = server();
     ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
     let path = format!("{DEPLOYMENTS}/web/scale");
@@ -172,7 +171,7 @@ async fn a_scale_of_another_object_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_scale_says_no_fields_that_it_does_not_have() {
+async fn unknown_fields_of_a_scale_are_rejected() {
     let server = server();
     ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
     let path = format!("{DEPLOYMENTS}/web/scale?fieldValidation=Strict");
@@ -191,7 +190,7 @@ async fn a_scale_says_no_fields_that_it_does_not_have() {
 }
 
 #[tokio::test]
-async fn the_form_of_a_patch_of_a_scale_is_looked_at_before_its_object() {
+async fn the_media_type_of_a_scale_patch_is_checked_before_its_object() {
     let server = server();
     let mut scaled = definition();
     scaled["spec"]["versions"][0]["subresources"]["scale"] = json!({
@@ -209,7 +208,7 @@ async fn the_form_of_a_patch_of_a_scale_is_looked_at_before_its_object() {
 }
 
 #[tokio::test]
-async fn a_review_belongs_into_the_namespace_of_its_path() {
+async fn the_namespace_of_a_review_must_match_its_path() {
     let server = server();
     let path =
         "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews";
@@ -235,7 +234,7 @@ async fn a_review_belongs_into_the_namespace_of_its_path() {
 }
 
 #[tokio::test]
-async fn a_version_of_a_new_object_is_refused_after_everything_else() {
+async fn a_version_of_a_new_object_is_reported_last() {
     let server = server();
     let mut object = map("new");
     object["metadata"] =
@@ -247,7 +246,7 @@ async fn a_version_of_a_new_object_is_refused_after_everything_else() {
     assert_eq!(code, 500);
     let expected = "resourceVersion should not be set on objects to be created";
     assert_eq!(message(&refused), expected);
-    // A rehearsal does not get as far as the store, which is what looks at it.
+    // A dry run does not reach the store, which checks this.
     let dry = format!("{MAPS}?dryRun=All");
     let (code, _) = ask(&server, "POST", &dry, object).await;
     assert_eq!(code, 201);
@@ -261,7 +260,7 @@ async fn the_selectors_of_a_review_are_validated() {
         json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            // What the server sets is cleared first.
+            // Fields that the server sets are cleared before validation.
             "metadata": {"uid": "other", "deletionGracePeriodSeconds": 5},
             "spec": {"resourceAttributes":
                 {"verb": "list", "resource": "pods", "fieldSelector": selector}},
@@ -281,7 +280,7 @@ async fn the_selectors_of_a_review_are_validated() {
 }
 
 #[tokio::test]
-async fn limits_without_a_name_get_one() {
+async fn a_limit_range_without_a_name_gets_one() {
     let server = server();
     let limits = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {},
         "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}});
@@ -292,7 +291,7 @@ async fn limits_without_a_name_get_one() {
 }
 
 #[tokio::test]
-async fn the_metadata_of_a_custom_object_is_read_as_that_of_any_other() {
+async fn the_metadata_of_a_custom_object_is_decoded_by_type() {
     let server = server();
     ask(&server, "POST", DEFINITIONS, definition()).await;
     for (metadata, why) in [
@@ -317,7 +316,7 @@ async fn the_metadata_of_a_custom_object_is_read_as_that_of_any_other() {
 }
 
 #[tokio::test]
-async fn a_null_in_a_list_is_an_empty_text() {
+async fn a_null_in_a_list_is_an_empty_string() {
     let server = server();
     let mut object = map("new");
     object["metadata"]["finalizers"] = json!([null]);
@@ -330,7 +329,7 @@ async fn a_null_in_a_list_is_an_empty_text() {
 }
 
 #[tokio::test]
-async fn an_active_namespace_without_a_phase_is_active() {
+async fn an_empty_phase_of_a_namespace_is_defaulted() {
     let server = server();
     let namespace = json!({"metadata": {"name": "n"}});
     ask(&server, "POST", "/api/v1/namespaces", namespace).await;
@@ -342,7 +341,7 @@ async fn an_active_namespace_without_a_phase_is_active() {
 }
 
 #[tokio::test]
-async fn whoever_says_the_finalizers_of_a_namespace_manages_them() {
+async fn the_finalizers_of_a_namespace_have_a_manager() {
     let server = server();
     let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}});
@@ -372,7 +371,7 @@ async fn an_update_of_a_volume_validates_its_metadata_again() {
 }
 
 #[tokio::test]
-async fn an_empty_policy_of_traffic_inside_is_refused() {
+async fn an_empty_internal_traffic_policy_is_rejected() {
     let server = server();
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
         "spec": {"ports": [{"port": 80}], "internalTrafficPolicy": ""}});
@@ -382,7 +381,7 @@ async fn an_empty_policy_of_traffic_inside_is_refused() {
 }
 
 #[tokio::test]
-async fn a_patch_that_removes_the_version_leaves_no_known_field() {
+async fn fields_are_unknown_if_a_patch_removes_the_api_version() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
     let body = || json!({"apiVersion": null});
@@ -405,7 +404,7 @@ async fn a_patch_that_removes_the_version_leaves_no_known_field() {
 }
 
 #[tokio::test]
-async fn who_may_not_list_is_refused_before_a_limit_that_is_no_number() {
+async fn authorization_is_checked_before_an_invalid_limit() {
     let server = server();
     for (user, code) in [("nobody", 403), ("", 400)] {
         let path = format!("{MAPS}?limit=x");
@@ -420,7 +419,7 @@ async fn who_may_not_list_is_refused_before_a_limit_that_is_no_number() {
 }
 
 #[tokio::test]
-async fn a_list_of_numbers_is_bytes_too() {
+async fn a_list_of_numbers_is_accepted_as_bytes() {
     let server = server();
     let path = "/api/v1/namespaces/default/secrets";
     let secret = |value: Value| {
@@ -434,7 +433,7 @@ async fn a_list_of_numbers_is_bytes_too() {
 }
 
 #[tokio::test]
-async fn fields_behind_a_gate_are_managed_and_not_kept() {
+async fn gated_fields_are_managed_and_not_stored() {
     let server = server();
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "strategy": "OldestEmulationVersion"}});
@@ -447,7 +446,7 @@ async fn fields_behind_a_gate_are_managed_and_not_kept() {
 }
 
 #[tokio::test]
-async fn the_metadata_of_an_event_was_never_validated() {
+async fn the_metadata_of_an_event_is_not_validated() {
     let server = server();
     let path = "/api/v1/namespaces/default/events";
     let event = json!({"apiVersion": "v1", "kind": "Event",
@@ -458,7 +457,7 @@ async fn the_metadata_of_an_event_was_never_validated() {
 }
 
 #[tokio::test]
-async fn a_struct_without_fields_has_no_unknown_ones() {
+async fn fields_of_an_empty_struct_are_unknown() {
     let server = server();
     let mut odd = definition();
     odd["spec"]["versions"][0]["subresources"]["status"] = json!({"odd": "x"});
@@ -480,7 +479,7 @@ async fn an_applied_quantity_is_a_scalar() {
 }
 
 #[tokio::test]
-async fn a_job_whose_selector_was_chosen_by_hand_cannot_say_otherwise_later() {
+async fn a_job_cannot_change_from_a_manual_to_a_generated_selector() {
     let server = server();
     let jobs = "/apis/batch/v1/namespaces/default/jobs";
     let job = json!({
@@ -511,13 +510,13 @@ async fn a_job_whose_selector_was_chosen_by_hand_cannot_say_otherwise_later() {
          not auto-generated]"
     );
     assert_eq!(message(&refused), expected);
-    // One that has its own labels may be changed.
+    // A job that has its labels may be changed.
     let body = json!({"spec": {"suspend": true}});
     assert_eq!(patch(&server, "merge-patch+json", &path, body).await.0, 200);
 }
 
 #[tokio::test]
-async fn the_status_of_a_service_that_is_not_there_makes_one_without_an_address() {
+async fn the_status_of_a_missing_service_creates_one_without_an_address() {
     let server = server();
     let services = "/api/v1/namespaces/default/services";
     let mut service =
@@ -541,7 +540,7 @@ async fn the_status_of_a_service_that_is_not_there_makes_one_without_an_address(
 }
 
 #[tokio::test]
-async fn a_null_that_is_applied_is_refused_where_one_that_is_sent_is_removed() {
+async fn an_applied_null_is_rejected_and_a_posted_one_is_removed() {
     let server = server();
     ask(&server, "POST", DEFINITIONS, definition()).await;
     let mut colored = thing("t");
@@ -553,7 +552,7 @@ async fn a_null_that_is_applied_is_refused_where_one_that_is_sent_is_removed() {
     let start = "Thing.example.com \"t\" is invalid: spec.color: Invalid value: \"null\": \
                  spec.color in body must be of type string: \"null\"";
     assert!(message(&refused).starts_with(start), "{refused}");
-    // A default stands in for one.
+    // A default replaces null.
     let mut sized = thing("t");
     sized["spec"]["size"] = Value::Null;
     let (code, made) = patch(&server, "apply-patch+yaml", &path, sized).await;
@@ -564,7 +563,7 @@ async fn a_null_that_is_applied_is_refused_where_one_that_is_sent_is_removed() {
 }
 
 #[tokio::test]
-async fn a_patch_to_another_version_is_refused_with_the_rest_that_is_wrong() {
+async fn a_patch_of_the_api_version_is_reported_with_other_errors() {
     let server = server();
     ask(&server, "POST", DEFINITIONS, definition()).await;
     ask(&server, "POST", THINGS, thing("t")).await;
@@ -613,13 +612,13 @@ fn scale(name: &str, replicas: u64) -> Value {
 }
 
 #[tokio::test]
-async fn replicas_are_applied_to_a_scale_as_any_field_is() {
+async fn replicas_of_a_scale_are_applied_with_conflicts() {
     let server = server();
     let made = format!("{DEPLOYMENTS}?fieldManager=maker");
     ask(&server, "POST", &made, deployment("web")).await;
     let path = |manager: &str| format!("{DEPLOYMENTS}/web/scale?fieldManager={manager}");
     let form = "apply-patch+yaml";
-    // Before the name, which is wrong too.
+    // Before the error for the name, which is invalid too.
     let (code, refused) = patch(&server, form, &path("a"), scale("other", 3)).await;
     assert_eq!(code, 409, "{refused}");
     let expected = "Apply failed with 1 conflict: conflict with \"maker\" using \
@@ -660,7 +659,7 @@ async fn replicas_are_applied_to_a_scale_as_any_field_is() {
 }
 
 #[tokio::test]
-async fn a_scale_of_a_custom_object_is_applied_where_it_changes_nothing() {
+async fn applying_a_custom_scale_works_only_without_a_change() {
     let server = server();
     let mut scaled = definition();
     scaled["spec"]["versions"][0]["subresources"]["scale"] = json!({
@@ -683,7 +682,7 @@ async fn a_scale_of_a_custom_object_is_applied_where_it_changes_nothing() {
     assert_eq!(code, 500, "{refused}");
 }
 
-/// Kinds whose names are validated by updates too, each with an object.
+/// Kinds whose names are validated by updates too, with an object of each.
 fn revalidated() -> Vec<(&'static str, Value)> {
     let spec =
         json!({"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"});
@@ -720,8 +719,7 @@ fn revalidated() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn a_generated_name_is_validated_by_updates_of_many_kinds_and_not_by_their_status()
-{
+async fn updates_of_many_kinds_validate_generate_name_and_status_updates_do_not() {
     let server = server();
     let prefix = || json!({"metadata": {"generateName": "Made "}});
     let form = "merge-patch+json";
@@ -766,7 +764,7 @@ async fn the_status_of_a_cron_job_is_not_validated() {
 }
 
 #[tokio::test]
-async fn the_indices_of_a_job_are_intervals_below_its_completions() {
+async fn the_indexes_of_a_job_are_intervals_below_its_completions() {
     let server = server();
     let jobs = "/apis/batch/v1/namespaces/default/jobs";
     let job = json!({
@@ -808,7 +806,7 @@ async fn the_indices_of_a_job_are_intervals_below_its_completions() {
 }
 
 #[tokio::test]
-async fn plugins_refuse_a_replacement_before_its_version_is_looked_at() {
+async fn plugins_reject_a_replacement_before_its_version_is_checked() {
     let server = server();
     let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
     let budget = || json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1}});
@@ -837,7 +835,7 @@ async fn plugins_refuse_a_replacement_before_its_version_is_looked_at() {
     let path = format!("{group}/mutatingadmissionpolicybindings");
     let (code, made) = ask(&server, "POST", &path, binding).await;
     assert_eq!(code, 201, "{made}");
-    // A replacement of a budget has to name a version.
+    // A replacement of a budget requires a resourceVersion.
     let (code, refused) = ask(&server, "PUT", &format!("{budgets}/b"), budget()).await;
     assert!(
         !message(&refused).contains("resourceVersion"),
@@ -846,7 +844,7 @@ async fn plugins_refuse_a_replacement_before_its_version_is_looked_at() {
 }
 
 #[tokio::test]
-async fn what_is_empty_is_a_host_and_a_struct_without_fields_takes_any_that_is_applied() {
+async fn an_empty_host_is_validated_and_an_empty_struct_accepts_applied_fields() {
     let server = server();
     let ingress = json!({"metadata": {"name": "i"}, "spec": {
         "defaultBackend": {"service": {"name": "s", "port": {"number": 80}}},
@@ -866,7 +864,7 @@ async fn what_is_empty_is_a_host_and_a_struct_without_fields_takes_any_that_is_a
 }
 
 #[tokio::test]
-async fn a_kind_that_cannot_be_read_is_refused_before_the_name() {
+async fn an_invalid_kind_is_reported_before_the_name() {
     let server = server();
     ask(&server, "POST", DEFINITIONS, definition()).await;
     ask(&server, "POST", THINGS, thing("t")).await;

@@ -1,4 +1,4 @@
-//! Who lets a policy read parameters has to be allowed to read them.
+//! Writing a policy or binding with parameters requires the permission to read them.
 
 use fivespot_apiserver::{Client, Patch, Reason, Server, User};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::policies::{BINDINGS, POLICIES, binding, policy};
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const GRANTS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
-/// Lets `bob` do what `rules` allow.
+/// Allows `bob` the actions of `rules`.
 async fn allow(client: &Client, name: &str, rules: Value) {
     let role = json!({"metadata": {"name": name}, "rules": rules});
     client.create(ROLES, role).await.unwrap();
@@ -22,7 +22,7 @@ async fn allow(client: &Client, name: &str, rules: Value) {
     client.create(GRANTS, grant).await.unwrap();
 }
 
-/// `bob`, who may write policies and bindings and nothing else.
+/// A client as `bob`, who may only write policies and bindings.
 async fn bob(server: &Server) -> Client {
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -46,7 +46,7 @@ fn with_reference(reference: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_kind_of_parameters_has_to_be_readable_for_who_writes_the_policy() {
+async fn writing_a_policy_requires_permission_to_read_its_parameter_kind() {
     let server = server();
     let bob = bob(&server).await;
     let refused = bob
@@ -72,7 +72,7 @@ async fn a_kind_of_parameters_has_to_be_readable_for_who_writes_the_policy() {
 }
 
 #[tokio::test]
-async fn a_kind_of_parameters_that_is_not_served_needs_all_resources_of_its_group() {
+async fn an_unserved_parameter_kind_requires_permission_for_its_whole_group() {
     let server = server();
     let bob = bob(&server).await;
     let rules = json!([{"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["things"]}]);
@@ -89,7 +89,7 @@ async fn a_kind_of_parameters_that_is_not_served_needs_all_resources_of_its_grou
 }
 
 #[tokio::test]
-async fn parameters_have_to_be_readable_for_who_binds_them() {
+async fn binding_parameters_requires_permission_to_read_them() {
     let server = server();
     let bob = bob(&server).await;
     let client = server.client();
@@ -124,7 +124,7 @@ async fn parameters_have_to_be_readable_for_who_binds_them() {
 }
 
 #[tokio::test]
-async fn a_binding_of_a_policy_that_is_missing_needs_rights_on_everything() {
+async fn a_binding_of_a_missing_policy_requires_permission_for_all_resources() {
     let server = server();
     let bob = bob(&server).await;
     let lost = || with_reference(json!({"name": "x", "parameterNotFoundAction": "Deny"}));

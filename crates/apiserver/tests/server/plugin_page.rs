@@ -19,7 +19,7 @@ fn page() -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Whether a plugin is on, and how it is switched on where it is not.
+/// Whether a plugin is enabled by default, and the flag that changes it.
 fn default(plugin: &dyn Plugin) -> (&'static str, String) {
     let name = plugin.name();
     if let Some(removal) = plugin.removal() {
@@ -50,7 +50,8 @@ fn the_page_lists_every_plugin_in_order() {
     );
 }
 
-/// The plugins of the document about admission controllers, in its order, but for two.
+/// The plugins of the document about admission controllers, in its order, without the two of
+/// [`WITHDRAWN`].
 const DOCUMENTED: [&str; 30] = [
     "AlwaysAdmit",
     "AlwaysPullImages",
@@ -84,8 +85,8 @@ const DOCUMENTED: [&str; 30] = [
     "ValidatingAdmissionWebhook",
 ];
 
-/// Those of the document that Kubernetes has withdrawn while they were alphas. They have no row of
-/// their own, because they cannot be switched on.
+/// Plugins of the document that Kubernetes withdrew as alphas. They have no section, because they
+/// cannot be enabled.
 const WITHDRAWN: [&str; 2] = ["Initializers", "InitialResources"];
 
 #[test]
@@ -103,26 +104,26 @@ fn every_plugin_of_the_document_is_on_the_page() {
     assert_eq!(DOCUMENTED.len() + WITHDRAWN.len(), 32);
 }
 
-/// One example: what is configured, what is applied by whom, and what is printed then.
+/// An example: the configuration, the applied objects with their user, and the expected output.
 #[derive(Debug, Default)]
 struct Example {
     configuration: Option<Value>,
     user: Option<User>,
     objects: Vec<Value>,
-    /// The command after that.
+    /// The command to run after the objects are applied.
     command: Option<Command>,
-    /// The fields that are shown where the last object is accepted.
+    /// The fields that are shown if the last object is accepted.
     shown: Vec<String>,
     expected: String,
 }
 
-/// What kubectl is asked to do.
+/// A kubectl command.
 #[derive(Debug)]
 enum Command {
     /// `kubectl exec POD -- COMMAND`.
     Exec(String),
-    /// `kubectl patch PLURAL.VERSION.GROUP NAME --subresource=SUBRESOURCE -p PATCH`, perhaps by
-    /// somebody else.
+    /// `kubectl patch PLURAL.VERSION.GROUP NAME --subresource=SUBRESOURCE -p PATCH`, optionally as
+    /// another user.
     Patch {
         path: String,
         patch: Value,
@@ -163,7 +164,7 @@ impl Command {
         }
     }
 
-    /// Runs it; what it prints where it is refused.
+    /// Runs the command, which must be rejected. Returns the output.
     async fn run(&self, server: &Server, client: &Client) -> String {
         let refused = match self {
             Self::Exec(pod) => {
@@ -221,14 +222,14 @@ fn examples() -> BTreeMap<String, Example> {
     all
 }
 
-/// `name of group and group`.
+/// Parses `name of group and group`.
 fn read_user(text: &str) -> User {
     let (name, groups) = text.split_once(" of ").unwrap();
     let groups: Vec<&str> = groups.split(" and ").collect();
     User::new(name, &groups)
 }
 
-/// Creates an object, or changes the one that is there.
+/// Creates an object, or patches an existing one.
 async fn apply(server: &Server, client: &Client, object: Value) -> Result<Value, String> {
     let text = |pointer: &str| {
         let found = object.pointer(pointer).and_then(Value::as_str);
@@ -238,7 +239,7 @@ async fn apply(server: &Server, client: &Client, object: Value) -> Result<Value,
     let (group, number) = version.rsplit_once('/').unwrap_or(("", &version));
     let registry = server.registry();
     let Some(resource) = registry.of_kind(group, number, &kind) else {
-        // In the words of kubectl, which asks what is served.
+        // The message of kubectl, which reads discovery.
         return Err(format!(
             "no matches for kind {kind:?} in version {version:?}"
         ));
@@ -304,7 +305,7 @@ async fn run(name: &str, example: &Example) -> String {
 }
 
 #[tokio::test]
-async fn every_example_of_the_page_prints_what_the_page_says() {
+async fn every_example_of_the_page_has_the_output_of_the_page() {
     let examples = examples();
     let mut wrong = String::new();
     for (name, example) in &examples {

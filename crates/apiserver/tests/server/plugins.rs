@@ -1,4 +1,4 @@
-//! What the admission plugins change, whom they refuse and in which words.
+//! The mutations, rejections and messages of the admission plugins.
 
 use fivespot_apiserver::{
     Client, Delete, Options, Patch, Selector, Server, Status, User,
@@ -46,7 +46,7 @@ fn with_spec(name: &str, change: Value) -> Value {
     pod
 }
 
-/// A pod whose container asks for something.
+/// A pod whose container has resource requirements.
 fn asking(name: &str, resources: Value) -> Value {
     let mut pod = plain(name);
     pod["spec"]["containers"][0]["resources"] = resources;
@@ -67,7 +67,7 @@ async fn annotate(client: &Client, annotations: Value) {
 }
 
 #[tokio::test]
-async fn always_deny_refuses_every_write_and_no_read() {
+async fn always_deny_rejects_every_write_and_no_read() {
     let client = with(&["AlwaysDeny", "AlwaysAdmit"]).client();
     assert_eq!(
         why(&client, MAPS, map("x")).await,
@@ -93,7 +93,7 @@ async fn always_pull_images_sets_the_policy_of_every_container() {
 }
 
 #[tokio::test]
-async fn a_namespace_has_to_exist_for_namespace_exists_alone_too() {
+async fn namespace_exists_alone_rejects_a_missing_namespace() {
     let server = Server::new(Options {
         enable_plugins: vec!["NamespaceExists".to_owned()],
         disable_plugins: vec!["NamespaceLifecycle".to_owned()],
@@ -109,7 +109,7 @@ async fn a_namespace_has_to_exist_for_namespace_exists_alone_too() {
 }
 
 #[tokio::test]
-async fn pods_are_kept_apart_by_node_alone() {
+async fn required_anti_affinity_is_limited_to_the_hostname_topology() {
     let client = with(&["LimitPodHardAntiAffinityTopology"]).client();
     let affinity = |key: &str| {
         json!({"affinity": {"podAntiAffinity": {
@@ -127,7 +127,7 @@ async fn pods_are_kept_apart_by_node_alone() {
 }
 
 #[tokio::test]
-async fn a_limit_range_fills_in_and_refuses() {
+async fn a_limit_range_defaults_and_rejects() {
     let client = with(&[]).client();
     let range = json!({"metadata": {"name": "r"}, "spec": {"limits": [
         {"type": "Container", "default": {"cpu": "500m"}, "defaultRequest": {"cpu": "250m"},
@@ -206,7 +206,7 @@ async fn a_quota_counts_objects_of_any_resource() {
     let used = json!({"configmaps": "0", "count/things.example.com": "2"});
     assert_eq!(shown["status"]["used"], used);
     assert_eq!(shown["status"]["hard"], hard);
-    // A deletion makes room again.
+    // A deletion frees quota.
     let gone = format!("{THINGS}/a");
     client.delete(&gone, &Delete::default()).await.unwrap();
     client.create(THINGS, thing("c")).await.unwrap();
@@ -216,7 +216,7 @@ async fn a_quota_counts_objects_of_any_resource() {
 }
 
 #[tokio::test]
-async fn a_quota_of_compute_resources_demands_that_containers_name_them() {
+async fn a_compute_quota_requires_that_containers_set_the_resources() {
     let client = with(&[]).client();
     let hard = json!({"requests.cpu": "1", "limits.memory": "1Gi", "pods": "2"});
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": hard}});
@@ -237,7 +237,7 @@ async fn a_quota_of_compute_resources_demands_that_containers_name_them() {
 }
 
 #[tokio::test]
-async fn a_quota_with_a_scope_is_about_the_pods_in_it() {
+async fn a_quota_with_a_scope_covers_only_pods_in_the_scope() {
     let client = with(&[]).client();
     let quota =
         |name: &str, spec: Value| json!({"metadata": {"name": name}, "spec": spec});
@@ -270,7 +270,7 @@ async fn a_quota_with_a_scope_is_about_the_pods_in_it() {
 }
 
 #[tokio::test]
-async fn what_is_limited_by_configuration_needs_a_quota() {
+async fn resources_that_the_configuration_limits_require_a_quota() {
     let limited = json!([{"resource": "configmaps", "matchContains": ["configmaps"]}]);
     let server = configured(
         "ResourceQuota",
@@ -291,7 +291,7 @@ async fn labelled(client: &Client, labels: Value) -> Result<(), Status> {
 }
 
 #[tokio::test]
-async fn pods_keep_the_security_standard_of_their_namespace() {
+async fn pods_must_conform_to_the_security_standard_of_their_namespace() {
     let client = with(&[]).client();
     let enforce = |level: &str| json!({"pod-security.kubernetes.io/enforce": level});
     labelled(&client, enforce("baseline")).await.unwrap();
@@ -332,7 +332,7 @@ async fn pods_keep_the_security_standard_of_their_namespace() {
 }
 
 #[tokio::test]
-async fn a_standard_is_warned_about_and_dated() {
+async fn a_security_standard_can_warn_and_have_a_version() {
     let server = with(&[]);
     let client = server.client();
     labelled(
@@ -370,7 +370,7 @@ async fn a_standard_is_warned_about_and_dated() {
 }
 
 #[tokio::test]
-async fn a_priority_comes_from_its_class() {
+async fn a_priority_is_set_from_the_class() {
     let client = with(&[]).client();
     let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
     let class = |name: &str, value: i64, default: bool| {
@@ -404,7 +404,7 @@ async fn a_priority_comes_from_its_class() {
 }
 
 #[tokio::test]
-async fn claims_and_pods_get_the_classes_that_are_there() {
+async fn claims_and_pods_get_default_and_named_classes() {
     let client = with(&[]).client();
     let classes = "/apis/storage.k8s.io/v1/storageclasses";
     let class = json!({"metadata": {"name": "fast", "annotations": {
@@ -452,7 +452,7 @@ async fn claims_and_pods_get_the_classes_that_are_there() {
 }
 
 #[tokio::test]
-async fn a_claim_grows_where_its_class_allows_it() {
+async fn a_claim_can_be_expanded_if_its_class_allows_it() {
     let client = with(&[]).client();
     let classes = "/apis/storage.k8s.io/v1/storageclasses";
     for (name, expandable) in [("fixed", false), ("elastic", true)] {
@@ -488,7 +488,7 @@ async fn a_claim_grows_where_its_class_allows_it() {
 }
 
 #[tokio::test]
-async fn a_claim_waits_for_the_pods_that_use_it() {
+async fn deletion_of_a_claim_waits_for_the_pods_that_use_it() {
     let server = with(&[]);
     let client = server.client();
     let claim = json!({"metadata": {"name": "v"}, "spec": {
@@ -531,7 +531,7 @@ async fn a_new_node_is_tainted_until_it_is_ready() {
 }
 
 #[tokio::test]
-async fn pods_select_the_nodes_of_their_namespace() {
+async fn pods_get_the_node_selector_of_their_namespace() {
     let server = configured(
         "PodNodeSelector",
         json!({"podNodeSelectorPluginConfig": {
@@ -560,7 +560,7 @@ async fn pods_select_the_nodes_of_their_namespace() {
 }
 
 #[tokio::test]
-async fn pods_tolerate_what_their_namespace_does() {
+async fn pods_get_the_tolerations_of_their_namespace() {
     let client = with(&["PodTolerationRestriction"]).client();
     let toleration = json!([{"key": "a", "operator": "Exists"}]);
     annotate(
@@ -594,7 +594,7 @@ async fn pods_tolerate_what_their_namespace_does() {
 }
 
 #[tokio::test]
-async fn who_asks_for_a_device_tolerates_its_taint() {
+async fn a_pod_with_an_extended_resource_tolerates_its_taint() {
     let client = with(&["ExtendedResourceToleration"]).client();
     let gpu =
         json!({"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}});
@@ -606,7 +606,7 @@ async fn who_asks_for_a_device_tolerates_its_taint() {
 }
 
 #[tokio::test]
-async fn events_beyond_the_rate_are_refused() {
+async fn events_above_the_rate_limit_are_rejected() {
     let configuration = |kind: &str| {
         json!({"kind": "Configuration",
             "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1",
@@ -636,7 +636,7 @@ async fn events_beyond_the_rate_are_refused() {
 }
 
 #[tokio::test]
-async fn services_get_no_external_addresses() {
+async fn new_external_ips_of_services_are_rejected() {
     let client = with(&["DenyServiceExternalIPs"]).client();
     let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}],
         "externalIPs": ["192.0.2.1"]}});
@@ -648,7 +648,7 @@ async fn services_get_no_external_addresses() {
 }
 
 #[tokio::test]
-async fn owners_are_set_by_who_may_delete_the_object() {
+async fn setting_owners_requires_permission_to_delete_the_object() {
     let server = with(&["OwnerReferencesPermissionEnforcement"]);
     let admin = server.client();
     let rules = json!([{"apiGroups": [""], "resources": ["configmaps"],
@@ -687,7 +687,7 @@ async fn owners_are_set_by_who_may_delete_the_object() {
 }
 
 #[tokio::test]
-async fn a_kubelet_changes_its_own_node_and_labels() {
+async fn a_kubelet_can_change_only_its_own_node_and_labels() {
     let server = with(&["NodeRestriction"]);
     let kubelet = User::new("system:node:a", &["system:nodes", "system:masters"]);
     let kubelet = server.client_as(kubelet);
@@ -739,12 +739,12 @@ async fn a_kubelet_changes_its_own_node_and_labels() {
     kubelet.create(own, lease).await.unwrap();
     let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
     let (code, _) = ask(&server, "POST", path, json!({"spec": {}})).await;
-    assert_eq!(code, 201, "an administrator is no kubelet");
+    assert_eq!(code, 201, "an administrator is not a kubelet");
 }
 
-/// The recommended line of the admission-controllers document, but for what is gone.
+/// The recommended list of the admission-controllers document, without removed plugins.
 #[tokio::test]
-async fn the_recommended_plugins_start() {
+async fn the_server_starts_with_the_recommended_plugins() {
     let names = "NamespaceLifecycle,LimitRanger,ServiceAccount,DefaultStorageClass,\
          DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,Priority,\
          ResourceQuota";
@@ -757,7 +757,7 @@ async fn the_recommended_plugins_start() {
 }
 
 #[test]
-fn what_kubernetes_has_withdrawn_is_refused_with_what_took_its_place() {
+fn withdrawn_plugins_are_an_error_with_their_replacement() {
     let why = |name: &str| {
         let refused = Server::new(Options {
             enable_plugins: vec![name.to_owned()],
@@ -779,15 +779,15 @@ fn what_kubernetes_has_withdrawn_is_refused_with_what_took_its_place() {
 }
 
 #[test]
-fn a_plugin_without_the_configuration_that_it_needs_and_one_that_is_off_with_one_are_refused()
- {
+fn missing_and_unused_plugin_configurations_are_errors() {
     let bare = Server::new(Options {
         enable_plugins: vec!["EventRateLimit".to_owned()],
         ..options()
     });
     assert_eq!(
         bare.unwrap_err().to_string(),
-        "configuration of admission plugin 'EventRateLimit': it does nothing without one"
+        "configuration of admission plugin 'EventRateLimit': required, because the plugin has \
+         no effect without it"
     );
     let off = Server::new(Options {
         plugin_configurations: [("PodNodeSelector".to_owned(), json!({}))].into(),
@@ -800,7 +800,7 @@ fn a_plugin_without_the_configuration_that_it_needs_and_one_that_is_off_with_one
 }
 
 #[tokio::test]
-async fn what_kubernetes_has_removed_works_where_that_is_said() {
+async fn removed_plugins_work_if_they_are_allowed() {
     let options = |removed_plugins: bool| Options {
         enable_plugins: vec!["SecurityContextDeny".to_owned()],
         removed_plugins,
@@ -809,7 +809,7 @@ async fn what_kubernetes_has_removed_works_where_that_is_said() {
     assert_eq!(
         Server::new(options(false)).unwrap_err().to_string(),
         "admission plugin 'SecurityContextDeny' was removed in Kubernetes 1.30; use PodSecurity, \
-         or give --removed-admission-plugins as well"
+         or set --removed-admission-plugins"
     );
     let client = Server::new(options(true)).unwrap().client();
     let root = with_spec("a", json!({"securityContext": {"runAsUser": 0}}));
@@ -820,7 +820,7 @@ async fn what_kubernetes_has_removed_works_where_that_is_said() {
 }
 
 #[tokio::test]
-async fn a_bound_pod_gets_the_zone_and_the_region_of_its_node() {
+async fn a_bound_pod_gets_the_zone_and_region_of_its_node() {
     let client = Server::new(options()).unwrap().client();
     let labels = json!({"topology.kubernetes.io/zone": "north", "other": "kept"});
     let node = json!({"metadata": {"name": "host", "labels": labels}});

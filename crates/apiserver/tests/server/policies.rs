@@ -1,4 +1,4 @@
-//! Rules of definitions and admission policies speak as on a real API server.
+//! Schema validation and admission policies respond as kube-apiserver does.
 
 use std::sync::{Arc, Mutex};
 
@@ -53,7 +53,7 @@ async fn guarded(action: &str) -> Server {
 }
 
 #[tokio::test]
-async fn a_bound_policy_refuses_what_breaks_it() {
+async fn a_bound_policy_rejects_violations() {
     let client = guarded("Deny").await.client();
     let refused = client.create(MAPS, sky("x", "green")).await.unwrap_err();
     assert_eq!((refused.code, refused.reason), (422, Reason::Invalid));
@@ -68,7 +68,7 @@ async fn a_bound_policy_refuses_what_breaks_it() {
 }
 
 #[tokio::test]
-async fn a_policy_that_only_warns_lets_pass_and_says_so() {
+async fn a_policy_with_the_warn_action_admits_with_a_warning() {
     let server = guarded("Warn").await;
     let response = send(&server, request("POST", MAPS, &sky("x", "green"))).await;
     assert_eq!(response.status(), 201);
@@ -80,14 +80,14 @@ async fn a_policy_that_only_warns_lets_pass_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_policy_without_a_binding_refuses_nothing() {
+async fn a_policy_without_a_binding_has_no_effect() {
     let client = server().client();
     client.create(POLICIES, policy(BLUE)).await.unwrap();
     client.create(MAPS, sky("x", "green")).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_policy_that_does_not_compile_is_not_stored() {
+async fn a_policy_that_does_not_compile_is_rejected() {
     let client = server().client();
     let refused = client
         .create(POLICIES, policy("object."))
@@ -101,7 +101,7 @@ async fn a_policy_that_does_not_compile_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_stored_policy_says_that_it_was_looked_at() {
+async fn a_stored_policy_has_an_observed_generation() {
     let server = guarded("Deny").await;
     server.clock().quiet().await;
     let stored = server
@@ -113,7 +113,7 @@ async fn a_stored_policy_says_that_it_was_looked_at() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_switched_off_refuses_nothing() {
+async fn a_disabled_plugin_has_no_effect() {
     let disable_plugins = vec!["ValidatingAdmissionPolicy".to_owned()];
     let server = Server::new(Options {
         disable_plugins,
@@ -127,7 +127,7 @@ async fn a_plugin_that_is_switched_off_refuses_nothing() {
 }
 
 #[tokio::test]
-async fn a_custom_object_is_checked_against_its_schema() {
+async fn a_custom_object_is_validated_against_its_schema() {
     let client = server().client();
     client.create(DEFINITIONS, definition()).await.unwrap();
     let made = client.create(THINGS, thing("x")).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_custom_object_is_checked_against_its_schema() {
 }
 
 #[tokio::test]
-async fn a_definition_with_a_schema_that_is_none_is_not_stored() {
+async fn a_definition_with_an_invalid_schema_is_rejected() {
     let client = server().client();
     let mut broken = definition();
     broken["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
@@ -163,7 +163,7 @@ async fn a_definition_with_a_schema_that_is_none_is_not_stored() {
 }
 
 #[tokio::test]
-async fn every_request_is_on_record() {
+async fn every_request_is_audited() {
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let sink = recorded.clone();
     let audit = Audit::new(move |event| {
@@ -190,7 +190,7 @@ async fn every_request_is_on_record() {
     assert_eq!(*recorded.lock().unwrap(), expected);
 }
 
-/// A policy may ask what the user of a request may do.
+/// A server with a policy whose expression uses the authorizer, and a role for jane.
 async fn asking(expression: &str) -> Server {
     let server = server();
     let client = server.client();
@@ -215,7 +215,7 @@ async fn asking(expression: &str) -> Server {
 }
 
 #[tokio::test]
-async fn a_policy_asks_the_roles_what_the_user_may_do() {
+async fn the_authorizer_of_a_policy_evaluates_roles() {
     let admits = async |expression: &str, user: User| {
         let client = asking(expression).await.client_as(user);
         client.create(MAPS, map("x")).await.is_ok()
@@ -238,8 +238,7 @@ async fn a_policy_asks_the_roles_what_the_user_may_do() {
 }
 
 #[tokio::test]
-async fn the_status_of_a_policy_says_what_does_not_fit_the_built_in_kinds_that_it_matches()
- {
+async fn the_status_of_a_policy_has_type_errors_for_matched_built_in_kinds() {
     let server = server();
     let client = server.client();
     let mut misfit = policy("object.spec.nope == 1 && params.data.limit == 2");
@@ -266,7 +265,7 @@ async fn the_status_of_a_policy_says_what_does_not_fit_the_built_in_kinds_that_i
 }
 
 #[tokio::test]
-async fn the_status_of_a_policy_says_what_does_not_fit_the_definitions_that_it_matches() {
+async fn the_status_of_a_policy_has_type_errors_for_matched_definitions() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Bodies and patches that cannot be read, and the forms of answers.
+//! Bodies and patches that cannot be decoded, and the formats of responses.
 
 use bytes::Bytes;
 use fivespot_apiserver::Server;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, ask, at, map, read, request, send, server};
 
-/// What the server says to a body of that text.
+/// The message of the response to a request with this body.
 async fn answer(server: &Server, method: &str, path: &str, sent: (&str, &str)) -> Value {
     let (media, text) = sent;
     let request = Request::builder()
@@ -23,7 +23,7 @@ async fn answer(server: &Server, method: &str, path: &str, sent: (&str, &str)) -
 }
 
 #[tokio::test]
-async fn a_body_that_cannot_be_read_is_quoted_as_far_as_it_is_short() {
+async fn an_invalid_body_is_quoted_and_truncated() {
     let server = server();
     let rows = [
         ("", "unexpected end of JSON input (<empty>)"),
@@ -48,7 +48,7 @@ async fn a_body_that_cannot_be_read_is_quoted_as_far_as_it_is_short() {
 }
 
 #[tokio::test]
-async fn keys_that_yaml_says_twice_are_reported_with_their_line() {
+async fn duplicate_yaml_keys_are_reported_with_their_line() {
     let server = server();
     let path = format!("{MAPS}?fieldValidation=Strict");
     let text = "metadata: {name: x}\ndata:\n  a: b\n  a: c\n";
@@ -64,7 +64,7 @@ async fn keys_that_yaml_says_twice_are_reported_with_their_line() {
 }
 
 #[tokio::test]
-async fn a_patch_whose_outcome_cannot_be_read_is_refused_with_what_it_would_be() {
+async fn a_patch_with_an_undecodable_result_is_quoted() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
     let merge = (
@@ -109,7 +109,7 @@ async fn a_patch_whose_outcome_cannot_be_read_is_refused_with_what_it_would_be()
 }
 
 #[tokio::test]
-async fn a_number_has_to_be_one_of_the_type_of_its_field() {
+async fn a_number_must_fit_the_type_of_its_field() {
     let server = server();
     let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
     let rows = [
@@ -133,7 +133,7 @@ async fn a_number_has_to_be_one_of_the_type_of_its_field() {
 }
 
 #[tokio::test]
-async fn a_scale_is_read_before_its_object_is_looked_for() {
+async fn a_scale_is_decoded_before_its_object_is_read() {
     let server = server();
     let path = "/apis/apps/v1/namespaces/default/deployments/none/scale";
     let body = r#"{"metadata": {"name": "none", "labels": 5}}"#;
@@ -145,7 +145,7 @@ async fn a_scale_is_read_before_its_object_is_looked_for() {
 }
 
 #[tokio::test]
-async fn an_apply_creates_what_has_a_name_and_no_object_for_its_status() {
+async fn an_apply_requires_a_name_and_a_status_apply_an_object() {
     let server = server();
     let apply = "application/apply-patch+yaml";
     let path = format!("{}?fieldManager=me", at("x"));
@@ -163,7 +163,7 @@ async fn an_apply_creates_what_has_a_name_and_no_object_for_its_status() {
 }
 
 #[tokio::test]
-async fn a_patched_object_without_a_version_has_no_name() {
+async fn a_patch_that_removes_the_api_version_has_an_undeterminable_name() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
     let patch = r#"[{"op": "remove", "path": "/apiVersion"}]"#;
@@ -180,7 +180,7 @@ async fn a_patched_object_without_a_version_has_no_name() {
 }
 
 #[tokio::test]
-async fn answers_and_refusals_are_yaml_where_that_is_asked_for() {
+async fn responses_and_errors_are_yaml_if_accepted() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
     let accepting = |path: &str| {
@@ -208,7 +208,7 @@ async fn answers_and_refusals_are_yaml_where_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn the_older_document_of_schemas_describes_nothing_in_either_form() {
+async fn openapi_v2_is_empty_in_json_and_protobuf() {
     let server = server();
     let mut get = request("GET", "/openapi/v2", &Value::Null);
     let (code, text) = read(send(&server, get.clone()).await).await;
@@ -224,7 +224,7 @@ async fn the_older_document_of_schemas_describes_nothing_in_either_form() {
 }
 
 #[tokio::test]
-async fn one_object_is_read_even_where_a_watch_is_asked_for() {
+async fn a_get_of_one_object_ignores_the_watch_parameter() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
     let path = format!("{}?watch=true", at("x"));
@@ -233,7 +233,7 @@ async fn one_object_is_read_even_where_a_watch_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_patch_that_nests_an_object_ever_deeper_is_refused() {
+async fn a_patch_with_too_deep_nesting_is_rejected() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
     let deep = (0..60).fold(json!({}), |inner, _| json!({"a": inner}));

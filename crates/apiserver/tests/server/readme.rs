@@ -1,4 +1,4 @@
-//! The README says what is served and what is not.
+//! The README lists the kinds and plugins, and the features that are missing.
 
 use std::fmt::Write as _;
 
@@ -47,7 +47,7 @@ fn the_readme_lists_every_plugin_in_order() {
     );
 }
 
-/// The names between two texts of the README.
+/// The names between two strings of the README.
 fn between<'a>(start: &str, end: &str) -> impl Iterator<Item = &'a str> {
     let (_, rest) = README.split_once(start).unwrap();
     let (names, _) = rest.split_once(end).unwrap();
@@ -55,7 +55,7 @@ fn between<'a>(start: &str, end: &str) -> impl Iterator<Item = &'a str> {
 }
 
 #[test]
-fn nothing_that_the_readme_calls_missing_is_there() {
+fn features_that_the_readme_lists_as_missing_are_missing() {
     let served = Registry::builtin();
     for name in between("These kinds are not served: ", ".") {
         assert!(served.all().all(|it| it.kind != name), "{name} is served");

@@ -1,5 +1,5 @@
-//! The line that the document about admission controllers recommends: what each of its ten plugins
-//! does under that very line, and no longer does when it alone is switched off.
+//! The recommended list of the document about admission controllers: the effect of each of its ten
+//! plugins with this list, and its absence when only that plugin is disabled.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,7 +22,7 @@ const LINE: [&str; 10] = [
     "PodSecurityPolicy",
 ];
 
-/// A server with the line, but for a plugin that is switched off.
+/// A server with the recommended list, without a disabled plugin.
 fn server(off: Option<&str>) -> Server {
     let on = LINE.iter().filter(|it| Some(**it) != off);
     let options = Options {
@@ -34,7 +34,7 @@ fn server(off: Option<&str>) -> Server {
     Server::new(options).unwrap()
 }
 
-/// A pod without anything that a plugin could set.
+/// A pod without fields that a plugin sets.
 fn pod(spec: Value) -> Value {
     let mut pod = json!({"metadata": {"name": "p"}, "spec": {
         "containers": [{"name": "c", "image": "i"}]}});
@@ -42,7 +42,7 @@ fn pod(spec: Value) -> Value {
     pod
 }
 
-/// Registers a webhook about config maps, which answers with `response`.
+/// Registers a webhook for config maps that responds with `response`.
 async fn hook(server: &Server, kind: &str, response: Value) -> Hook {
     let hook = Hook::start(move |review: &Value| {
         let mut response = response.clone();
@@ -62,11 +62,11 @@ async fn hook(server: &Server, kind: &str, response: Value) -> Hook {
     hook
 }
 
-/// Asks for what a plugin is about, and says whether it has refused or changed that.
+/// Sends a request that the plugin affects. Returns whether it was rejected or mutated.
 async fn acts(server: &Server, plugin: &str) -> bool {
     let client = server.client();
     let create = async |path: &str, object: Value| client.create(path, object).await;
-    // Pods need a policy that lets them pass, where policies are looked at.
+    // Pods require an allowing policy if PodSecurityPolicy is enabled.
     let policies = "/apis/policy/v1beta1/podsecuritypolicies";
     let any = json!({"rule": "RunAsAny"});
     let policy = json!({"metadata": {"name": "all"}, "spec": {"volumes": ["*"],
@@ -143,8 +143,7 @@ async fn acts(server: &Server, plugin: &str) -> bool {
 }
 
 #[tokio::test]
-async fn each_plugin_of_the_recommended_line_refuses_or_changes_something_under_that_line()
- {
+async fn each_plugin_of_the_recommended_list_rejects_or_mutates_a_request() {
     for plugin in LINE {
         assert!(acts(&server(None), plugin).await, "{plugin} does nothing");
         let without = server(Some(plugin));

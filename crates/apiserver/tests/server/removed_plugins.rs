@@ -1,4 +1,4 @@
-//! Plugins that Kubernetes has removed, in the meaning that they had, with their kinds.
+//! Plugins that Kubernetes has removed, with their behaviour and their kinds.
 
 use fivespot_apiserver::{Client, Options, Server, StartError, Status, User};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const POLICIES: &str = "/apis/policy/v1beta1/podsecuritypolicies";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
-/// The line that the document about admission controllers recommends.
+/// The recommended list of the document about admission controllers.
 const RECOMMENDED: &str = "NamespaceLifecycle,LimitRanger,ServiceAccount,DefaultStorageClass,\
     DefaultTolerationSeconds,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,Priority,\
     ResourceQuota,PodSecurityPolicy";
@@ -27,7 +27,7 @@ fn server(names: &str) -> Server {
     Server::new(with(names)).unwrap()
 }
 
-/// A pod whose container and spec say something more.
+/// A pod with additional fields in its spec and container.
 fn pod(name: &str, spec: Value, container: Value) -> Value {
     let mut pod = json!({"metadata": {"name": name}, "spec": {
         "containers": [{"name": "c", "image": "i"}]}});
@@ -44,7 +44,7 @@ fn privileged(name: &str) -> Value {
     )
 }
 
-/// The refusal of a connection.
+/// The error of a connection.
 async fn connect(client: &Client, pod: &str, how: &str) -> Status {
     let path = format!("{PODS}/{pod}/{how}");
     client.create(&path, Value::Null).await.unwrap_err()
@@ -55,7 +55,7 @@ async fn why(client: &Client, path: &str, object: Value) -> String {
 }
 
 #[tokio::test]
-async fn the_recommended_line_of_the_document_starts() {
+async fn the_server_starts_with_the_recommended_list() {
     let refused = Server::new(Options {
         removed_plugins: false,
         ..with(RECOMMENDED)
@@ -83,7 +83,7 @@ async fn the_recommended_line_of_the_document_starts() {
 }
 
 #[tokio::test]
-async fn nobody_connects_to_a_pod_with_more_rights_than_a_container() {
+async fn connections_to_pods_with_escalated_privileges_are_rejected() {
     let client = server("DenyEscalatingExec").client();
     client.create(PODS, privileged("root")).await.unwrap();
     for (field, name) in [("hostPID", "pid"), ("hostIPC", "ipc")] {
@@ -117,7 +117,7 @@ async fn nobody_connects_to_a_pod_with_more_rights_than_a_container() {
 }
 
 #[tokio::test]
-async fn only_privileged_containers_matter_to_the_older_plugin() {
+async fn deny_exec_on_privileged_rejects_only_privileged_containers() {
     let client = server("DenyExecOnPrivileged").client();
     client.create(PODS, privileged("root")).await.unwrap();
     let sharing = pod("pid", json!({"hostPID": true}), json!({}));
@@ -134,7 +134,7 @@ async fn only_privileged_containers_matter_to_the_older_plugin() {
 }
 
 #[tokio::test]
-async fn what_is_admitted_is_not_connected_because_there_is_no_kubelet() {
+async fn an_admitted_connection_fails_without_a_kubelet() {
     let server = Server::new(options()).unwrap();
     let client = server.client();
     let two = json!([{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]);
@@ -170,7 +170,7 @@ async fn what_is_admitted_is_not_connected_because_there_is_no_kubelet() {
 }
 
 #[tokio::test]
-async fn a_policy_sees_the_options_of_a_connection() {
+async fn the_object_of_a_connection_has_its_options() {
     let server = Server::new(options()).unwrap();
     let client = server.client();
     let group = "/apis/admissionregistration.k8s.io/v1";
@@ -211,7 +211,7 @@ fn preset(name: &str, spec: Value) -> Value {
 }
 
 #[tokio::test]
-async fn presets_are_put_into_the_pods_that_they_select() {
+async fn presets_are_applied_to_the_pods_that_they_select() {
     let client = server("PodPreset").client();
     let database = json!({"selector": {"matchLabels": {"role": "web"}},
         "env": [{"name": "PORT", "value": "5432"}],
@@ -252,7 +252,7 @@ async fn presets_are_put_into_the_pods_that_they_select() {
 }
 
 #[tokio::test]
-async fn presets_that_contradict_a_pod_are_not_applied_and_the_client_is_warned() {
+async fn conflicting_presets_are_not_applied_and_cause_a_warning() {
     let server = server("PodPreset");
     let client = server.client();
     for (name, value) in [("a", "1"), ("b", "2")] {
@@ -295,7 +295,7 @@ async fn a_preset_is_validated_and_is_not_served_without_the_plugin() {
     assert_eq!(missing.unwrap_err().code, 404);
 }
 
-/// A policy that allows everything but what `change` says.
+/// A policy that allows everything, with the changes of `change`.
 fn policy(name: &str, change: Value) -> Value {
     let any = json!({"rule": "RunAsAny"});
     let mut policy = json!({"metadata": {"name": name}, "spec": {"volumes": ["*"],
@@ -307,7 +307,7 @@ fn policy(name: &str, change: Value) -> Value {
 }
 
 #[tokio::test]
-async fn each_field_of_a_security_policy_refuses_what_it_does_not_allow() {
+async fn each_field_of_a_security_policy_rejects_violations() {
     let row = |change, spec, container, expected| (change, spec, container, expected);
     let security = |it: Value| json!({ "securityContext": it });
     let range = |rule: &str| json!({"rule": rule, "ranges": [{"min": 10, "max": 20}]});
@@ -425,7 +425,7 @@ async fn each_field_of_a_security_policy_refuses_what_it_does_not_allow() {
 }
 
 #[tokio::test]
-async fn a_security_policy_fills_in_what_it_requires() {
+async fn a_security_policy_defaults_required_fields() {
     let client = server("PodSecurityPolicy").client();
     let range = json!({"rule": "MustRunAs", "ranges": [{"min": 10, "max": 20}]});
     let strict = policy(
@@ -448,7 +448,7 @@ async fn a_security_policy_fills_in_what_it_requires() {
         json!({"runAsUser": 10, "readOnlyRootFilesystem": true,
             "allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}})
     );
-    // Of two that allow a pod the one is taken that need not change it.
+    // Of two policies that allow a pod, the one that does not change it is used.
     client
         .create(POLICIES, policy("wide", json!({})))
         .await
@@ -461,7 +461,7 @@ async fn a_security_policy_fills_in_what_it_requires() {
 }
 
 #[tokio::test]
-async fn a_security_policy_is_for_those_who_may_use_it() {
+async fn a_security_policy_requires_the_use_permission() {
     let server = server("PodSecurityPolicy");
     let admin = server.client();
     admin
@@ -536,7 +536,7 @@ async fn a_security_policy_is_validated() {
     annotated["metadata"]["annotations"] = json!({key: "*"});
     let refused = why(&client, POLICIES, annotated).await;
     assert!(
-        refused.contains("profiles by annotation are not served"),
+        refused.contains("profiles in annotations are not supported"),
         "{refused}"
     );
 }

@@ -1,4 +1,4 @@
-//! What is replaced: at which version, and where it is not there.
+//! Replacement of objects: the required resourceVersion, and creation by PUT.
 
 use fivespot_apiserver::User;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn lease() -> Value {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_not_there_is_made_by_its_replacement() {
+async fn a_put_of_a_missing_lease_creates_it() {
     let server = server();
     let path = format!("{LEASES}/l");
     let (code, made) = ask(&server, "PUT", &path, lease()).await;
@@ -29,7 +29,7 @@ async fn a_lease_that_is_not_there_is_made_by_its_replacement() {
 }
 
 #[tokio::test]
-async fn who_may_not_create_makes_nothing_by_a_replacement() {
+async fn creating_by_put_requires_permission_to_create() {
     let server = server();
     let client = server.client();
     let group = "rbac.authorization.k8s.io";
@@ -58,7 +58,7 @@ async fn who_may_not_create_makes_nothing_by_a_replacement() {
 }
 
 #[tokio::test]
-async fn kinds_that_are_replaced_at_a_version_require_it() {
+async fn some_kinds_require_a_resource_version_on_update() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
@@ -92,7 +92,7 @@ async fn kinds_that_are_replaced_at_a_version_require_it() {
 }
 
 #[tokio::test]
-async fn a_patch_needs_no_version() {
+async fn a_patch_requires_no_resource_version() {
     let server = server();
     let client = server.client();
     client.create(LEASES, lease()).await.unwrap();

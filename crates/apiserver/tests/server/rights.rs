@@ -1,4 +1,4 @@
-//! Who may do what is a matter of roles and bindings, in Kubernetes' words.
+//! RBAC authorization by roles and bindings, with Kubernetes' messages.
 
 use fivespot_apiserver::{Client, Patch, Reason, Selector, Server, Status, User};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn user(name: &str) -> Value {
     json!({"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name})
 }
 
-/// Allows everybody of a group what `rules` say, everywhere.
+/// Allows all members of a group the actions of `rules` in all namespaces.
 async fn grant(server: &Server, to: &str, rules: Value) {
     let admin = server.client();
     let name = format!("for-{to}");
@@ -54,7 +54,7 @@ async fn refused(client: &Client, path: &str) -> Status {
 }
 
 #[tokio::test]
-async fn a_user_without_a_role_is_forbidden_with_what_is_missing() {
+async fn a_user_without_a_role_is_forbidden_with_the_missing_permission() {
     let client = server().client_as(alice());
     let error = refused(&client, MAPS).await;
     assert_eq!((error.code, error.reason), (403, Reason::Forbidden));
@@ -84,7 +84,7 @@ async fn a_user_without_a_role_is_forbidden_with_what_is_missing() {
 }
 
 #[tokio::test]
-async fn everybody_may_discover_and_the_anonymous_only_ask_for_health() {
+async fn discovery_is_for_authenticated_users_and_version_for_all() {
     let server = server();
     server.client_as(alice()).get("/apis").await.unwrap();
     let nobody =
@@ -97,7 +97,7 @@ async fn everybody_may_discover_and_the_anonymous_only_ask_for_health() {
 }
 
 #[tokio::test]
-async fn a_role_bound_in_a_namespace_holds_in_that_namespace() {
+async fn a_role_bound_in_a_namespace_applies_in_that_namespace() {
     let server = server();
     let admin = server.client();
     let reader = role("reader", json!([rule(&["list"], "configmaps")]));
@@ -122,7 +122,7 @@ async fn a_role_bound_in_a_namespace_holds_in_that_namespace() {
 }
 
 #[tokio::test]
-async fn a_rule_with_names_allows_those_objects_alone() {
+async fn a_rule_with_resource_names_allows_only_those_objects() {
     let server = server();
     let admin = server.client();
     for name in ["a", "b"] {
@@ -142,7 +142,7 @@ async fn a_rule_with_names_allows_those_objects_alone() {
 }
 
 #[tokio::test]
-async fn applying_what_is_not_there_needs_the_right_to_create() {
+async fn applying_a_missing_object_requires_permission_to_create() {
     let server = server();
     grant(&server, "team", json!([rule(&["patch"], "configmaps")])).await;
     let client = server.client_as(alice());
@@ -162,7 +162,7 @@ async fn applying_what_is_not_there_needs_the_right_to_create() {
 }
 
 #[tokio::test]
-async fn a_binding_to_a_missing_role_is_named_in_the_refusal() {
+async fn a_binding_to_a_missing_role_is_in_the_forbidden_message() {
     let server = server();
     let bound = binding("b", "ClusterRole", "gone", user("alice"));
     server.client().create(BINDINGS, bound).await.unwrap();
@@ -176,7 +176,7 @@ async fn a_binding_to_a_missing_role_is_named_in_the_refusal() {
 }
 
 #[tokio::test]
-async fn nobody_grants_more_than_they_hold() {
+async fn users_cannot_grant_permissions_that_they_lack() {
     let server = server();
     let rbac = json!({"verbs": ["*"], "apiGroups": ["rbac.authorization.k8s.io"],
         "resources": ["*"], "resourceNames": []});
@@ -227,7 +227,7 @@ async fn nobody_grants_more_than_they_hold() {
 }
 
 #[tokio::test]
-async fn bind_and_escalate_lift_that() {
+async fn the_verbs_bind_and_escalate_allow_granting_more() {
     let server = server();
     let rbac = json!({"verbs": ["create", "bind", "escalate"],
         "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"]});
@@ -244,7 +244,7 @@ async fn bind_and_escalate_lift_that() {
 }
 
 #[tokio::test]
-async fn roles_are_put_together_by_their_labels() {
+async fn roles_are_aggregated_by_their_labels() {
     let server = server();
     let admin = server.client();
     let view = admin.get(&format!("{ROLES}/view")).await.unwrap();
@@ -270,7 +270,7 @@ async fn review(client: &Client, plural: &str, spec: Value) -> Value {
 }
 
 #[tokio::test]
-async fn reviews_say_what_is_allowed_and_why() {
+async fn access_reviews_return_decision_and_reason() {
     let server = server();
     grant(&server, "team", json!([rule(&["get"], "pods")])).await;
     let client = server.client_as(alice());
@@ -309,7 +309,7 @@ async fn reviews_say_what_is_allowed_and_why() {
 }
 
 #[tokio::test]
-async fn a_local_review_is_about_its_own_namespace() {
+async fn a_local_review_is_limited_to_its_namespace() {
     let client = server().client();
     let path = "/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews";
     let ask = |namespace: &str| {
@@ -328,7 +328,7 @@ async fn a_local_review_is_about_its_own_namespace() {
 }
 
 #[tokio::test]
-async fn a_rules_review_lists_what_its_asker_may_do() {
+async fn a_rules_review_lists_the_permissions_of_its_user() {
     let server = server();
     grant(&server, "team", json!([rule(&["get"], "pods")])).await;
     let client = server.client_as(alice());

@@ -1,4 +1,4 @@
-//! Behind a socket: TLS and a token, and nobody from elsewhere.
+//! The server on a socket: TLS, tokens, and only local clients.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -41,12 +41,12 @@ async fn running() -> Running {
     }
 }
 
-/// The answer to a GET, headers and all.
+/// The response to a GET, with its headers.
 async fn get(running: &Running, path: &str, authorization: &str) -> String {
     get_as(running, path, (authorization, None)).await
 }
 
-/// The same from a client that shows a certificate.
+/// The same from a client with a certificate.
 async fn get_as(
     running: &Running,
     path: &str,
@@ -82,13 +82,13 @@ async fn get_as(
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    // A client whose certificate is refused is cut off without an answer.
+    // The connection of a client with a rejected certificate is closed without a response.
     let _ = stream.read_to_string(&mut answer).await;
     answer
 }
 
 #[tokio::test]
-async fn a_certificate_says_who_a_client_is() {
+async fn a_certificate_authenticates_a_client() {
     let running = running().await;
     let issue = |name: &str, group| running.credentials.issue(name, group).unwrap();
     let admin = issue("somebody", Some("system:masters"));
@@ -114,7 +114,7 @@ async fn a_certificate_says_who_a_client_is() {
 }
 
 #[tokio::test]
-async fn the_token_opens_the_door_and_nothing_else_does() {
+async fn only_the_token_authenticates() {
     let running = running().await;
     let token = running.credentials.token().to_owned();
     let bearer = format!("authorization: Bearer {token}\r\n");
@@ -142,7 +142,7 @@ async fn the_token_opens_the_door_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_does_not_wait_for_idle_clients() {
+async fn stopping_a_server_does_not_wait_for_idle_clients() {
     let running = running().await;
     let idle = TcpStream::connect(running.address).await.unwrap();
     running.stop.send(()).unwrap();
@@ -151,7 +151,7 @@ async fn a_server_that_stops_does_not_wait_for_idle_clients() {
 }
 
 #[tokio::test]
-async fn only_loopback_addresses_are_listened_on() {
+async fn only_loopback_addresses_are_accepted_for_listening() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let credentials = Credentials::generate().unwrap();
@@ -162,14 +162,14 @@ async fn only_loopback_addresses_are_listened_on() {
     assert_eq!(
         refused.to_string(),
         format!(
-            "the API server listens on loopback addresses alone, not on {address}; use \
+            "the API server listens only on loopback addresses, not on {address}; use \
              127.0.0.1"
         )
     );
 }
 
 #[test]
-fn a_kubeconfig_names_server_authority_token_and_certificate() {
+fn a_kubeconfig_has_server_ca_token_and_certificate() {
     let credentials = Credentials::generate().unwrap();
     let text = credentials.kubeconfig("127.0.0.1:6443".parse().unwrap(), "dev");
     let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();

@@ -1,5 +1,5 @@
-//! Tokens of service accounts: issued, accepted, reviewed, and void when what they are
-//! bound to has gone.
+//! Tokens of service accounts: issued, authenticated, reviewed, and invalid once their bound object
+//! is deleted.
 
 use fivespot_apiserver::{Client, Delete, Options, Reason, Server, TokenKey};
 use fivespot_clock::Clock;
@@ -23,7 +23,7 @@ async fn token(client: &Client, spec: Value) -> String {
     answer["status"]["token"].as_str().unwrap().to_owned()
 }
 
-/// A server with a node, and a token of the default account that is bound to it.
+/// A server with a node, and a token of the default service account that is bound to it.
 async fn on_a_node() -> (Server, String) {
     let server = server();
     let client = server.client();
@@ -36,7 +36,7 @@ async fn on_a_node() -> (Server, String) {
 }
 
 #[tokio::test]
-async fn every_namespace_has_a_default_account() {
+async fn every_namespace_has_a_default_service_account() {
     let server = server();
     let client = server.client();
     client.get(ACCOUNT).await.unwrap();
@@ -57,7 +57,7 @@ async fn every_namespace_has_a_default_account() {
 }
 
 #[tokio::test]
-async fn every_namespace_has_the_authority_that_the_server_was_given() {
+async fn every_namespace_has_the_ca_certificate_of_the_options() {
     let server = Server::new(Options {
         authority: Some("PEM".to_owned()),
         ..options()
@@ -69,7 +69,7 @@ async fn every_namespace_has_the_authority_that_the_server_was_given() {
 }
 
 #[tokio::test]
-async fn a_token_makes_its_bearer_the_account() {
+async fn a_token_authenticates_as_its_service_account() {
     let server = server();
     let asked = json!({"audiences": [], "expirationSeconds": 600});
     let answer = request(&server.client(), asked).await;
@@ -96,7 +96,7 @@ async fn a_token_makes_its_bearer_the_account() {
 }
 
 #[tokio::test]
-async fn a_request_that_brings_a_token_is_its_bearers() {
+async fn a_request_with_a_token_has_the_user_of_the_token() {
     let (server, token) = on_a_node().await;
     let ask = |token: String| {
         Request::builder()
@@ -122,7 +122,7 @@ async fn a_request_that_brings_a_token_is_its_bearers() {
 }
 
 #[tokio::test]
-async fn a_policy_sees_the_node_that_a_token_is_bound_to() {
+async fn the_user_info_of_a_policy_has_the_node_of_a_bound_token() {
     let (server, token) = on_a_node().await;
     let admin = server.client();
     let admission = "/apis/admissionregistration.k8s.io/v1";
@@ -160,7 +160,7 @@ async fn a_policy_sees_the_node_that_a_token_is_bound_to() {
 }
 
 #[tokio::test]
-async fn a_token_is_void_when_what_it_is_bound_to_has_gone() {
+async fn a_token_is_invalid_after_its_bound_object_is_deleted() {
     let (server, token) = on_a_node().await;
     server.authenticate(&token).unwrap();
     let client = server.client();
@@ -172,7 +172,7 @@ async fn a_token_is_void_when_what_it_is_bound_to_has_gone() {
 }
 
 #[tokio::test]
-async fn a_token_ends_with_its_time_on_the_servers_clock() {
+async fn a_token_expires_by_the_clock_of_the_server() {
     let server = server();
     let token = token(&server.client(), json!({"expirationSeconds": 600})).await;
     let clock: &Clock = server.clock();
@@ -187,7 +187,7 @@ async fn a_token_ends_with_its_time_on_the_servers_clock() {
 }
 
 #[tokio::test]
-async fn a_request_for_an_impossible_token_is_refused() {
+async fn an_invalid_token_request_is_rejected() {
     let client = server().client();
     let path = format!("{ACCOUNT}/token");
     let rows = [
@@ -212,7 +212,7 @@ async fn a_request_for_an_impossible_token_is_refused() {
 }
 
 #[tokio::test]
-async fn a_review_says_whose_a_token_is() {
+async fn a_token_review_returns_the_user() {
     let server = server();
     let client = server.client();
     let token = token(&client, json!({"audiences": ["vault"]})).await;
@@ -238,7 +238,7 @@ async fn a_review_says_whose_a_token_is() {
         review("x", json!([])).await,
         json!({"user": {}, "error": "invalid bearer token"})
     );
-    // A token for others does not open our own door.
+    // A token for another audience does not authenticate with this server.
     server.authenticate(&token).unwrap_err();
 }
 
@@ -254,14 +254,14 @@ async fn tokens_are_accepted_by_a_server_with_the_same_key() {
     };
     let first = with(&key);
     let token = token(&first.client(), json!({})).await;
-    // The same seed gives the account the same uid.
+    // The same seed results in the same uid of the service account.
     let kept = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
     with(&kept).authenticate(&token).unwrap();
     server().authenticate(&token).unwrap_err();
 }
 
 #[tokio::test]
-async fn the_keys_that_check_tokens_are_published() {
+async fn the_keys_that_verify_tokens_are_published() {
     let client = server().client();
     let issuer = client
         .get("/.well-known/openid-configuration")
@@ -275,7 +275,7 @@ async fn the_keys_that_check_tokens_are_published() {
     assert_eq!(keys["keys"][0]["crv"], "P-256");
 }
 
-/// A bootstrap token's Secret, with fields in place of those of one that is in order.
+/// A bootstrap token's Secret, with changed fields of a valid one.
 fn bootstrap_secret(changes: &Value) -> Value {
     let mut fields = json!({"token-id": "abc123", "token-secret": "0123456789abcdef",
         "usage-bootstrap-authentication": "true", "expiration": "2026-03-07T00:00:00Z",
@@ -291,7 +291,7 @@ const SYSTEM_SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
 const BOOTSTRAP: &str = "abc123.0123456789abcdef";
 
 #[tokio::test]
-async fn a_bootstrap_token_lets_a_new_node_in() {
+async fn a_bootstrap_token_authenticates_a_new_node() {
     let server = server();
     server.authenticate(BOOTSTRAP).unwrap_err();
     let client = server.client();
@@ -312,7 +312,7 @@ async fn a_bootstrap_token_lets_a_new_node_in() {
 }
 
 #[tokio::test]
-async fn a_bootstrap_token_holds_until_it_expires_and_for_its_usage_alone() {
+async fn a_bootstrap_token_is_valid_until_it_expires_and_for_its_usage() {
     let rows = [
         json!({"expiration": "2026-03-06T21:30:00Z"}),
         json!({"expiration": "soon"}),

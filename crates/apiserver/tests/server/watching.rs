@@ -1,4 +1,4 @@
-//! Lists in pieces, and watches that go on where a list ended.
+//! Paged lists, and watches that continue from a list.
 
 use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ async fn a_watch_has_the_changes_after_the_list() {
 }
 
 #[tokio::test]
-async fn a_watch_from_an_earlier_version_replays_what_was_missed() {
+async fn a_watch_from_an_earlier_version_replays_missed_events() {
     let client = client();
     let list = client.list(MAPS, &Selector::default()).await.unwrap();
     client.create(MAPS, map("x")).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_watch_from_an_earlier_version_replays_what_was_missed() {
 }
 
 #[tokio::test]
-async fn an_object_that_leaves_the_selection_is_deleted_for_its_watcher() {
+async fn an_object_that_no_longer_matches_is_a_deleted_event() {
     let client = client();
     let red = Selector::labels("color=red");
     let mut watch = client.watch(MAPS, &red, "").unwrap();
@@ -62,7 +62,7 @@ async fn an_object_that_leaves_the_selection_is_deleted_for_its_watcher() {
 }
 
 #[tokio::test]
-async fn a_list_in_pieces_shows_one_moment() {
+async fn all_pages_of_a_list_have_the_same_version() {
     let server = server();
     let client = server.client();
     for name in ["a", "b", "c", "d"] {
@@ -89,7 +89,7 @@ async fn a_list_in_pieces_shows_one_moment() {
 }
 
 #[tokio::test]
-async fn what_is_no_longer_retained_has_expired() {
+async fn versions_that_are_not_retained_are_expired() {
     let short = Options {
         history: 2,
         ..options()
@@ -135,7 +135,7 @@ async fn what_is_no_longer_retained_has_expired() {
 }
 
 #[tokio::test]
-async fn a_streamed_list_ends_with_a_bookmark_that_says_so() {
+async fn a_streamed_list_ends_with_an_initial_events_end_bookmark() {
     let server = server();
     server.client().create(MAPS, map("x")).await.unwrap();
     let path = format!(
@@ -165,7 +165,7 @@ async fn a_streamed_list_ends_with_a_bookmark_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_version_that_has_not_come_yet_is_a_timeout() {
+async fn a_future_version_is_a_timeout() {
     let server = server();
     let path = format!("{MAPS}?resourceVersion=1000&resourceVersionMatch=NotOlderThan");
     let (code, refused) = ask(&server, "GET", &path, Value::Null).await;
@@ -177,7 +177,7 @@ async fn a_version_that_has_not_come_yet_is_a_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_ends_when_its_time_is_up() {
+async fn a_watch_ends_after_its_timeout() {
     let server = server();
     let path = format!("{MAPS}?watch=1&timeoutSeconds=5&allowWatchBookmarks=true");
     let (_, text) = read(send(&server, request("GET", &path, &Value::Null)).await).await;
@@ -201,7 +201,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The names and versions of what a selection shows.
+/// The names and versions of the selected objects.
 type World = BTreeMap<String, String>;
 
 fn enter(world: &mut World, object: &std::sync::Arc<Value>) {
@@ -213,7 +213,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_list_and_its_watch_together_show_what_a_later_list_shows(
+    fn a_list_and_its_watch_result_in_the_same_state_as_a_later_list(
         before in proptest::collection::vec(step(), 0..12),
         after in proptest::collection::vec(step(), 0..12),
     ) {
@@ -223,7 +223,7 @@ proptest! {
             let red = Selector::labels("color=0");
             let take = async |step: &Step| {
                 let name = |it: &u8| format!("x{it}");
-                // Steps that make no sense are refused and change nothing.
+                // Invalid steps are rejected and change nothing.
                 let _ = match step {
                     Step::Create(it) => client.create(MAPS, map(&name(it))).await,
                     Step::Delete(it) => {
@@ -246,7 +246,7 @@ proptest! {
             for step in &after {
                 take(step).await;
             }
-            // A last event, so that the end of the stream is known.
+            // A last event, which marks the end of the stream.
             let mut last = map("last");
             last["metadata"]["labels"] = json!({"color": "0"});
             client.create(MAPS, last).await.unwrap();

@@ -1,4 +1,4 @@
-//! Admission webhooks are called, and their answers count.
+//! Admission webhooks are called, and their responses apply.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use crate::hook::Hook;
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// An answer to a review.
+/// The response to a review.
 fn answered(review: &Value, response: Value) -> Value {
     let mut response = response;
     response["uid"] = review["request"]["uid"].clone();
@@ -24,14 +24,14 @@ fn allowed(review: &Value) -> Value {
     answered(review, json!({"allowed": true}))
 }
 
-/// An answer with a patch.
+/// A response with a patch.
 fn patched(review: &Value, patch: Value) -> Value {
     let patch = STANDARD.encode(patch.to_string());
     let response = json!({"allowed": true, "patch": patch, "patchType": "JSONPatch"});
     answered(review, response)
 }
 
-/// A webhook about config maps, changed as a merge patch says.
+/// A webhook for config maps, changed by a merge patch.
 fn webhook(name: &str, client: Value, change: Value) -> Value {
     let mut hook = json!({"name": format!("{name}.example.com"), "sideEffects": "None",
         "admissionReviewVersions": ["v1"], "clientConfig": client,
@@ -58,7 +58,7 @@ async fn mutating(client: &Client, webhooks: Vec<Value>) {
 }
 
 #[tokio::test]
-async fn a_webhook_refuses_in_its_own_words_and_warns() {
+async fn a_webhook_rejects_with_its_message_and_warns() {
     let hook = Hook::start(|review| {
         let object = &review["request"]["object"];
         let allowed = object["data"]["a"] == "1";
@@ -127,7 +127,7 @@ async fn a_webhook_is_sent_the_whole_request() {
 }
 
 #[tokio::test]
-async fn a_failure_is_the_answer_unless_it_is_ignored() {
+async fn a_failed_call_rejects_the_request_unless_failures_are_ignored() {
     let server = server();
     let client = server.client();
     let nobody = json!({"url": "https://127.0.0.1:1/v"});
@@ -157,7 +157,7 @@ async fn a_failure_is_the_answer_unless_it_is_ignored() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_not_waited_for_longer_than_was_said() {
+async fn a_call_without_a_response_times_out() {
     let hook = Hook::start(|_| Value::Null).await;
     let client = server().client();
     let slow = webhook("v", hook.by_url("/v"), json!({"timeoutSeconds": 1}));
@@ -170,7 +170,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_longer_than_was_said() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_none_is_named() {
+async fn an_invalid_response_is_reported() {
     let hook = Hook::start(|review| match review["request"]["name"].as_str() {
         Some("absent") => json!({"kind": "AdmissionReview"}),
         Some("other") => json!({"apiVersion": "admission.k8s.io/v1",
@@ -194,7 +194,7 @@ async fn an_answer_that_is_none_is_named() {
 }
 
 #[tokio::test]
-async fn a_dry_run_does_not_reach_a_webhook_with_side_effects() {
+async fn a_dry_run_does_not_call_a_webhook_with_side_effects() {
     let hook = Hook::start(allowed).await;
     let server = server();
     let client = server.client();
@@ -221,7 +221,7 @@ async fn a_dry_run_does_not_reach_a_webhook_with_side_effects() {
 }
 
 #[tokio::test]
-async fn selectors_conditions_and_rules_choose_what_a_webhook_sees() {
+async fn selectors_conditions_and_rules_select_the_requests_of_a_webhook() {
     let hook = Hook::start(|review| {
         answered(
             review,
@@ -264,7 +264,7 @@ async fn selectors_conditions_and_rules_choose_what_a_webhook_sees() {
 }
 
 #[tokio::test]
-async fn a_match_condition_that_is_no_expression_is_refused() {
+async fn an_invalid_match_condition_is_rejected() {
     let client = server().client();
     let wrong = json!({"matchConditions": [{"name": "c", "expression": "1 +"}]});
     let hook = webhook("v", json!({"url": "https://example.com/"}), wrong);
@@ -280,7 +280,7 @@ async fn a_match_condition_that_is_no_expression_is_refused() {
 }
 
 #[tokio::test]
-async fn a_webhook_changes_what_is_stored() {
+async fn a_webhook_mutates_the_stored_object() {
     let hook = Hook::start(|review| {
         let patch = json!([{"op": "add", "path": "/metadata/labels", "value": {"by": "hook"}},
             {"op": "add", "path": "/spec/containers/0/ports",
@@ -307,8 +307,8 @@ async fn a_webhook_changes_what_is_stored() {
 }
 
 #[tokio::test]
-async fn the_patch_of_a_webhook_is_carried_out_as_that_of_a_client() {
-    // A key that is replaced need not be there, and an index may count from the end.
+async fn the_patch_of_a_webhook_has_lenient_semantics() {
+    // A replaced key may be absent, and an index may count from the end.
     let hook = Hook::start(|review| {
         let name = review["request"]["name"].as_str().unwrap_or_default();
         patched(
@@ -352,7 +352,7 @@ async fn the_patch_of_a_webhook_is_carried_out_as_that_of_a_client() {
 }
 
 #[tokio::test]
-async fn what_a_webhook_makes_is_validated() {
+async fn the_object_of_a_webhook_is_validated() {
     let hook = Hook::start(|review| {
         let patch = json!([{"op": "replace", "path": "/data", "value": {"a b": "c"}}]);
         patched(review, patch)
@@ -365,7 +365,8 @@ async fn what_a_webhook_makes_is_validated() {
     assert!(refused.message.contains("data[a b]"), "{refused}");
 }
 
-/// Counts in an annotation how often a webhook has seen an object that another has changed.
+/// Counts in an annotation how often the webhook was called for an object that another one has
+/// changed.
 fn counting(review: &Value) -> Value {
     let data = &review["request"]["object"]["data"];
     if data["late"].is_null() {
@@ -376,8 +377,7 @@ fn counting(review: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_webhook_is_called_again_where_another_has_changed_the_object_and_it_wants_to()
-{
+async fn a_webhook_with_reinvocation_is_called_again_after_later_changes() {
     let late = |review: &Value| {
         let patch = json!([{"op": "add", "path": "/data/late", "value": "1"}]);
         patched(review, patch)
@@ -398,7 +398,7 @@ async fn a_webhook_is_called_again_where_another_has_changed_the_object_and_it_w
 }
 
 #[tokio::test]
-async fn validating_webhooks_are_called_at_once_and_mutating_ones_in_turn() {
+async fn validating_webhooks_are_called_concurrently_and_mutating_ones_in_order() {
     let hooks = [Hook::start(allowed).await, Hook::start(allowed).await];
     let client = server().client();
     let all = hooks.iter().enumerate();
@@ -416,7 +416,7 @@ async fn validating_webhooks_are_called_at_once_and_mutating_ones_in_turn() {
 }
 
 #[tokio::test]
-async fn controllers_ask_webhooks_too() {
+async fn requests_of_controllers_call_webhooks() {
     let hook = Hook::start(allowed).await;
     let server: Server = server();
     let client = server.client();
@@ -451,7 +451,7 @@ async fn controllers_ask_webhooks_too() {
 }
 
 #[tokio::test]
-async fn a_webhook_for_another_version_is_shown_that_version() {
+async fn a_webhook_for_another_version_receives_that_version() {
     let hook = Hook::start(allowed).await;
     let server = server();
     let client = server.client();
@@ -484,7 +484,7 @@ async fn a_webhook_for_another_version_is_shown_that_version() {
     assert_eq!(asked["object"]["apiVersion"], "example.com/v2");
 }
 
-/// A server that asks `hook` about images.
+/// A server whose ImagePolicyWebhook calls `hook`.
 fn asking_about_images(hook: &Hook, settings: Value) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backend.yaml");
@@ -508,7 +508,7 @@ fn asking_about_images(hook: &Hook, settings: Value) -> Server {
     .unwrap()
 }
 
-/// What the document about admission controllers has a service answer.
+/// The response of a backend in the document about admission controllers.
 const ALLOWED: &str = r#"{
   "apiVersion": "imagepolicy.k8s.io/v1alpha1",
   "kind": "ImageReview",
@@ -517,7 +517,7 @@ const ALLOWED: &str = r#"{
   }
 }"#;
 
-/// The same of an image that it does not allow.
+/// The same for an image that is not allowed.
 const DISALLOWED: &str = r#"{
   "apiVersion": "imagepolicy.k8s.io/v1alpha1",
   "kind": "ImageReview",
@@ -528,7 +528,7 @@ const DISALLOWED: &str = r#"{
 }"#;
 
 #[tokio::test]
-async fn images_are_asked_about_once_while_the_answer_holds() {
+async fn the_response_for_images_is_cached() {
     let hook = Hook::start(|review| {
         let is_bad = review["spec"]["containers"][0]["image"] == "bad";
         let answer = if is_bad { DISALLOWED } else { ALLOWED };
@@ -538,7 +538,7 @@ async fn images_are_asked_about_once_while_the_answer_holds() {
     let client = asking_about_images(&hook, json!({})).client();
     client.create(PODS, pod("a", "", "x")).await.unwrap();
     client.create(PODS, pod("b", "", "x")).await.unwrap();
-    assert_eq!(hook.calls(), 1, "the second answer was known");
+    assert_eq!(hook.calls(), 1, "the second response was cached");
     let review = hook.reviews.lock().unwrap()[0].clone();
     assert_eq!(
         review["spec"],
@@ -555,7 +555,7 @@ async fn images_are_asked_about_once_while_the_answer_holds() {
 }
 
 #[tokio::test]
-async fn without_an_answer_about_images_the_configured_one_counts() {
+async fn without_a_backend_the_default_of_the_configuration_applies() {
     let hook = Hook::start(|_| json!("no review")).await;
     let gone = Hook {
         address: "127.0.0.1:1".parse().unwrap(),
@@ -570,7 +570,7 @@ async fn without_an_answer_about_images_the_configured_one_counts() {
 }
 
 #[test]
-fn a_time_out_of_range_and_a_kubeconfig_that_is_missing_keep_the_server_from_starting() {
+fn an_invalid_duration_and_a_missing_kubeconfig_prevent_the_start() {
     let why = |policy: Value| {
         let name = || "ImagePolicyWebhook".to_owned();
         let refused = Server::new(Options {

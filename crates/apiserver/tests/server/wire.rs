@@ -1,4 +1,4 @@
-//! What goes over a wire: codes, forms, refusals.
+//! HTTP: status codes, media types and errors.
 
 use bytes::Bytes;
 use fivespot_apiserver::Server;
@@ -10,7 +10,7 @@ use crate::fixture::{
     DEFINITIONS, MAPS, THINGS, ask, definition, map, read, request, send, server, thing,
 };
 
-/// A request with a header more.
+/// A request with an additional header.
 fn with(
     mut request: Request<Full<Bytes>>,
     name: &'static str,
@@ -29,7 +29,7 @@ async fn answer(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) 
 }
 
 #[tokio::test]
-async fn a_path_that_nothing_is_served_at_is_not_found_in_plain_words() {
+async fn an_unserved_path_is_not_found_in_plain_text() {
     let server = server();
     for path in ["/nonsense", "/apis/none.example.com/v1/things"] {
         let (code, text) = ask(&server, "GET", path, Value::Null).await;
@@ -59,7 +59,7 @@ async fn a_verb_that_is_not_served_is_not_allowed() {
 }
 
 #[tokio::test]
-async fn a_body_in_a_form_that_is_not_read_is_refused() {
+async fn a_body_with_an_unsupported_media_type_is_rejected() {
     let server = server();
     let post = request("POST", MAPS, &map("x"));
     let post = with(post, "content-type", "application/cbor");
@@ -76,7 +76,7 @@ async fn a_body_in_a_form_that_is_not_read_is_refused() {
 }
 
 #[tokio::test]
-async fn a_form_that_is_not_offered_is_not_acceptable() {
+async fn a_media_type_that_is_not_offered_is_not_acceptable() {
     let get = with(
         request("GET", MAPS, &Value::Null),
         "accept",
@@ -98,14 +98,14 @@ async fn a_body_over_three_mebibytes_is_too_large() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_is_a_bad_request() {
+async fn a_body_that_is_not_json_is_a_bad_request() {
     let mut post = request("POST", MAPS, &Value::Null);
     *post.body_mut() = Full::new(Bytes::from_static(b"{nonsense"));
     assert_eq!(answer(&server(), post).await.0, 400);
 }
 
 #[tokio::test]
-async fn yaml_is_read_where_it_is_announced() {
+async fn yaml_is_decoded_with_its_content_type() {
     let mut post = request("POST", MAPS, &Value::Null);
     post.headers_mut()
         .insert("content-type", "application/yaml".parse().unwrap());
@@ -117,7 +117,7 @@ async fn yaml_is_read_where_it_is_announced() {
 }
 
 #[tokio::test]
-async fn the_object_has_to_be_of_the_version_in_the_path() {
+async fn the_version_of_the_object_must_match_the_path() {
     let mut wrong = map("x");
     wrong["apiVersion"] = "v2".into();
     let (code, refused) = ask(&server(), "POST", MAPS, wrong).await;
@@ -130,7 +130,7 @@ async fn the_object_has_to_be_of_the_version_in_the_path() {
 }
 
 #[tokio::test]
-async fn a_rehearsal_stores_nothing() {
+async fn a_dry_run_stores_nothing() {
     let server = server();
     let (code, made) =
         ask(&server, "POST", &format!("{MAPS}?dryRun=All"), map("x")).await;
@@ -153,7 +153,7 @@ async fn a_rehearsal_stores_nothing() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_refused_or_warned_about_as_asked() {
+async fn unknown_fields_are_rejected_or_warned_about_by_field_validation() {
     let server = server();
     ask(&server, "POST", DEFINITIONS, definition()).await;
     let mut odd = thing("x");
@@ -174,7 +174,7 @@ async fn unknown_fields_are_refused_or_warned_about_as_asked() {
 }
 
 #[tokio::test]
-async fn repeated_fields_are_refused_when_asked_to_be_strict() {
+async fn duplicate_fields_are_rejected_by_strict_validation() {
     let mut post = request(
         "POST",
         &format!("{MAPS}?fieldValidation=Strict"),
@@ -216,7 +216,7 @@ async fn a_table_has_the_columns_of_the_definition() {
 }
 
 #[tokio::test]
-async fn metadata_can_be_had_alone() {
+async fn metadata_can_be_listed_without_the_objects() {
     let server = server();
     ask(&server, "POST", MAPS, map("x")).await;
     let get = request("GET", MAPS, &Value::Null);
@@ -228,7 +228,7 @@ async fn metadata_can_be_had_alone() {
 }
 
 #[tokio::test]
-async fn secrets_keep_text_as_encoded_data() {
+async fn string_data_of_secrets_is_stored_as_encoded_data() {
     let server = server();
     let path = "/api/v1/namespaces/default/secrets";
     let secret = json!({"metadata": {"name": "x"}, "stringData": {"a": "text"}});
@@ -241,7 +241,7 @@ async fn secrets_keep_text_as_encoded_data() {
 }
 
 #[tokio::test]
-async fn an_event_is_seen_in_both_of_its_shapes() {
+async fn an_event_is_returned_in_both_of_its_versions() {
     let server = server();
     let made = json!({
         "metadata": {"name": "e"},
@@ -265,7 +265,7 @@ async fn an_event_is_seen_in_both_of_its_shapes() {
 }
 
 #[tokio::test]
-async fn health_and_version_are_answered() {
+async fn health_and_version_are_served() {
     let server = server();
     assert_eq!(
         ask(&server, "GET", "/readyz", Value::Null).await,
@@ -279,7 +279,7 @@ async fn health_and_version_are_answered() {
 }
 
 #[tokio::test]
-async fn events_are_forgotten_an_hour_after_they_were_written() {
+async fn events_are_deleted_an_hour_after_they_were_written() {
     let server = server();
     let path = "/api/v1/namespaces/default/events";
     let event = |name: &str| {

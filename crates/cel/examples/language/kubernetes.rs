@@ -1,4 +1,4 @@
-//! Kubernetes' own table of validation rules.
+//! Kubernetes' table of tests of validation rules.
 
 use fivespot_cel::{Budget, Dialect, Env, Program, RunError, Type, Variables};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ struct Case {
     schema: Json,
 }
 
-/// Verdicts, error texts, costs.
+/// Compares verdicts, error texts and costs.
 pub(crate) fn run(text: &str) -> Result<[Tally; 3], serde_json::Error> {
     let mut tallies: [Tally; 3] = Default::default();
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -55,7 +55,7 @@ pub(crate) fn run(text: &str) -> Result<[Tally; 3], serde_json::Error> {
     Ok(tallies)
 }
 
-/// The cost of an accepted case, or why it is refused and what that cost.
+/// The cost of an accepted case, or the error and the cost of a rejected one.
 fn verdict(case: &Case) -> Result<u64, (String, Option<u64>)> {
     let ty = schema::declared(&case.schema, case.root).unwrap_or(Type::Dyn);
     let ty = ty.with_names("selfType");
@@ -67,7 +67,7 @@ fn verdict(case: &Case) -> Result<u64, (String, Option<u64>)> {
     if !matches!(rule.output_type(), Type::Bool) {
         return Err(("cel expression must evaluate to a bool".to_owned(), None));
     }
-    // A rule about a change does not apply to what was not there before.
+    // A transition rule does not apply if there is no old value.
     if rule.uses("oldSelf") && case.old_object.is_null() {
         return Ok(0);
     }

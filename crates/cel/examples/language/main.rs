@@ -1,4 +1,4 @@
-//! Runs the cases of a directory of conformance data and prints what came out.
+//! Runs the cases of a directory of conformance data and prints the results.
 //!
 //! `cargo run -p fivespot-cel --example language -- DIR [--show] [--json]`, or with the directory
 //! in `FIVESPOT_CONFORMANCE_DATA`. Reads `cel-spec.json` (the CEL specification's tests) and
@@ -11,12 +11,12 @@ mod spec;
 
 use std::path::PathBuf;
 
-/// How the cases of one kind went.
+/// The results of the cases of one kind.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) passed: usize,
     pub(crate) failed: Vec<String>,
-    /// Not in Kubernetes' dialect, by reason.
+    /// Cases that Kubernetes' dialect does not cover, by reason.
     pub(crate) outside: std::collections::BTreeMap<String, usize>,
 }
 
@@ -28,7 +28,7 @@ impl Tally {
         }
     }
 
-    /// One line of JSON.
+    /// Prints the results as one line of JSON.
     fn print_json(&self, title: &str) {
         let all = self.passed + self.failed.len();
         let line = serde_json::json!({"suite": title, "cases": all, "passed": self.passed,
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let known = std::env::var_os("FIVESPOT_CONFORMANCE_DATA").map(PathBuf::from);
     let Some(data) = named.or(known) else {
         println!(
-            "no conformance data: name its directory, or set FIVESPOT_CONFORMANCE_DATA"
+            "no conformance data; specify its directory, or set FIVESPOT_CONFORMANCE_DATA"
         );
         return Ok(());
     };

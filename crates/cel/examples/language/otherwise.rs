@@ -1,8 +1,8 @@
-//! Tests of the specification that are not judged: Kubernetes' own libraries (1.36), asked
-//! for each, give another answer than the specification and are right for this project; or
-//! the data has lost what the test is about.
+//! Tests of the specification that are not judged. For most of them, Kubernetes' own libraries
+//! (1.36) return another result than the specification, and this project follows Kubernetes.
+//! For the others, the data does not contain what the test is about.
 
-/// Why a test is not judged; nothing if it is.
+/// Why a test is not judged; `None` if it is judged.
 pub(crate) fn reason(expr: &str) -> Option<&'static str> {
     let (reason, _) = ALL.iter().find(|(_, tests)| tests.contains(&expr))?;
     Some(reason)

@@ -3,7 +3,7 @@
 use fivespot_cel::{ListKind, ObjectType, Type};
 use serde_json::Value as Json;
 
-/// The type of a schema, `None` if rules cannot see such values.
+/// The declared type of a schema, `None` if rules cannot read such values.
 pub(crate) fn declared(schema: &Json, root: bool) -> Option<Type> {
     let ty = typed(schema, root)?;
     Some(if schema["nullable"] == true {

@@ -1,6 +1,6 @@
 //! The CEL specification's conformance tests.
 //!
-//! Files and tests outside of Kubernetes' dialect are counted, by reason, and not judged.
+//! Files and tests outside Kubernetes' dialect are counted, by reason, and not judged.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use crate::{Tally, otherwise};
 
-/// Files that are no part of Kubernetes' dialect.
+/// Files that Kubernetes' dialect does not cover.
 const OUTSIDE: [&str; 10] = [
     "bindings_ext",
     "block_ext",
@@ -49,7 +49,7 @@ fn tally(file: &Json) -> Tally {
 
 enum Verdict {
     Judged(Result<(), String>),
-    /// Kubernetes has no such thing.
+    /// Kubernetes does not have the tested feature.
     Outside(String),
 }
 
@@ -107,7 +107,8 @@ fn judge(test: &Json, expr: &str) -> Verdict {
 
 /// Judges an expression that does not compile.
 fn refused(test: &Json, errors: &str) -> Verdict {
-    // An error was wanted; Kubernetes always checks first, and then gives it here.
+    // The test expects an evaluation error; Kubernetes always checks first and reports it
+    // there.
     if test["evalError"].is_object() {
         return Verdict::Judged(Ok(()));
     }

@@ -1,4 +1,4 @@
-//! The types of lists, maps and of the macros that walk them.
+//! The types of lists, maps and comprehensions.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use crate::Type;
 use crate::ast::{Entry, Expr, Fold, Item};
 use crate::unify::more_general;
 
-/// Most parts of the type of a key, each type in another one counted.
+/// The maximum number of parts of a key's type, nested types counted.
 const LARGEST_KEY: usize = 16;
 
 impl Checker<'_> {
-    /// The type both have; that they agree is asked later, because formatting is exempt.
+    /// The joined type of both. Whether they agree is checked later, because `format` is
+    /// exempt.
     fn join(&mut self, before: Option<Type>, next: Type) -> Type {
         let Some(before) = before else { return next };
         if self.substitutions.assignable(&before, &next) {
@@ -20,7 +21,7 @@ impl Checker<'_> {
         Type::Dyn
     }
 
-    /// The type inside the optional value that `?` asks for.
+    /// The type inside the optional value that `?` requires.
     pub(super) fn unwrapped(&mut self, value: &Expr, optional: bool) -> Type {
         let ty = self.ty(value);
         match ty {
@@ -58,8 +59,8 @@ impl Checker<'_> {
         Type::map_of(key, values.unwrap_or_else(|| self.substitutions.fresh()))
     }
 
-    /// The type of a key. One of many parts is refused, so that types grow along one line
-    /// only and cannot double with each nesting.
+    /// The type of a key. A type with too many parts is rejected, so that types grow linearly
+    /// and cannot double in size with each nesting.
     fn key(&mut self, key: &Expr) -> Type {
         let ty = self.substitutions.applied(self.ty(key));
         if !ty.has_at_most(LARGEST_KEY) {

@@ -1,4 +1,4 @@
-//! Which overloads a call may mean.
+//! Resolves the overloads of a call.
 
 use std::mem;
 
@@ -172,7 +172,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the evaluator itself answers the function.
+/// Whether the evaluator implements the function itself.
 fn is_built_in(function: &str) -> bool {
     matches!(
         function,

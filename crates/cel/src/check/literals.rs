@@ -1,13 +1,13 @@
-//! Literals that must make sense: lists and maps of one type, durations, timestamps and
-//! patterns.
+//! Checks literals: the elements of lists and maps are of one type, and durations, timestamps
+//! and patterns are valid.
 
 use crate::ast::{Expr, Kind};
 use crate::library::format_text::{self, Part};
 use crate::{Dialect, RunError, Type, Value};
 use fivespot_gostd::regexp::Pattern;
 
-/// Reports every literal that Kubernetes refuses, given the types of all expressions by id.
-/// Answers with the patterns among them, by id.
+/// Reports every literal that Kubernetes rejects, given the types of all expressions by id.
+/// Returns the compiled patterns of literals, by id.
 pub(super) fn check(
     root: &Expr,
     types: &[Type],
@@ -26,14 +26,14 @@ pub(super) fn check(
 
 struct Validator<'v> {
     types: &'v [Type],
-    /// Whether arguments are looked at.
+    /// Whether arguments are checked.
     arguments: bool,
     errors: &'v mut Vec<(usize, String)>,
     patterns: Vec<(usize, Pattern)>,
 }
 
 impl Validator<'_> {
-    /// Arguments of `format` may be of any types.
+    /// Arguments of `format` may be of mixed types.
     fn visit(&mut self, expr: &Expr, formatted: bool) {
         let mut formatted = formatted;
         match &expr.kind {
@@ -69,8 +69,8 @@ impl Validator<'_> {
         expr.for_children(&mut |child| self.visit(child, formatted));
     }
 
-    /// The errors of all values whose type is not that of the first: of lists the first of
-    /// them is reported, of maps each.
+    /// The errors of all values whose type differs from that of the first one. The caller
+    /// reports only the first error for a list, and every error for a map.
     fn others<'e>(
         &self,
         values: impl Iterator<Item = (&'e Expr, bool)>,
@@ -122,7 +122,8 @@ impl Validator<'_> {
         }
     }
 
-    /// `'...'.format([...])` with both literal: every clause must fit its argument.
+    /// `'...'.format([...])` with a literal template and list: every clause must fit its
+    /// argument.
     fn format(&mut self, at: usize, target: Option<&Expr>, args: &[Expr]) {
         let Some(Kind::Literal(Value::String(template))) =
             target.map(|target| &target.kind)
@@ -182,7 +183,7 @@ impl Validator<'_> {
         if !fits {
             return Some((argument.at, format_text::refused(verb, &runtime_name(ty))));
         }
-        // What is printed whole must be printable in every part.
+        // With `%s`, every part of a list or map must be printable.
         match &argument.kind {
             Kind::List(items) if verb == 's' => {
                 items.iter().find_map(|item| self.clause(verb, &item.value))
@@ -196,7 +197,7 @@ impl Validator<'_> {
     }
 }
 
-/// What `type(x)` would print for a value of this type.
+/// The name that `type(x)` returns for a value of this type.
 fn runtime_name(ty: &Type) -> String {
     match ty {
         Type::Null => "null_type".to_owned(),

@@ -4,20 +4,20 @@ use super::Checker;
 use crate::ast::{Expr, FieldEntry};
 use crate::{ObjectType, Type};
 
-/// The type of a whole object, and the first part of the names of the types within.
+/// The type of a whole object, and the first part of the names of its nested types.
 pub(super) const OBJECT: &str = "Object";
 
 const JSON_PATCH: &str = "JSONPatch";
 
-/// Whether a type of this name has values that are written with braces, where patches can be
-/// written at all.
+/// Whether a type of this name has values that are written with braces, in an environment with
+/// patches.
 pub(crate) fn is_patch_type(name: &str) -> bool {
     let within = name.strip_prefix(OBJECT);
     name == JSON_PATCH || within.is_some_and(|it| it.is_empty() || it.starts_with('.'))
 }
 
 impl Checker<'_> {
-    /// The type of this name whose values are written with braces.
+    /// The type of this name, if its values are written with braces.
     pub(super) fn struct_type(&self, name: &str) -> Option<Type> {
         if !self.env.has_patches() || !is_patch_type(name) {
             return None;

@@ -1,33 +1,32 @@
-//! What a call may cost at most, and how large its result may get, from what is known of
-//! its operands before any run.
+//! Estimates the cost of a call and the size of its result from the bounds of its operands.
 
 use super::{Formula, LIST};
 use crate::ast::operator;
 use crate::estimate::Range;
 use crate::{Type, Value};
 
-/// What is known of an operand; a method's receiver is the first.
+/// The bounds of an operand; a method's receiver is the first operand.
 pub(crate) struct Operand<'t> {
     pub(crate) size: Option<Range>,
     pub(crate) ty: &'t Type,
-    /// What a list holds.
+    /// The bounds of a list's elements.
     pub(crate) elements: Option<Elements>,
     pub(crate) literal: Option<&'t Value<'static>>,
 }
 
-/// What is known of a list's items.
+/// The bounds of a list's elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Elements {
-    /// Whether they are text or bytes.
+    /// Whether the elements are text or bytes.
     pub(crate) are_text: bool,
     pub(crate) size: Range,
 }
 
 /// Addresses and CIDRs are 4 to 16 bytes.
 const ADDRESS: Range = Range { min: 4, max: 16 };
-/// The size that any named format's pattern is taken to have, divided by four.
+/// The assumed size of any named format's pattern, divided by four.
 const FORMAT_PATTERN: f64 = 32.0;
-/// Most characters of a format.
+/// The maximum length of a format, in characters.
 const FORMAT: u64 = 64;
 
 fn size(operands: &[Operand<'_>], at: usize) -> Range {
@@ -35,7 +34,7 @@ fn size(operands: &[Operand<'_>], at: usize) -> Range {
     known.unwrap_or(Range::UNKNOWN)
 }
 
-/// A literal whole number, at least 0.
+/// A non-negative integer literal.
 fn number(operands: &[Operand<'_>], at: usize) -> Option<u64> {
     match operands.get(at)?.literal? {
         Value::Int(value) => Some(u64::try_from(*value).unwrap_or(0)),
@@ -44,7 +43,7 @@ fn number(operands: &[Operand<'_>], at: usize) -> Option<u64> {
 }
 
 impl Formula {
-    /// The cost of a call, its operands not included.
+    /// The estimated cost of a call without its operands.
     pub(crate) fn estimate(self, function: &str, operands: &[Operand<'_>]) -> Range {
         let size = |at: usize| size(operands, at);
         match self {
@@ -97,7 +96,7 @@ impl Formula {
         }
     }
 
-    /// How large the result of a call may get, where the function says so.
+    /// The size of a call's result, if the function determines it.
     pub(crate) fn result_size(
         function: &str,
         overload: &str,
@@ -124,14 +123,14 @@ impl Formula {
             ("replace", _) => replaced(operands),
             ("split", _) => {
                 Range::up_to(match operands.get(2).and_then(|it| it.literal) {
-                    // The API server takes a limit below zero for a huge one, which it is.
+                    // The API server converts a negative limit to a huge unsigned number.
                     Some(Value::Int(most)) => most.cast_unsigned(),
                     _ => first.max,
                 })
             }
             ("join", _) => joined(operands),
             ("find" | "findAll", _) => Range::up_to(first.max),
-            // The API server lets these overflow.
+            // These overflow in the API server.
             (_, "string_to_bytes") => Range {
                 min: first.min,
                 max: first.max.wrapping_mul(4),
@@ -149,7 +148,7 @@ impl Formula {
         })
     }
 
-    /// The size of the list that a call makes, as its estimate takes it.
+    /// The size of the list that a call creates, as its cost estimate computes it.
     fn made(self, function: &str, operands: &[Operand<'_>]) -> Range {
         let whole = size(operands, 0);
         match self {
@@ -163,14 +162,14 @@ impl Formula {
             Self::NewList if function == "slice" => {
                 let start = number(operands, 1).unwrap_or(0);
                 let end = number(operands, 2).unwrap_or(whole.max);
-                // The API server lets this overflow.
+                // This overflows in the API server.
                 Range::exactly(end.wrapping_sub(start))
             }
             _ => whole,
         }
     }
 
-    /// What each item of that list costs.
+    /// The cost of each item of that list.
     #[expect(clippy::cast_precision_loss, reason = "the API server loses it too")]
     fn list_factor(self, operands: &[Operand<'_>]) -> f64 {
         match self {
@@ -184,7 +183,7 @@ impl Formula {
     }
 }
 
-/// The functions that look at every item of a list, or at text.
+/// The cost of functions that read every item of a list, or text.
 fn items(operands: &[Operand<'_>]) -> Range {
     let whole = size(operands, 0);
     match operands.first().and_then(|list| list.elements) {
@@ -199,7 +198,7 @@ fn items(operands: &[Operand<'_>]) -> Range {
     }
 }
 
-/// The text that a list and a separator make.
+/// The size of the text that a list is joined to with a separator.
 fn joined(operands: &[Operand<'_>]) -> Range {
     let list = size(operands, 0);
     let elements = operands.first().and_then(|list| list.elements);
@@ -214,10 +213,10 @@ fn joined(operands: &[Operand<'_>]) -> Range {
     text.plus(size(operands, 1).times(separators))
 }
 
-/// Text in which one text was replaced by another.
+/// The size of text after replacement of one text by another.
 fn replaced(operands: &[Operand<'_>]) -> Range {
     let (text, old, new) = (size(operands, 0), size(operands, 1), size(operands, 2));
-    // How often it is replaced, and how much of the text is still there.
+    // How often the text is replaced, and how much of the original text remains.
     let (longest, kept_of_longest) = if old.min == 0 {
         (text.max.saturating_add(1), text.max)
     } else if new.max <= old.min {
@@ -254,7 +253,7 @@ fn quotient(text: u64, part: u64) -> u64 {
     (text as f64 / part as f64).ceil() as u64
 }
 
-/// Comparing two values: up to the end of the smaller one.
+/// The cost of comparing two values: traversal up to the end of the smaller one.
 fn compare(function: &str, operands: &[Operand<'_>]) -> Range {
     if let (operator::EQUALS, [left, right]) = (function, operands)
         && left.ty == right.ty

@@ -1,11 +1,11 @@
-//! How large values can get.
+//! Bounds of the sizes of values.
 
 use std::collections::BTreeMap;
 
 use super::path::Step;
 
-/// How large a value and what is in it can get: the shape of a [`Type`](crate::Type) with a
-/// size at each place.
+/// The maximum sizes of a value and of its contents: the shape of a [`Type`](crate::Type) with
+/// a size at each place.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     most: u64,
@@ -21,8 +21,8 @@ enum Inside {
 }
 
 impl Bounds {
-    /// A value with nothing in it: text of so many characters, bytes, or a number, whose
-    /// size the API server takes for 0.
+    /// A value without contents: text of at most this number of characters, bytes, or a number,
+    /// whose size is 0 in the API server.
     pub const fn of_size(most: u64) -> Self {
         Self {
             most,
@@ -30,7 +30,7 @@ impl Bounds {
         }
     }
 
-    /// A list of so many items.
+    /// A list of at most this number of items.
     pub fn list(most: u64, item: Self) -> Self {
         Self {
             most,
@@ -38,7 +38,7 @@ impl Bounds {
         }
     }
 
-    /// A map of so many entries. The API server takes the size of its keys for 0.
+    /// A map of at most this number of entries. The API server uses the size 0 for its keys.
     pub fn map(most: u64, value: Self) -> Self {
         Self {
             most,
@@ -46,7 +46,7 @@ impl Bounds {
         }
     }
 
-    /// An object with these fields, by their JSON names. Those whose names cannot be
+    /// An object with these fields, by their JSON names. Fields whose names cannot be
     /// [escaped](crate::escape) are left out.
     pub fn object<N: AsRef<str>>(fields: impl IntoIterator<Item = (N, Self)>) -> Self {
         let fields = fields
@@ -58,7 +58,7 @@ impl Bounds {
         }
     }
 
-    /// The size of what `path`, after its variable, leads to.
+    /// The size at `path`, which starts after the variable.
     pub(super) fn size_at<'s>(
         &self,
         mut path: impl Iterator<Item = &'s Step>,
@@ -70,7 +70,7 @@ impl Bounds {
                     Step::Items | Step::Values,
                     Inside::Items(each) | Inside::Values(each),
                 ) => each,
-                // Nothing is below a key.
+                // A key has no contents.
                 (Step::Keys, Inside::Values(_)) => {
                     return path.next().is_none().then_some(0);
                 }

@@ -1,4 +1,4 @@
-//! Where in a variable's value an expression's value comes from.
+//! The path in a variable's value that an expression's value comes from.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,18 +15,18 @@ pub(crate) enum Step {
     Values,
 }
 
-/// A path; empty if the value comes from no variable.
+/// A path; empty if the value does not come from a variable.
 ///
-/// In the API server paths are Go slices: one that is extended twice may be written to
-/// twice in the same place, so that a path ends in the step of its younger sibling. What a
-/// rule is taken to cost can depend on it (the range `x.list` of a fold whose body reads
-/// `x.limit` is then as large as the limit), so paths share their memory here as they do
-/// there.
+/// In the API server, paths are Go slices. If one is extended twice, both appends may write to
+/// the same backing array, so that a path ends in the step of another path that was extended
+/// later. The estimate of a rule can depend on it (the range `x.list` of a comprehension whose
+/// body reads `x.limit` then has the size of the limit), so paths share memory here in the same
+/// way.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Path {
     #[default]
     Empty,
-    /// A variable alone. There is no room behind it, so that nothing is shared.
+    /// A variable alone. It has no spare capacity, so that no memory is shared.
     One(Step),
     Several {
         memory: Rc<Memory>,
@@ -46,8 +46,8 @@ impl Path {
         Self::One(Step::Name(Arc::clone(variable)))
     }
 
-    /// The path extended by `step`: in place while there is room, else in memory twice as
-    /// large.
+    /// The path extended by `step`: in place if the capacity suffices, otherwise in new memory
+    /// of twice the capacity.
     pub(super) fn then(&self, step: Step) -> Self {
         let length = match self {
             Self::Empty => return Self::One(step),
@@ -74,7 +74,7 @@ impl Path {
         Self::Several { memory, length }
     }
 
-    /// Looks at the steps as they are at this moment.
+    /// Reads the current steps.
     pub(super) fn look<T>(&self, look: impl FnOnce(&[Step]) -> T) -> T {
         match self {
             Self::Empty => look(&[]),

@@ -1,7 +1,7 @@
-//! Arithmetic of sizes and costs that are known from, to.
+//! Arithmetic on ranges of sizes and costs.
 
-/// A size or a cost between two bounds, both included. Nothing overflows: the largest
-/// number stands for everything beyond it.
+/// A size or a cost between two bounds, both included. The arithmetic saturates at the largest
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) min: u64,
@@ -40,7 +40,7 @@ impl Range {
         }
     }
 
-    /// Each bound times a factor, rounded up; in floats, as the API server computes it.
+    /// Each bound times a factor, rounded up; computed with floats as in the API server.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         Self {
             min: scaled(self.min, factor),
@@ -48,12 +48,12 @@ impl Range {
         }
     }
 
-    /// What traversing text of this size costs.
+    /// The cost of traversing text of this size.
     pub(crate) fn tenths(self) -> Self {
         self.scaled(0.1)
     }
 
-    /// The smallest range that holds both.
+    /// The smallest range that contains both.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             min: self.min.min(other.min),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_counting_stays_there() {
+    fn arithmetic_saturates() {
         let unknown = Range::UNKNOWN;
         assert_eq!(unknown.plus(Range::exactly(1)).max, u64::MAX);
         assert_eq!(unknown.times(Range::exactly(2)).max, u64::MAX);

@@ -1,4 +1,4 @@
-//! Adds up an expression's cost, and the sizes of what it makes on the way.
+//! Adds up an expression's cost, and the sizes of its intermediate values.
 
 mod call;
 mod fold;
@@ -30,15 +30,15 @@ pub(super) fn cost(tree: &Tree, bounds: &Bounds) -> Range {
 struct Walk<'t> {
     tree: &'t Tree,
     bounds: &'t Bounds,
-    /// What is known of expressions, by id.
+    /// The path and sizes of expressions, by id.
     known: Vec<Known>,
-    /// Variables of folds, innermost last.
+    /// Iteration and accumulator variables, innermost scope last.
     locals: Vec<Local>,
-    /// The operands of the calls that are being looked at, the innermost call's last.
+    /// The operands of the calls being estimated, the innermost call's last.
     operands: Vec<Operand<'t>>,
 }
 
-/// What is known of an expression.
+/// The path and sizes of an expression.
 #[derive(Default)]
 struct Known {
     path: Path,
@@ -53,7 +53,7 @@ struct Local {
     entry: Option<Entry>,
 }
 
-/// The sizes of the keys and values of a list or map that the expression itself makes.
+/// The sizes of the keys and values of a list or map that the expression itself creates.
 #[derive(Clone, Copy)]
 struct Entry {
     is_list: bool,
@@ -119,7 +119,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The cost of all parts of a literal, and the size that any of them may have.
+    /// The cost of all parts of a literal, and the range of their sizes.
     fn all(&mut self, parts: impl Iterator<Item = &'t Expr>) -> (Range, Range) {
         let (mut cost, mut size) = (Range::ZERO, None);
         for part in parts {
@@ -155,7 +155,7 @@ impl<'t> Walk<'t> {
             return Range::exactly(cost::SELECT);
         }
         let cost = self.cost(operand);
-        // The test of has() is free.
+        // The test of `has()` has no cost.
         if test {
             return cost;
         }
@@ -167,7 +167,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    // --- what is known
+    // --- paths and sizes
 
     fn local(&self, name: &str) -> Option<&Local> {
         self.locals.iter().rev().find(|local| *local.name == *name)
@@ -198,9 +198,9 @@ impl<'t> Walk<'t> {
         known.or_else(|| self.local_of(expr)?.entry)
     }
 
-    /// The size of what `below` leads to from what is at `path`.
+    /// The size of the value at `path`, followed by `below`.
     fn size_at(&self, path: &[Step], below: Option<&Step>) -> Option<Range> {
-        // Whatever variable it starts from: there is but one schema.
+        // The path's variable does not matter: all variables have one schema.
         let (_, path) = path.split_first()?;
         let path = path.iter().chain(below);
         self.bounds.size_at(path).map(Range::up_to)
@@ -254,7 +254,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The size of what stands in the source itself.
+/// The size of a literal in the source.
 fn written_size(expr: &Expr) -> Option<u64> {
     match &expr.kind {
         Kind::Literal(value) => Some(value.cost_size()),
@@ -264,7 +264,7 @@ fn written_size(expr: &Expr) -> Option<u64> {
     }
 }
 
-/// Whether values of the type are all of one size.
+/// Whether all values of the type have the same size.
 fn is_scalar(ty: &Type) -> bool {
     match ty {
         Type::Bool

@@ -1,4 +1,4 @@
-//! Operators, brackets and the words that are no names.
+//! Operators, brackets and keywords.
 
 /// An operator, a bracket, or one of `in`, `true`, `false` and `null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Sign {
         })
     }
 
-    /// The word that is no name.
+    /// The keyword.
     pub(super) const fn of_word(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"in" => Self::In,
@@ -83,7 +83,7 @@ impl Sign {
         })
     }
 
-    /// As it is written.
+    /// The source text.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::And => "&&",

@@ -1,6 +1,6 @@
-//! Asking an authorizer: from Kubernetes 1.27 on, with selectors from 1.31 on.
+//! The authorizer library: from Kubernetes 1.27 on, with selectors from 1.31 on.
 //!
-//! The functions are declared here; the host's objects answer them.
+//! The functions are declared here; the objects of the host implement them.
 
 use super::{Row, Run, member, no_such_overload};
 use crate::{RunError, Value};
@@ -16,7 +16,7 @@ macro_rules! rows {
     };
 }
 
-/// A signature with the types' whole names.
+/// A signature with the full type names.
 macro_rules! signature {
     ($from:literal $(, $argument:literal)* => $authorization:literal) => {
         concat!(

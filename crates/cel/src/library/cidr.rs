@@ -7,7 +7,7 @@ use super::{Row, global, ip, member, no_such_overload};
 use crate::{RunError, Value};
 use fivespot_gostd::strconv::Quoted;
 
-/// An address and how many of its bits name the network.
+/// An address and the length of its prefix in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cidr {
     pub(crate) address: IpAddr,
@@ -95,7 +95,7 @@ impl Cidr {
         Ok(Self { address, bits })
     }
 
-    /// Whether the network holds the address.
+    /// Whether the network contains the address.
     fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4()
             && mask(self.address, self.bits) == mask(address, self.bits)
@@ -148,7 +148,7 @@ fn is_cidr<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 fn contains_ip<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let cidr = receiver(args)?;
     let address = match args.get(1) {
-        // The API server takes the error of parsing for an operand of another type.
+        // The API server treats a parse error as an operand of another type.
         Some(Value::String(text)) => match ip::parse(text) {
             Ok(address) => address,
             Err(_) => return no_such_overload(),

@@ -1,4 +1,4 @@
-//! `< <= > >=`. Equality belongs to the evaluator, because it answers for all values.
+//! `< <= > >=`. Equality is in the evaluator, because it applies to all values.
 
 use std::cmp::Ordering;
 

@@ -12,7 +12,7 @@ use super::quantity::Quantity;
 use super::semver::Semver;
 use fivespot_gostd::url::Url;
 
-/// A value of a type that one of Kubernetes' libraries brings.
+/// A value of a type of one of Kubernetes' libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryValue(pub(crate) Foreign);
 
@@ -20,8 +20,8 @@ pub struct LibraryValue(pub(crate) Foreign);
 pub(crate) enum Foreign {
     Cidr(Cidr),
     Format(&'static Format),
-    /// In the place of a value that the API server cannot read back from where it was
-    /// kept: an error where it is asked for, with these words.
+    /// Replaces a value that the API server cannot convert back from where it was stored: an
+    /// error with this message when it is used.
     Lost(Arc<str>),
     Ip(IpAddr),
     Quantity(Arc<Quantity>),
@@ -30,7 +30,7 @@ pub(crate) enum Foreign {
 }
 
 impl LibraryValue {
-    /// The name of its type.
+    /// The name of the value's type.
     pub fn type_name(&self) -> &'static str {
         match self.0 {
             Foreign::Cidr(_) => "net.CIDR",
@@ -43,7 +43,7 @@ impl LibraryValue {
         }
     }
 
-    /// What the API server's own language calls the type.
+    /// The name of the value's Go type in the API server.
     pub(crate) const fn go_type(&self) -> &'static str {
         match self.0 {
             Foreign::Cidr(_) => "cel.CIDR",
@@ -56,8 +56,8 @@ impl LibraryValue {
         }
     }
 
-    /// Whether two values are equal; nothing if they are of different types, or of forms
-    /// that the API server does not compare.
+    /// Whether two values are equal; `None` if they are of different types, or of forms that
+    /// the API server does not compare.
     pub(crate) fn same(&self, other: &Self) -> Option<bool> {
         match (&self.0, &other.0) {
             (Foreign::Quantity(_), Foreign::Quantity(right)) if right.is_computed() => {
@@ -72,7 +72,7 @@ impl LibraryValue {
         }
     }
 
-    /// Why there is no value, if there is none.
+    /// The error, if it replaces a value.
     pub(crate) fn lost(&self) -> Option<RunError> {
         match &self.0 {
             Foreign::Lost(why) => Some(RunError::text(why.to_string())),
@@ -80,13 +80,13 @@ impl LibraryValue {
         }
     }
 
-    /// An error in the place of a value.
+    /// An error that replaces a value.
     pub(crate) fn lost_for(error: &RunError) -> Self {
         Self(Foreign::Lost(error.to_string().into()))
     }
 
-    /// What the API server makes of the value when it reads it from an optional variable:
-    /// it takes Go's value and does not know to which type of its own that belongs.
+    /// The value after the API server reads it from an optional variable: it gets the Go value
+    /// and cannot convert it to the library's type.
     pub(crate) fn read_back(self) -> Self {
         let go = match &self.0 {
             Foreign::Format(_) => return self,
@@ -101,7 +101,7 @@ impl LibraryValue {
         Self(Foreign::Lost(why.into()))
     }
 
-    /// The length of a format's pattern, as costs count it.
+    /// The length of a format's pattern, as the cost uses it.
     pub(crate) fn pattern_size(&self) -> u64 {
         match &self.0 {
             Foreign::Format(format) => format.pattern_size,
@@ -109,7 +109,7 @@ impl LibraryValue {
         }
     }
 
-    /// The size that costs are computed from: bytes of an address, 1 for the others.
+    /// The size that the cost uses: bytes of an address, 1 for the others.
     pub(crate) fn cost_size(&self) -> usize {
         match &self.0 {
             Foreign::Ip(IpAddr::V4(_)) => 4,
@@ -120,7 +120,7 @@ impl LibraryValue {
     }
 }
 
-/// What `string(x)` gives for addresses.
+/// The result of `string(x)` for addresses and networks.
 impl fmt::Display for LibraryValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

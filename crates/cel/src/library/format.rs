@@ -14,9 +14,9 @@ use fivespot_gostd::time::DATE;
 #[derive(Debug)]
 pub(crate) struct Format {
     name: &'static str,
-    /// How long its pattern is for the cost, whatever it really is.
+    /// The pattern's length for the cost, which may differ from the real one.
     pub(crate) pattern_size: u64,
-    /// What is wrong with text; nothing if it conforms.
+    /// The violations of a text; empty if it conforms.
     check: fn(&str) -> Vec<String>,
 }
 
@@ -89,7 +89,7 @@ formats![
     )),
 ];
 
-/// Whether it looks like base64 with its padding; nothing at all does not.
+/// Whether text looks like padded base64; empty text does not.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
@@ -153,7 +153,7 @@ const KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const KEY_TEXT: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must \
      start and end with an alphanumeric character";
 
-/// A pattern over the whole text. The patterns here are constants that compile.
+/// A pattern that must match the whole text. The patterns here are constants that compile.
 fn whole(pattern: &str) -> Regex {
     match Regex::new(&format!("^(?:{pattern})$")) {
         Ok(regex) => regex,
@@ -176,7 +176,7 @@ fn too_long(text: &str, most: usize) -> Option<String> {
     (text.len() > most).then(|| format!("must be no more than {most} characters"))
 }
 
-/// What is said of text that a pattern does not match.
+/// The message for text that a pattern does not match.
 fn mismatch(what: &str, pattern: &str, examples: &[&str]) -> String {
     let quoted: Vec<String> = examples
         .iter()
@@ -270,8 +270,8 @@ fn label_value(text: &str) -> Vec<String> {
     wrong
 }
 
-/// A name that something will be appended to may end in a dash. As in Kubernetes the
-/// character before the dash is not looked at either.
+/// A name prefix may end in a dash. As in Kubernetes, the character before the dash is not
+/// checked either.
 fn masked(text: &str) -> String {
     match text.strip_suffix('-') {
         Some(name) if !name.is_empty() => {

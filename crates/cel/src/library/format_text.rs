@@ -5,9 +5,9 @@ use crate::value::{List, Map};
 use crate::{RunError, Value};
 use fivespot_gostd::strconv::{Quoted, format_float};
 
-/// Digits after the point where a clause names none.
+/// The default precision, in digits after the point.
 const PRECISION: usize = 6;
-/// Most digits after the point, so that a short clause cannot make a long text.
+/// The maximum precision, so that a short clause cannot create a long text.
 const MOST_PRECISION: usize = 1_000;
 
 pub(super) fn format<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
@@ -39,7 +39,7 @@ pub(crate) enum Part<'t> {
     Clause(char, usize),
 }
 
-/// The pieces of a template, up to the first that is wrong.
+/// The parts of a template, up to the first invalid one.
 pub(crate) fn parts(template: &str) -> impl Iterator<Item = Result<Part<'_>, RunError>> {
     let mut rest = template;
     std::iter::from_fn(move || {
@@ -68,12 +68,12 @@ pub(crate) fn parts(template: &str) -> impl Iterator<Item = Result<Part<'_>, Run
     })
 }
 
-/// The error of a clause that has no argument.
+/// The error of a clause without an argument.
 pub(crate) fn out_of_range(index: usize) -> RunError {
     RunError::text(format!("index {index} out of range"))
 }
 
-/// The error of a clause whose argument is of a type that it does not take.
+/// The error of a clause that does not accept its argument's type.
 pub(crate) fn refused(verb: char, type_name: &str) -> RunError {
     let what = match verb {
         's' => {
@@ -87,7 +87,7 @@ pub(crate) fn refused(verb: char, type_name: &str) -> RunError {
         'o' => "octal clause can only be used on integers",
         'x' | 'X' => "only integers, byte buffers, and strings can be formatted as hex",
         other => {
-            // Go looks at a byte, and prints it as the character of that number.
+            // Go reads one byte and prints it as the character with that number.
             let mut bytes = [0; 4];
             other.encode_utf8(&mut bytes);
             return RunError::text(format!(
@@ -101,7 +101,7 @@ pub(crate) fn refused(verb: char, type_name: &str) -> RunError {
     ))
 }
 
-/// The `.3` of `%.3f`, and what follows it.
+/// The `.3` of `%.3f`, and the rest.
 fn precision(clause: &str) -> Result<(usize, &str), RunError> {
     let Some(digits) = clause.strip_prefix('.') else {
         return Ok((PRECISION, clause));
@@ -208,7 +208,7 @@ fn special(value: f64) -> Option<String> {
         .then(|| if value > 0.0 { "∞" } else { "-∞" }.to_owned())
 }
 
-/// With thousands set apart, as the API server's locale does.
+/// With thousands separators, as in the API server's locale.
 fn fixed(value: f64, precision: usize) -> String {
     if let Some(text) = special(value) {
         return text;
@@ -232,13 +232,13 @@ fn fixed(value: f64, precision: usize) -> String {
     text
 }
 
-/// `3.14×10⁰⁰`, as the API server's locale writes it. What is no number is filled up with
-/// blanks to as many letters as there would be decimals.
+/// `3.14×10⁰⁰`, in the format of the API server's locale. NaN and infinities are padded with
+/// blanks to the width of the decimals.
 fn scientific(value: f64, precision: usize) -> String {
     if let Some(text) = special(value) {
         return format!("{text:>precision$}");
     }
-    // Zero has no sign there.
+    // Zero is printed without a sign.
     let value = if value == 0.0 { 0.0 } else { value };
     let plain = format!("{value:.precision$e}");
     let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
@@ -253,7 +253,7 @@ fn scientific(value: f64, precision: usize) -> String {
     format!("{mantissa}×10{sign}{}", raised.collect::<String>())
 }
 
-/// Whether all bytes in a value are text.
+/// Whether all bytes in a value are valid text.
 fn is_text(value: &Value<'_>) -> bool {
     match value {
         Value::Bytes(bytes) => std::str::from_utf8(bytes).is_ok(),
@@ -267,7 +267,7 @@ fn is_text(value: &Value<'_>) -> bool {
     }
 }
 
-/// What `%s` makes of a value.
+/// The text of a value for `%s`.
 fn shown(value: &Value<'_>) -> Option<String> {
     match value {
         Value::List(list) => shown_list(list),
@@ -300,7 +300,7 @@ fn shown_map(map: &Map<'_>) -> Option<String> {
     Some(format!("{{{}}}", pairs.join(", ")))
 }
 
-/// A value inside a list or map, written so that the language could read it again.
+/// A value inside a list or map, printed as a literal of the language.
 fn inner(value: &Value<'_>) -> Option<String> {
     Some(match value {
         Value::String(text) => Quoted(text).to_string(),

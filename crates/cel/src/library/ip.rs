@@ -56,7 +56,7 @@ const IS_LINK_LOCAL_MULTICAST: Run = |args| test(args, is_link_local_multicast);
 const IS_LINK_LOCAL_UNICAST: Run = |args| test(args, is_link_local_unicast);
 const IS_GLOBAL_UNICAST: Run = |args| test(args, is_global_unicast);
 
-/// An address without a zone that is no IPv4 address in IPv6 form.
+/// An address without a zone that is not an IPv4-mapped IPv6 address.
 pub(super) fn parse(text: &str) -> Result<IpAddr, RunError> {
     let (address, zone) = fivespot_gostd::netip::parse(text).map_err(|why| {
         RunError::text(format!(
@@ -150,7 +150,7 @@ fn is_link_local_unicast(address: &IpAddr) -> bool {
     }
 }
 
-/// Go's notion: neither special nor multicast; private addresses count.
+/// As Go defines it: neither special nor multicast; private addresses count.
 fn is_global_unicast(address: &IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(broadcast

@@ -10,7 +10,7 @@ pub(super) const ROWS: &[Row] = &[global(
     escape_key,
 )];
 
-/// The text as one part of a JSON pointer: `~` becomes `~0`, `/` becomes `~1`.
+/// Escapes text as one segment of a JSON pointer: `~` becomes `~0`, `/` becomes `~1`.
 fn escape_key<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
         [Value::String(text)] => {

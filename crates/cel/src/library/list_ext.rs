@@ -7,7 +7,7 @@ use super::{Row, global, member, no_such_overload};
 use crate::value::{List, order};
 use crate::{Budget, RunError, Value};
 
-/// `x.sortBy(i, key)` becomes a call of this with the keys.
+/// `x.sortBy(i, key)` expands to a call of this function with the keys.
 pub(crate) const SORT_BY_KEYS: &str = "@sortByAssociatedKeys";
 
 macro_rules! rows {
@@ -105,7 +105,7 @@ fn range<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::Int(count)] = args else {
         return no_such_overload();
     };
-    // Every item costs one, and is not made to find out that it was one too many.
+    // Every item costs at least 1, so a longer list exceeds the limit before it is created.
     if u64::try_from(*count).is_ok_and(|count| count > Budget::PER_CALL) {
         return Err(RunError::CallLimit);
     }
@@ -127,7 +127,7 @@ fn distinct<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     };
     let mut items: Vec<Value<'v>> = Vec::with_capacity(list.len());
     for item in list.held() {
-        // What cannot be read is like nothing else.
+        // An item that cannot be read equals no other item.
         if !items.contains(&item) {
             items.push(item);
         }
@@ -150,7 +150,7 @@ fn sort_by_keys<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     sorted(list.held(), keys.held())
 }
 
-/// `items` in the order of their `keys`, which must be of one kind.
+/// `items` in the order of their `keys`, which must be of one type.
 fn sorted<'v>(
     items: Vec<Value<'v>>,
     keys: Vec<Value<'v>>,

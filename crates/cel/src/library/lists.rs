@@ -96,7 +96,7 @@ fn is_sorted<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     Ok(Value::Bool(true))
 }
 
-/// The item that no other exceeds; `worse` is how it would compare with a better one.
+/// The minimum or maximum; `worse` is the ordering of an item relative to a better one.
 fn extreme<'v>(
     args: &[Value<'v>],
     worse: Ordering,
@@ -152,7 +152,7 @@ fn last_index_of<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         .map_or(Value::Int(-1), length))
 }
 
-/// Whether a list has an item, or a single value is it.
+/// Whether a list contains an item, or a single value equals it.
 fn includes<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [value, wanted] = args else {
         return no_such_overload();

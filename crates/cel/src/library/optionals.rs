@@ -1,4 +1,4 @@
-//! Values that may be absent.
+//! Optional values.
 
 use super::{Row, Run, global, member, no_such_overload};
 use crate::ast::operator;
@@ -20,8 +20,8 @@ pub(super) const ROWS: &[Row] = &[
         "optional(V) -> bool",
         has_value,
     ),
-    // The evaluator answers the next five: they look at their argument only when needed,
-    // or reach into the optional's value.
+    // The evaluator implements the next five: they evaluate their argument only if needed, or
+    // read the optional's value.
     member(
         "or",
         "optional_or_optional",
@@ -72,8 +72,8 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// From cel-go's second version of optionals on, which the server of 1.34 brought for
-/// expressions old and new.
+/// From the second version of cel-go's optionals on, which Kubernetes 1.34 added for new and
+/// existing expressions.
 pub(super) const ROWS_OF_1_33: &[Row] = &[
     member("first", "list_first", "list(V) -> optional(V)", first),
     member("last", "list_last", "list(V) -> optional(V)", last),
@@ -117,7 +117,7 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         Value::Bytes(bytes) => bytes.is_empty(),
         Value::Duration(duration) => duration.nanos() == 0,
         Value::Timestamp(instant) => instant.is_zero(),
-        // The API server does not ask those of a custom resource whether they are empty.
+        // The API server does not check whether lists and maps of a custom resource are empty.
         Value::List(list) => list.is_empty() && !list.is_unstructured(),
         Value::Map(map) => map.is_empty() && !map.is_unstructured(),
         Value::Struct(it) => it.is_empty(),
@@ -166,7 +166,7 @@ fn optional(found: Option<Value<'_>>) -> Value<'_> {
     found.map_or(Value::Optional(None), Value::some)
 }
 
-/// The values of those that have one.
+/// The values of the optionals that have one.
 fn unwrap<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::List(list)] = args else {
         return no_such_overload();

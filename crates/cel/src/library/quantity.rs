@@ -81,7 +81,8 @@ const LESS: Run = |args| order(args).map(|order| Value::Bool(order.is_lt()));
 const ADD: Run = |args| sum(argument(args, 0)?.as_ref(), argument(args, 1)?.as_ref());
 const SUB: Run = |args| sum(argument(args, 0)?.as_ref(), &argument(args, 1)?.negated());
 
-/// Why `text` is no quantity, in the words of Kubernetes' `ParseQuantity`; none if it is one.
+/// Why `text` is not a quantity, with the message of Kubernetes' `ParseQuantity`; `None` if it
+/// is valid.
 pub fn quantity_error(text: &str) -> Option<&'static str> {
     Quantity::parse(text).err()
 }
@@ -141,7 +142,7 @@ fn compare<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     Ok(Value::Int(order(args)? as i64))
 }
 
-/// Kubernetes adds whatever it is given, for minutes where exponents are far apart.
+/// Kubernetes adds all quantities, which takes minutes if the exponents are far apart.
 fn sum<'v>(left: &Quantity, right: &Quantity) -> Result<Value<'v>, RunError> {
     let sum = left.sum(right);
     sum.map(value)

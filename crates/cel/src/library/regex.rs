@@ -1,7 +1,7 @@
-//! `matches`, and Kubernetes' `find` and `findAll`. Patterns are RE2's.
+//! `matches`, and Kubernetes' `find` and `findAll`. The pattern syntax is RE2's.
 //!
-//! A pattern that is a literal is compiled with the expression; these functions compile
-//! what is only known when it runs.
+//! A literal pattern is compiled with the expression; these functions compile patterns that are
+//! only available at run time.
 
 use super::{Row, global, member, no_such_overload};
 use crate::{RunError, Value};
@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// A call with a pattern that is already compiled.
+/// A call with a precompiled pattern.
 pub(crate) type RunCompiled =
     for<'v> fn(&Pattern, &[Value<'v>]) -> Result<Value<'v>, RunError>;
 

@@ -9,7 +9,7 @@ use super::{Row, Run, global, member, no_such_overload};
 use crate::{RunError, Value};
 use fivespot_gostd::strconv::Quoted;
 
-/// A semantic version. Build metadata does not count in comparisons.
+/// A semantic version. Build metadata is ignored in comparisons.
 #[derive(Clone, Debug)]
 pub(crate) struct Semver {
     /// Major, minor, patch.
@@ -18,7 +18,7 @@ pub(crate) struct Semver {
     build: Option<String>,
 }
 
-/// A part of a pre-release; numbers come before words.
+/// A part of a pre-release; numbers sort before words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Number(u64),
@@ -110,7 +110,8 @@ impl Semver {
         })
     }
 
-    /// What is left out or too much in `v1.02`, mended.
+    /// The normalized form of a version such as `v1.02`: without the prefix and leading zeros,
+    /// and with missing parts added.
     fn normalized(text: &str) -> Result<String, String> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text
@@ -138,7 +139,7 @@ impl Semver {
 
     fn order(&self, other: &Self) -> Ordering {
         self.numbers.cmp(&other.numbers).then_with(|| {
-            // A pre-release comes before its release.
+            // A pre-release sorts before its release.
             match (self.pre.is_empty(), other.pre.is_empty()) {
                 (true, true) => Ordering::Equal,
                 (true, false) => Ordering::Greater,
@@ -265,6 +266,6 @@ fn order(args: &[Value<'_>]) -> Result<Ordering, RunError> {
 fn number<'v>(args: &[Value<'v>], which: usize) -> Result<Value<'v>, RunError> {
     let numbers = argument(args, 0)?.numbers;
     let number = numbers.get(which).copied().unwrap_or(0);
-    // Go converts without a look at the range.
+    // Go converts without a range check.
     Ok(Value::Int(number.cast_signed()))
 }

@@ -1,4 +1,4 @@
-//! The sets extension: lists taken as sets.
+//! The sets extension: lists treated as sets.
 
 use super::{Row, Run, global, no_such_overload};
 use crate::{List, RunError, Value};
@@ -32,19 +32,19 @@ const EQUIVALENT: Run = |args| {
 };
 const INTERSECTS: Run = |args| {
     compare(args, |left, right| {
-        // What cannot be read is in neither.
+        // An item that cannot be read is in neither list.
         let mut items = left.iter().flatten();
         Ok(items.any(|item| right.contains(&item).unwrap_or(false)))
     })
 };
 
-/// Whether all items of a list are in another one. Items behind one that is not are not
-/// even read.
+/// Whether all items of a list are in another one. Items after the first missing one are not
+/// read.
 fn within(part: &List<'_>, whole: &List<'_>) -> Result<bool, RunError> {
     for item in part.iter() {
         let is_in = match item {
             Ok(item) => whole.contains(&item)?,
-            // Only a list of a custom resource asks what it is.
+            // Only a list of a custom resource reports items that cannot be read.
             Err(error) if whole.is_unstructured() => return Err(error),
             Err(_) => false,
         };

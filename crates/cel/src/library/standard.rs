@@ -1,4 +1,4 @@
-//! The language's own functions on text, lists, maps and booleans.
+//! cel-go's standard functions on text, lists, maps and booleans.
 
 use super::{Row, global, member, no_such_overload};
 use crate::ast::operator;
@@ -60,7 +60,7 @@ pub(super) const MAP_INSERT_ROWS: &[Row] = &[
     ),
 ];
 
-/// A length as the language's integer.
+/// A length as an integer value.
 pub(crate) fn length<'v>(length: usize) -> Value<'v> {
     Value::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
@@ -149,7 +149,7 @@ fn ends_with<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     two_texts(args, |text, part| text.ends_with(part))
 }
 
-/// The entries of a map, to be added to.
+/// The entries of a map, to be extended.
 fn owned<'v>(map: &Map<'v>) -> Result<Entries<'v>, RunError> {
     if let Map::Owned(entries) = map {
         return Ok((**entries).clone());

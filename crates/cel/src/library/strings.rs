@@ -107,7 +107,7 @@ fn out_of_range<T>(index: i64) -> Result<T, RunError> {
     Err(RunError::text(format!("index out of range: {index}")))
 }
 
-/// `index` as a place in text of `length` code points; its end counts as one.
+/// `index` as a position in text of `length` code points; the end is a valid position.
 fn place(index: i64, length: usize) -> Result<usize, RunError> {
     usize::try_from(index)
         .ok()
@@ -174,7 +174,7 @@ fn last_index_of<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         None => text.len(),
         Some(until) => match usize::try_from(until) {
             Ok(until) if until < text.len() => until,
-            // Behind the end there is nothing to be found.
+            // A search after the end finds nothing.
             Ok(_) => return Ok(Value::Int(-1)),
             Err(_) => return out_of_range(until),
         },

@@ -1,4 +1,4 @@
-//! Parts of instants and spans.
+//! The components of timestamps and durations.
 
 use super::{Row, Run, member, no_such_overload};
 use crate::time::Part;
@@ -18,7 +18,8 @@ macro_rules! of_timestamp {
             member("getHours", "duration_to_hours", "duration -> int", HOURS),
             member("getMinutes", "duration_to_minutes", "duration -> int", MINUTES),
             member("getSeconds", "duration_to_seconds", "duration -> int", SECONDS),
-            // All of them: the API server has it so, the specification has the remainder.
+            // The total of milliseconds, as in the API server; the specification returns the
+            // remainder.
             member("getMilliseconds", "duration_to_milliseconds", "duration -> int", MILLIS),
         ]
     };

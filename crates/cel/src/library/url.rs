@@ -8,7 +8,7 @@ use crate::value::{Entries, Map};
 use crate::{RunError, Value};
 use fivespot_gostd::url::{Mode, Url, check, unescape};
 
-/// The most parameters of a query that Go reads.
+/// The maximum number of query parameters that Go parses.
 const MOST_PARAMETERS: usize = 10_000;
 
 pub(super) const ROWS: &[Row] = &[
@@ -82,7 +82,7 @@ fn part<'v>(
     receiver(args).map(|url| Value::text(part(url)))
 }
 
-/// Every key with the list of its values; what cannot be decoded is left out.
+/// Every key with the list of its values; parameters that cannot be decoded are skipped.
 fn query<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let query = receiver(args)?.query.as_str();
     let mut keys: Vec<(String, Vec<Value<'v>>)> = Vec::new();
@@ -91,7 +91,7 @@ fn query<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         Some(String::from_utf8_lossy(&decoded).into_owned())
     };
     let pairs = query.split('&').take(MOST_PARAMETERS + 1);
-    // Go reads none if there are too many.
+    // Go returns no parameters if there are too many.
     let is_read = pairs.count() <= MOST_PARAMETERS;
     for pair in query
         .split('&')

@@ -1,4 +1,4 @@
-//! Makes the nodes of a tree, within bounds.
+//! Creates the nodes of a tree, within limits.
 
 use std::sync::Arc;
 
@@ -6,17 +6,18 @@ use crate::ast::{Expr, Fold, Function, Item, Kind};
 use crate::error::CompileError;
 use crate::{Dialect, Value};
 
-/// Expressions inside one another, as in the API server: in brackets, as arguments, or as right
-/// operands of comparisons or of arithmetic.
+/// The maximum nesting of expressions, as in the API server: in brackets, as arguments, or as
+/// right operands of comparisons or of arithmetic.
 pub(super) const MOST_NESTING: usize = 250;
-/// Highest tree, so that nothing that walks it runs out of stack: 1 MiB is enough, if the crate is
-/// optimised, which the workspace sees to in every profile. The API server stops there too, but
-/// for what macros stand for, which it does not count.
+/// The maximum height of a tree, so that code that walks it does not overflow the stack: 1 MiB
+/// is enough if the crate is optimised, which the workspace ensures in every profile. The API
+/// server has the same limit, but does not count the expansions of macros.
 const MOST_HEIGHT: usize = 251;
-/// Largest tree. No source of legal size gets there but by nested macros that copy.
+/// The maximum number of nodes. A source of legal size reaches it only with nested macros that
+/// copy.
 const MOST_NODES: usize = 200_000;
 
-/// Turns an offset into line and column.
+/// Converts an offset to line and column.
 pub(crate) fn located(source: &str, at: usize, message: String) -> CompileError {
     let (mut line, mut column) = (1, 1);
     for char in source.chars().take(at) {
@@ -42,7 +43,7 @@ pub(crate) struct SyntaxError {
 
 pub(crate) type Parse<T> = Result<T, SyntaxError>;
 
-/// Makes nodes; shared with the macros.
+/// Creates nodes; shared with the macros.
 pub(crate) struct Builder {
     pub(crate) dialect: Dialect,
     ids: usize,
@@ -58,22 +59,22 @@ impl Builder {
         }
     }
 
-    /// Remembers that a dot stands before the name.
+    /// Records that the name follows a leading dot.
     pub(super) fn root(&mut self, named: &Expr) {
         self.rooted.push(named.id);
     }
 
-    /// Whether a dot stands before the name.
+    /// Whether the name follows a leading dot.
     pub(crate) fn is_rooted(&self, named: &Expr) -> bool {
         self.rooted.contains(&named.id)
     }
 
-    /// The nodes before whose names a dot stands.
+    /// The nodes whose names follow a leading dot.
     pub(super) fn rooted(self) -> Vec<usize> {
         self.rooted
     }
 
-    /// How many nodes were made.
+    /// The number of nodes created.
     pub(super) fn ids(&self) -> usize {
         self.ids
     }
@@ -135,13 +136,13 @@ impl Builder {
     }
 }
 
-/// The error of expressions that are too deep inside one another.
+/// The error of expressions that are nested too deeply.
 pub(super) fn too_deep(at: usize) -> SyntaxError {
     let message = format!("expression recursion limit exceeded: {MOST_NESTING}");
     SyntaxError { at, message }
 }
 
-/// Refuses a tree that is too high.
+/// Rejects a tree that is too high.
 pub(super) fn check_height(at: usize, height: usize) -> Parse<()> {
     if height <= MOST_HEIGHT {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Operators between two expressions.
+//! Binary operators.
 
 use super::builder::{MOST_NESTING, check_height, too_deep};
 use super::{Parse, Parser};
 use crate::ast::{Expr, Kind, operator};
 use crate::lexer::{Sign, TokenKind};
 
-/// The function behind a binary operator, and how tightly it binds, 0 being loosest.
+/// The function behind a binary operator, and its precedence, 0 being the lowest.
 const fn binary_operator(sign: Sign) -> Option<(usize, &'static str)> {
     Some(match sign {
         Sign::Or => (0, operator::OR),
@@ -27,10 +27,10 @@ const fn binary_operator(sign: Sign) -> Option<(usize, &'static str)> {
 }
 
 impl Parser<'_> {
-    /// Operators of `level` and of all that bind tighter, by climbing.
+    /// Operators of `level` and of higher precedence, by precedence climbing.
     pub(super) fn binary(&mut self, level: usize) -> Parse<Expr> {
-        // The API server's grammar has a rule for comparisons and one for arithmetic, which
-        // are entered for each operand, and counts how often each is open.
+        // The API server's grammar has a rule for comparisons and one for arithmetic. It enters
+        // them for each operand and counts the nesting of each.
         let outside = (self.comparisons, self.sums);
         self.comparisons += usize::from(level <= 3);
         self.sums += 1;
@@ -74,7 +74,7 @@ impl Parser<'_> {
         Ok(chain)
     }
 
-    /// The operator that comes next, if it binds at least as tightly as `level`.
+    /// The next operator, if its precedence is at least `level`.
     fn operator(&self, level: usize) -> Option<(usize, &'static str)> {
         let TokenKind::Sign(sign) = self.kind() else {
             return None;

@@ -1,4 +1,4 @@
-//! What an expression is made of: names, literals, lists and maps.
+//! Primary expressions: names, literals, lists and maps.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Parser<'_> {
         self.builder.literal(at, value)
     }
 
-    /// A name, or a call of a global function or macro; behind a dot it is no macro.
+    /// A name, or a call of a global function or macro; after a leading dot it is not a macro.
     fn ident(&mut self, rooted: bool) -> Parse<Expr> {
         let at = self.at();
         let name = self.name();

@@ -1,11 +1,11 @@
-//! What the parser says of tokens that it did not expect, and how it goes on: as the API
-//! server's does, leaving out one token or taking one for granted. What that cannot mend
-//! ends the parse; the API server's tries further, so that it may say more.
+//! Errors for unexpected tokens, and error recovery as in the API server's parser: by deleting
+//! one token or assuming a missing one. Other errors end the parse; the API server's parser
+//! tries further, so it may report more errors.
 
 use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError};
 use crate::lexer::{Sign, Token, TokenKind};
 
-/// Whether the sign begins an expression.
+/// Whether the token starts an expression.
 const fn starts(sign: Sign) -> bool {
     matches!(
         sign,
@@ -21,7 +21,7 @@ const fn starts(sign: Sign) -> bool {
     )
 }
 
-/// Whether the sign goes on with one.
+/// Whether the token continues an expression.
 const fn continues(sign: Sign) -> bool {
     matches!(
         sign,
@@ -46,11 +46,11 @@ const fn continues(sign: Sign) -> bool {
     )
 }
 
-/// What may come where something has been opened.
+/// The tokens that may follow an opening token.
 pub(super) struct Opening {
-    /// Signs beside those that begin an expression.
+    /// The tokens allowed in addition to those that start an expression.
     pub(super) signs: &'static [Sign],
-    /// All of it, as the API server lists it.
+    /// The full list, in the API server's notation.
     pub(super) listed: &'static str,
 }
 
@@ -102,20 +102,21 @@ impl Parser<'_> {
         }
     }
 
-    /// Notes an error that the parse goes on behind. One behind a sign that was taken for
-    /// granted is not reported.
+    /// Records an error from which the parser recovers. An error directly after an assumed
+    /// token is not reported.
     fn note(&mut self, error: SyntaxError) {
         if !self.quiet {
             self.errors.push(error);
         }
     }
 
-    /// The last error, if it is to be reported.
+    /// Records the last error, unless it directly follows an assumed token.
     pub(super) fn end_with(&mut self, error: SyntaxError) {
         self.note(error);
     }
 
-    /// Leaves out a token that is one too many, if `fits` says so of the one behind it.
+    /// Deletes an extraneous token if `fits`, which is whether the token after it is valid
+    /// here.
     fn leave_out(&mut self, wanted: &str, fits: bool) -> Parse<()> {
         if !fits {
             return Err(self.unexpected(wanted, false));
@@ -126,12 +127,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Makes sure that an expression comes next.
+    /// Ensures that an expression starts here.
     pub(super) fn expression_starts(&mut self) -> Parse<()> {
         self.opened(&EXPRESSION)
     }
 
-    /// Makes sure that what comes next may be behind what has been opened.
+    /// Ensures that the next token may follow the opening token.
     pub(super) fn opened(&mut self, opening: &Opening) -> Parse<()> {
         if self.starts_at(0) || self.is_sign_at(0, opening.signs) {
             return Ok(());
@@ -140,7 +141,7 @@ impl Parser<'_> {
         self.leave_out(opening.listed, fits)
     }
 
-    /// Makes sure that one of two signs comes next.
+    /// Ensures that one of two tokens is next.
     pub(super) fn either(&mut self, signs: [Sign; 2]) -> Parse<()> {
         if self.is_sign_at(0, &signs) {
             return Ok(());
@@ -150,7 +151,7 @@ impl Parser<'_> {
         self.leave_out(&format!("{{'{first}', '{second}'}}"), fits)
     }
 
-    /// Moves past a sign and returns where it stood, or should have stood.
+    /// Moves past a token and returns its position, or the position where it is missing.
     pub(super) fn expect(&mut self, sign: Sign) -> Parse<usize> {
         if self.is(sign) {
             return Ok(self.advance());
@@ -178,18 +179,18 @@ impl Parser<'_> {
         Ok(at)
     }
 
-    /// Whether no further item comes: there is no comma, or nothing behind it.
+    /// Whether no further item follows: there is no comma, or no item after it.
     pub(super) fn is_last(&self) -> bool {
         !self.is(Sign::Comma)
             || !(self.starts_at(1) || self.is_sign_at(1, &[Sign::Question]))
     }
 
-    /// Whether what comes next may go on with an expression.
+    /// Whether the next token may continue an expression.
     fn continues(&self) -> bool {
         matches!(self.kind(), TokenKind::Sign(sign) if continues(sign))
     }
 
-    /// Whether what comes next may end the expression around.
+    /// Whether the next token may end the enclosing expression.
     fn closes(&self) -> bool {
         match self.closers.last() {
             Some(closers) => self.is_sign_at(0, closers),
@@ -197,7 +198,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Makes sure that a dot is followed by a name.
+    /// Ensures that a name follows a dot.
     pub(super) fn dotted(&self, dot: usize) -> Parse<()> {
         let is_name = matches!(self.kind(), TokenKind::Ident | TokenKind::Backticks);
         if is_name || self.is(Sign::Question) {
@@ -209,7 +210,7 @@ impl Parser<'_> {
         Err(self.no_name(dot))
     }
 
-    /// The error of a dot that no name follows.
+    /// The error of a dot without a name after it.
     pub(super) fn no_name(&self, dot: usize) -> SyntaxError {
         let token = self.token();
         let end = token.filter(|token| token.kind != TokenKind::End);

@@ -1,4 +1,4 @@
-//! What is known before any run: constants, and calls that look at nothing else.
+//! Constants, and calls that are evaluated at compile time.
 
 use crate::ast::operator;
 use crate::cost::Formula;
@@ -15,9 +15,9 @@ pub(super) fn single(overloads: &[&'static Overload]) -> Option<&'static str> {
     }
 }
 
-/// Whether the API server picks the overload of a call when it runs it, and so evaluates
-/// the arguments one after the other: where the checker left several, unless they have one
-/// implementation together, as operators have. `format` it always calls that way.
+/// Whether the API server selects the overload of a call at run time, and so evaluates the
+/// arguments one after the other: if the checker left several overloads that do not share one
+/// implementation, as those of operators do. It always calls `format` that way.
 pub(super) fn is_dispatched(function: &str, overloads: &[&'static Overload]) -> bool {
     let is_shared = function.starts_with(['_', '@', '!', '-']) || function == "matches";
     match overloads {
@@ -26,7 +26,7 @@ pub(super) fn is_dispatched(function: &str, overloads: &[&'static Overload]) -> 
     }
 }
 
-/// Adds a field or index to what is read from `operand`.
+/// Adds a field or index to `operand`.
 pub(super) fn qualified(
     operand: Node,
     (key, optional): (Key, bool),
@@ -52,7 +52,7 @@ pub(super) fn qualified(
     attribute
 }
 
-/// `x in [1, 2]` is looked up at no cost, if all items are plain.
+/// `x in [1, 2]` is a free lookup if all items are constants.
 pub(super) fn member(overloads: Overloads, sides: [Node; 2]) -> Node {
     let [wanted, list] = sides;
     if let Node::Const(Value::List(list)) = &list {

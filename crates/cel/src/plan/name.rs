@@ -1,11 +1,12 @@
-//! Names of fields, with where they were found.
+//! Field names, with the index where they were last found.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::value::Text;
 
 /// The name of a field that is looked up in objects. Objects of one kind mostly have their
-/// fields in one order, so that the next one is first looked at where the last one had it.
+/// fields in the same order, so the field is first searched at the index where the last object
+/// had it.
 #[derive(Debug)]
 pub(crate) struct Name {
     text: Text<'static>,
@@ -24,13 +25,13 @@ impl Name {
         &self.text
     }
 
-    /// The place among an object's fields where it was last: a guess about any other one.
+    /// The index among an object's fields where it was last found: a guess for other objects.
     pub(crate) fn guess(&self) -> usize {
         self.found.load(Ordering::Relaxed)
     }
 
-    /// Notes where it was found. Whoever reads it compares the name again, so that it does
-    /// not matter in which order threads see it.
+    /// Records the index where it was found. Readers compare the name again, so the order in
+    /// which threads see the value does not matter.
     pub(crate) fn found_at(&self, place: usize) {
         self.found.store(place, Ordering::Relaxed);
     }

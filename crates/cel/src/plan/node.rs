@@ -1,4 +1,4 @@
-//! The steps of an evaluation.
+//! The nodes of a plan.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use fivespot_gostd::regexp::Pattern;
 
 use super::name::Name;
 
-/// One step of an evaluation.
+/// One node of a plan.
 #[derive(Debug)]
 pub(crate) enum Node {
     Const(Value<'static>),
@@ -30,11 +30,11 @@ pub(crate) enum Node {
         set: Vec<Value<'static>>,
     },
     Call(Call),
-    /// Goes on while the argument is true or an error.
+    /// Continues while the argument is true or an error.
     NotFalse {
         argument: Box<Node>,
     },
-    /// `a.or(b)` and `a.orValue(b)`: the second only if it is needed.
+    /// `a.or(b)` and `a.orValue(b)`: the second operand is evaluated only if needed.
     Alternative {
         sides: Box<[Node; 2]>,
         unwrap: bool,
@@ -58,26 +58,26 @@ pub(crate) struct StructNode {
 pub(crate) struct FieldNode {
     pub(crate) name: Arc<str>,
     pub(crate) value: Node,
-    /// Written with `?`.
+    /// Whether it is written with `?`.
     pub(crate) optional: bool,
 }
 
-/// A value and the fields and indexes read from it. They are one node, as in the API
-/// server, because their costs are counted together.
+/// A value and the fields and indexes read from it. They are one node, as in the API server,
+/// because their costs are counted together.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) root: Root,
     pub(crate) qualifiers: Vec<Qualifier>,
-    /// Ends with the presence test of `has()`.
+    /// Whether it ends with the presence test of `has()`.
     pub(crate) test: bool,
     /// Whether any qualifier is written with `?`.
     pub(crate) optional: bool,
-    /// Its number, if it is a path of which is kept where it leads.
+    /// The path's number, if its target is cached.
     pub(crate) path: Option<Number>,
 }
 
 impl Attribute {
-    /// What begins here, with nothing read from it yet.
+    /// An attribute of this root without qualifiers.
     pub(crate) fn of(root: Root) -> Self {
         Self {
             root,
@@ -91,21 +91,20 @@ impl Attribute {
 
 #[derive(Debug)]
 pub(crate) enum Root {
-    /// A variable of the activation, by its place in the program's table.
+    /// A variable of the activation, by its index in the program's table.
     Variable(usize),
-    /// A variable of a fold, by its slot.
+    /// A variable of a comprehension, by its slot.
     Local(usize),
     /// Any other value.
     Value(Box<Node>),
     /// `condition ? yes : no`
     Conditional(Box<[Node; 3]>),
-    /// A conditional that `optMap` or `optFlatMap` made of a path, which it has twice.
+    /// A conditional that `optMap` or `optFlatMap` expands to, which contains its target twice.
     OptMap(Box<[Node; 3]>),
 }
 
 impl Node {
-    /// The name for the value of an optional one in what `optMap` and `optFlatMap` make
-    /// where there is a value.
+    /// The binding of the optional's value in the expansion of `optMap` and `optFlatMap`.
     pub(crate) fn bound_optional(&self) -> Option<&Bind> {
         let bound = match self {
             Node::Call(Call {
@@ -121,7 +120,7 @@ impl Node {
         }
     }
 
-    /// Whether it is true, false or an error, and never another value.
+    /// Whether the result is always true, false or an error.
     pub(crate) fn is_test(&self) -> bool {
         match self {
             Node::And(_)
@@ -135,7 +134,7 @@ impl Node {
         }
     }
 
-    /// The slot of a variable of a fold, if that is all there is.
+    /// The slot, if the node is only a variable of a comprehension.
     pub(crate) fn local(&self) -> Option<usize> {
         match self {
             Node::Attribute(Attribute {
@@ -148,7 +147,7 @@ impl Node {
         }
     }
 
-    /// Whether it is a variable and fields of known names, which cost the same every time.
+    /// Whether it is a variable with constant field names, which always has the same cost.
     fn is_path(&self) -> bool {
         let Node::Attribute(attribute) = self else {
             return false;
@@ -161,7 +160,7 @@ impl Node {
 }
 
 impl Root {
-    /// A conditional, as planned from these expressions.
+    /// A conditional, planned from these expressions.
     pub(crate) fn conditional(parts: [Node; 3], from: &[Expr]) -> Self {
         let is_opt_map = match &parts {
             [Node::Call(test), present, _] => {
@@ -180,8 +179,8 @@ impl Root {
     }
 }
 
-/// Whether the expressions of a conditional are `x.hasValue()` and something with a name for
-/// `x.value()`, with the same `x`, which only macros can copy.
+/// Whether the parts of a conditional are `x.hasValue()` and a binding of `x.value()`, with the
+/// same `x`, which only macros can copy.
 fn is_opt_map(parts: &[Expr]) -> bool {
     let [test, present, _] = parts else {
         return false;
@@ -209,17 +208,17 @@ fn is_opt_map(parts: &[Expr]) -> bool {
 #[derive(Debug)]
 pub(crate) struct Qualifier {
     pub(crate) key: Key,
-    /// Written with `?`.
+    /// Whether it is written with `?`.
     pub(crate) optional: bool,
-    /// The number of the path up to here.
+    /// The number of the path up to this qualifier.
     pub(crate) path: Option<Number>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Key {
-    /// A field, or an index that is a known text.
+    /// A field, or a constant text index.
     Name(Name),
-    /// An index that is known and no text.
+    /// A constant index that is not text.
     Const(Value<'static>),
     Computed(Box<Node>),
 }
@@ -229,20 +228,20 @@ pub(crate) enum Key {
 pub(crate) struct Call {
     pub(crate) overloads: Overloads,
     pub(crate) args: Vec<Node>,
-    /// Whether an argument that is an error keeps those behind it from being evaluated. In
-    /// the API server that depends on how it found the function; one or two arguments are
-    /// mostly evaluated whatever they are.
+    /// Whether an argument that is an error prevents the evaluation of the following ones. In
+    /// the API server that depends on how it resolves the function; one or two arguments are
+    /// mostly all evaluated.
     pub(crate) in_order: bool,
     pub(crate) formula: Formula,
     pub(crate) way: Way,
-    /// The slot of the accumulator this call adds to, which is then taken and not copied.
+    /// The slot of the accumulator that this call adds to; it is moved, not copied.
     pub(crate) accumulator: Option<usize>,
 }
 
-/// How a call comes to its result.
+/// How a call is evaluated.
 #[derive(Debug)]
 pub(crate) enum Way {
-    /// By the overload that fits.
+    /// By the overload that accepts the arguments.
     Overload,
     /// `optional.none()`
     None,
@@ -257,44 +256,44 @@ pub(crate) enum Way {
     /// `x.matches('…')`
     Matches {
         pattern: Pattern,
-        /// Of the source, as costs count it.
+        /// The size of the pattern's source, for the cost.
         size: u64,
     },
     /// `x.contains('…')` and the like.
     Text {
         test: TextTest,
-        /// How often the cost of traversing the text is paid.
+        /// The factor on the cost of traversing the text.
         times: u64,
     },
     /// `x.size()` or `size(x)`
     Size {
-        /// Whether it takes text.
+        /// Whether it accepts text.
         of_text: bool,
-        /// Whether it takes lists and maps.
+        /// Whether it accepts lists and maps.
         of_many: bool,
     },
     /// `x < y` and the like.
     Order {
         wanted: fn(Ordering) -> bool,
-        /// Whether it takes two whole numbers.
+        /// Whether it accepts two integers.
         of_ints: bool,
-        /// Whether it takes two spans of time.
+        /// Whether it accepts two durations.
         of_spans: bool,
     },
-    /// Another function with a pattern that is a constant.
+    /// Another function with a constant pattern.
     Pattern {
         run: RunCompiled,
         pattern: Pattern,
-        /// Of the source, as costs count it.
+        /// The size of the pattern's source, for the cost.
         size: u64,
     },
 }
 
-/// Looks for a part, the second, in a text.
+/// Tests whether a text, the first argument, has a part, the second.
 pub(crate) type TextTest = fn(&str, &str) -> bool;
 
 impl Way {
-    /// Whether the result is a boolean that needs no other value on the way.
+    /// Whether the result is a boolean that is computed without an intermediate value.
     pub(crate) fn is_test(&self) -> bool {
         matches!(
             self,
@@ -303,7 +302,7 @@ impl Way {
     }
 }
 
-/// A name for a value, which is computed when it is first read.
+/// A name bound to a value, which is computed at the first read.
 #[derive(Debug)]
 pub(crate) struct Bind {
     pub(crate) slot: usize,
@@ -321,12 +320,12 @@ pub(crate) struct FoldNode {
     pub(crate) condition: Node,
     pub(crate) step: Node,
     pub(crate) result: Node,
-    /// The result of the first item that decides, if it is `all` or `exists`.
+    /// The item result that ends the iteration, if it is `all` or `exists`.
     pub(crate) decided_by: Option<bool>,
 }
 
 impl FoldNode {
-    /// What decides, if it is as the macros `all` and `exists` write it.
+    /// The item result that ends the iteration, if the macros `all` or `exists` created it.
     pub(crate) fn decision(&self) -> Option<bool> {
         let Node::Const(Value::Bool(undecided)) = self.init else {
             return None;
@@ -358,7 +357,7 @@ impl FoldNode {
         }
     }
 
-    /// What is said of each item, if it is `all` or `exists`.
+    /// The predicate on each item, if it is `all` or `exists`.
     pub(crate) fn said(&self) -> Option<(&Node, bool)> {
         let [_, said] = self.terms()?;
         self.decided_by.map(|decided_by| (said, decided_by))

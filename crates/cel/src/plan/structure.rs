@@ -8,7 +8,7 @@ use crate::ast::{Expr, FieldEntry};
 use crate::check::{Reference, is_patch_type};
 
 impl Planner<'_> {
-    /// Refuses the name of a type of patches as a value: Kubernetes makes no program of it.
+    /// Rejects the name of a patch type as a value: Kubernetes creates no program from it.
     pub(super) fn check_type(&self, expr: &Expr) -> Planned<()> {
         match self.tree.references.get(expr.id) {
             Some(Reference::Type(name)) if is_patch_type(name) => Err(RunError::text(

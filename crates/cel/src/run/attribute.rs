@@ -1,4 +1,4 @@
-//! Values and the fields and indexes read from them.
+//! Attributes: values and the fields and indexes read from them.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::plan::{Attribute, Key, Name, Node, Qualifier, Root};
 use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 
-/// What a field or index led to.
+/// The result of reading a field or index.
 enum Found<'v> {
     Value(Value<'v>),
-    /// Nothing, which is only allowed after `?`.
+    /// Absent, which is only allowed after `?`.
     Nothing,
 }
 
-/// A variable as it is given: JSON is not read before it is known how much of it is wanted.
+/// A variable as provided. JSON is not read until it is known how much of it is needed.
 enum Read<'v> {
     Json(&'v Json, &'v Type),
     Value(Value<'v>),
-    /// An object that has no value as a whole.
+    /// An object whose fields are computed on demand; it has no value as a whole.
     Lazy,
 }
 
 impl<'v> Run<'_, 'v> {
-    /// The value of an attribute. Fields and indexes cost one each; so does the name they
-    /// begin with, but for conditionals and presence tests. A presence test takes off what
-    /// the name would cost, also from a conditional, which has none.
+    /// The value of an attribute. Fields and indexes cost one each. So does the name at the
+    /// start, except for conditionals and presence tests. A presence test refunds the cost of
+    /// the name, also from a conditional, which has none.
     #[inline(never)]
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
         if attribute.path.is_some()
@@ -59,7 +59,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// [`Run::attribute`], where an optional value is looked into at once.
+    /// [`Run::attribute`], with an optional value unwrapped.
     pub(super) fn attribute_or_none(
         &mut self,
         attribute: &'v Attribute,
@@ -69,11 +69,11 @@ impl<'v> Run<'_, 'v> {
         {
             return kept;
         }
-        self.attribute_anew(attribute)
+        self.attribute_uncached(attribute)
     }
 
     #[inline(never)]
-    fn attribute_anew(
+    fn attribute_uncached(
         &mut self,
         attribute: &'v Attribute,
     ) -> Result<Maybe<'v>, RunError> {
@@ -88,8 +88,8 @@ impl<'v> Run<'_, 'v> {
         value
     }
 
-    /// The value of a branch or a computed index: the API server takes what an attribute
-    /// leads to and does not charge for its name again.
+    /// The value of a branch or a computed index: the API server resolves the attribute there
+    /// and does not charge for its name again.
     pub(super) fn inner(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
         match node {
             Node::Attribute(attribute) => match self.kept(attribute, 0) {
@@ -125,7 +125,7 @@ impl<'v> Run<'_, 'v> {
                 } else {
                     self.inner(no)?
                 };
-                // What the branch has read by itself is as it was read.
+                // The branch has already read its own optional value.
                 return self.qualify(branch, qualifiers, attribute.test);
             }
             Root::OptMap(parts) => self.opt_map(parts)?,
@@ -160,8 +160,8 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// What qualifiers lead to from a variable whose fields are computed on demand. A field
-    /// is computed to test for it too, so that its error is the error of the test.
+    /// The value of qualifiers on a variable whose fields are computed on demand. A presence
+    /// test computes the field too, so the test returns the field's error.
     fn lazy(
         &mut self,
         variable: usize,
@@ -217,7 +217,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// [`Run::qualify`] from a value on, `optional` if there was a `?` before.
+    /// [`Run::qualify`] for a value; `optional` if a `?` precedes.
     pub(super) fn qualify_value(
         &mut self,
         mut value: Value<'v>,
@@ -248,8 +248,8 @@ impl<'v> Run<'_, 'v> {
         })
     }
 
-    /// One field or index. What is optional costs only if it is there, anything else also
-    /// if it cannot be had.
+    /// Reads one field or index. An optional qualifier costs only if it exists, others also if
+    /// they do not.
     fn step(
         &mut self,
         value: &Value<'v>,
@@ -282,7 +282,7 @@ impl<'v> Run<'_, 'v> {
         found
     }
 
-    /// [`Run::step`] into a field of an object, which nearly all are.
+    /// [`Run::step`] into a field of an object, the most common case.
     fn field(
         &mut self,
         (fields, ty): (&'v JsonMap<String, Json>, &'v Type),
@@ -305,8 +305,8 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// `has()`: whether the field is there, also if it is null. After a `?` that costs only
-    /// if it is.
+    /// `has()`: whether the field exists, also if it is null. After a `?` it costs only if the
+    /// field exists.
     fn test(
         &mut self,
         value: &Value<'v>,
@@ -321,7 +321,7 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
-/// What an attribute is that ends before it comes to its last qualifier.
+/// The result of an attribute that ends before its last qualifier.
 pub(super) fn nothing<'v>(test: bool) -> Maybe<'v> {
     if test {
         Maybe::Plain(Value::Bool(false))
@@ -342,8 +342,8 @@ fn has<'v>(value: &Value<'v>, qualifier: &Qualifier) -> Outcome<'v> {
         },
         Value::Struct(it) => Ok(Value::Bool(it.has(field))),
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
-        // What has no fields at all lacks this one, and an optional value that is held by
-        // another value has none.
+        // A value without fields does not have this one, and an optional value inside another
+        // value has none.
         _ => Ok(Value::Bool(false)),
     }
 }
@@ -352,19 +352,19 @@ fn no_variable(name: &str) -> RunError {
     RunError::text(format!("no such attribute(s): {name}"))
 }
 
-/// What the API server says where a list is asked for a field.
+/// The API server's error if a field of a list is read.
 const NAMED_ITEM: &str = "unsupported index type 'string' in list";
 
 static DYN: Type = Type::Dyn;
 
 pub(super) fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
     match (binding, ty) {
-        // Whatever is declared, a variable may be null.
+        // A variable may be null, whatever its declared type is.
         (Binding::Json(json), _) if json.is_null() => Ok(Value::Null),
         (Binding::Json(json), ty) => Value::from_json(json, ty),
         (Binding::Optional(None), _) => Ok(Value::Optional(None)),
-        // The API server forgets the type of what may be absent and is put together: names in
-        // it are as in JSON.
+        // The API server loses the schema of optional lists and objects: names in them are as
+        // in JSON.
         (Binding::Optional(Some(json)), ty) => {
             let ty = match ty {
                 Type::Optional(inner) if !json.is_object() && !json.is_array() => inner,
@@ -392,7 +392,7 @@ fn select<'v>(
         Value::Struct(it) => it.read(field).map(Found::Value),
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
         _ if optional => Ok(Found::Nothing),
-        // What has no fields at all lacks this one.
+        // A value without fields does not have this one.
         _ => Err(RunError::text(format!("no such key: {field}"))),
     }
 }
@@ -420,7 +420,7 @@ fn at<'v>(
         }
         Value::Map(_) | Value::List(_) => index(&[value.clone(), key]).map(Found::Value),
         _ if optional => Ok(Found::Nothing),
-        // What has no items at all lacks this one.
+        // A value without items does not have this one.
         _ => Err(match key {
             Value::Int(key) => RunError::text(format!("no such key: {key}")),
             Value::Uint(key) => RunError::text(format!("no such key: {key}")),

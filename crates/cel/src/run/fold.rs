@@ -1,4 +1,4 @@
-//! The macros over lists and maps.
+//! The evaluation of comprehensions.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::plan::{Bind, Call, FoldNode, Node};
 use crate::value::{List, Map};
 use crate::{RunError, Value};
 
-/// A variable of a fold.
+/// A variable of a comprehension.
 #[derive(Debug)]
 pub(crate) enum Slot<'v> {
-    /// Not in its scope.
+    /// Out of scope.
     Unset,
-    /// To be computed when it is first read.
+    /// To be computed at the first read.
     Pending(&'v Node),
-    /// Computed, with what the first reading has yet to pay, in steps of 1.
+    /// Computed, with the cost to charge at the first read, in steps of 1.
     Set(Outcome<'v>, u64),
 }
 
@@ -26,20 +26,20 @@ impl Slot<'_> {
     pub(crate) const UNSET: Self = Self::Unset;
 }
 
-/// What `all` and `exists` have found out.
+/// The intermediate result of `all` and `exists`.
 struct SoFar<'v> {
-    /// What is said of each item.
+    /// The predicate on each item.
     said: &'v Node,
-    /// What makes looking further idle.
+    /// The result that ends the iteration.
     decisive: Truth,
-    /// Failed only by what ends the run.
+    /// `Failed` only for an error that ends the run.
     truth: Truth,
-    /// The first error, which counts if nothing decides.
+    /// The first error, which is the result unless an item decides.
     error: Option<RunError>,
 }
 
 impl<'v> Run<'_, 'v> {
-    /// The value of a fold's variable.
+    /// The value of a comprehension's variable.
     pub(super) fn local(&mut self, slot: usize) -> Outcome<'v> {
         let Some(place) = self.slots.get_mut(slot) else {
             return Err(RunError::text("no such attribute"));
@@ -61,7 +61,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// A name for a value.
+    /// Evaluates a binding.
     #[inline(never)]
     pub(super) fn bind(&mut self, bind: &'v Bind) -> Outcome<'v> {
         if let Some(place) = self.slots.get_mut(bind.slot) {
@@ -70,8 +70,8 @@ impl<'v> Run<'_, 'v> {
         self.eval(&bind.body)
     }
 
-    /// `x.optMap(name, body)` and `x.optFlatMap(name, body)`, where `x` is computed once and
-    /// paid for as often as the API server computes it.
+    /// `x.optMap(name, body)` and `x.optFlatMap(name, body)`. `x` is computed once and charged
+    /// as often as the API server computes it.
     pub(super) fn opt_map(
         &mut self,
         parts: &'v [Node; 3],
@@ -106,8 +106,8 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// `range.all(x, …)` and `range.exists(x, …)`, which need no accumulator but pay for
-    /// reading one: twice for each item, and once in the end.
+    /// `range.all(x, …)` and `range.exists(x, …)`. They need no accumulator but are charged for
+    /// reading one: twice for each item, and once at the end.
     #[inline(never)]
     pub(super) fn quantified(&mut self, fold: &'v FoldNode) -> Truth {
         let Some((said, decided_by)) = fold.said() else {
@@ -136,7 +136,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// Gives the variables one item after the other, as long as `turn` says to go on.
+    /// Assigns one item after the other to the variables, until `turn` returns `false`.
     fn each(
         &mut self,
         fold: &'v FoldNode,
@@ -178,10 +178,10 @@ impl<'v> Run<'_, 'v> {
         Ok(())
     }
 
-    /// What is so of one more item; whether to go on.
+    /// Evaluates the predicate on one more item; returns whether to continue.
     fn item(&mut self, so_far: &mut SoFar<'v>) -> bool {
         let is_decided = so_far.truth == so_far.decisive;
-        // The condition: of `exists` it also has a `!`.
+        // The cost of the condition; that of `exists` also has a `!`.
         let condition = SELECT + 1 + u64::from(so_far.decisive == Truth::Yes);
         let step = if is_decided { 0 } else { SELECT };
         if !self.pay_steps(condition + step) {
@@ -227,7 +227,7 @@ impl<'v> Run<'_, 'v> {
         self.eval(&fold.result)
     }
 
-    /// One item; whether to go on.
+    /// Evaluates one item; returns whether to continue.
     fn turn(&mut self, fold: &'v FoldNode) -> Result<bool, RunError> {
         match self.truth(&fold.condition) {
             Truth::Yes => {}
@@ -239,8 +239,8 @@ impl<'v> Run<'_, 'v> {
         Ok(true)
     }
 
-    /// `accumulator + [x]` and the like: the accumulator is about to be replaced by the
-    /// result, so it is taken and added to, which keeps a fold's time linear.
+    /// `accumulator + [x]` and the like: the result replaces the accumulator, so the
+    /// accumulator is moved and extended in place, which keeps a comprehension's time linear.
     #[inline(never)]
     pub(super) fn accumulate(&mut self, call: &'v Call, slot: usize) -> Outcome<'v> {
         let accumulator = self.local(slot);
@@ -271,7 +271,8 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
-/// The error of a fold over what is neither a list nor a map, with two variables or one.
+/// The error of a comprehension with two variables or one over a value that is not a list or
+/// map.
 fn cannot_be_folded(range: &Value<'_>, two: bool) -> RunError {
     match (range.go_type(), two) {
         (None, _) => RunError::NO_SUCH_OVERLOAD,

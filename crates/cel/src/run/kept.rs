@@ -1,4 +1,4 @@
-//! Paths of which is kept where they lead, for all programs that follow them.
+//! Paths whose targets are cached, for all programs that follow them.
 
 use serde_json::Value as Json;
 
@@ -10,14 +10,14 @@ use crate::value::{named, untyped};
 use crate::{RunError, Type};
 
 impl Attribute {
-    /// What its fields and indexes cost, but for the name they begin with.
+    /// The cost of its fields and indexes, without the name at the start.
     pub(super) fn steps(&self) -> u64 {
         self.qualifiers.len() as u64
     }
 }
 
 impl<'v> Run<'_, 'v> {
-    /// Where a path leads, if that is kept.
+    /// The target of a path, if paths are cached.
     #[inline]
     pub(super) fn place(&self, node: &'v Node) -> Option<(Place<'v>, &'v Attribute)> {
         match node {
@@ -38,7 +38,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// What a path leads to that is kept, with its costs but for the name it begins with.
+    /// The cached target of a path, with its cost without the name at the start.
     #[inline]
     pub(super) fn kept(
         &mut self,
@@ -54,8 +54,8 @@ impl<'v> Run<'_, 'v> {
         Some(self.budget.charge_steps(steps + name).map(|()| found))
     }
 
-    /// Where a path leads, or that it leads nowhere, and what following it costs but for the
-    /// name it begins with; nothing if that is not kept.
+    /// The cached target of a path, `None` if absent, and the cost of following it without the
+    /// name at the start; `None` if the target is not cached.
     #[inline]
     pub(super) fn kept_at(&self, node: &'v Node) -> Option<(Option<&'v Json>, u64)> {
         match node {
@@ -73,7 +73,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// Follows a path from the last field on of which is known where it is.
+    /// Resolves a path, starting after its longest prefix in the cache.
     #[inline(never)]
     fn find(
         &self,
@@ -109,7 +109,7 @@ impl<'v> Run<'_, 'v> {
         place
     }
 
-    /// What a path begins with: a variable that is JSON of no declared type.
+    /// The start of a path: a variable that is JSON without a declared type.
     fn beginning(&self, root: &Root) -> Place<'v> {
         let json = match root {
             Root::Variable(variable) => self.declared.get(*variable),
@@ -123,7 +123,7 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
-/// One field on, the one that has so many before it.
+/// Reads one field, after this number of fields.
 fn step<'v>(
     place: Place<'v>,
     (before, qualifier): (usize, &Qualifier),

@@ -1,4 +1,4 @@
-//! Optional values that are not wrapped, as long as nobody keeps them.
+//! Optional values that are not wrapped until they are stored.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::plan::{Call, Node, Way};
 use crate::value::plain;
 use crate::{RunError, Value};
 
-/// A value that may be an optional one.
+/// A value that may be optional.
 pub(super) enum Maybe<'v> {
-    /// No optional value.
+    /// Not an optional value.
     Plain(Value<'v>),
     /// `optional.none()`
     Absent,
-    /// What an optional value holds.
+    /// The value of a present optional.
     Present(Value<'v>),
 }
 
@@ -27,9 +27,9 @@ impl<'v> Maybe<'v> {
         }
     }
 
-    /// What the API server makes of an optional value that an attribute begins with: how a
-    /// schema writes names is forgotten, and what libraries have made cannot be read back
-    /// if nothing is read from it.
+    /// The value after the API server unwraps the optional at the start of an attribute: the
+    /// schema's name escaping is lost, and library values cannot be converted back if no field
+    /// is read (`bare`).
     pub(super) fn forgotten(self, bare: bool) -> Self {
         match self {
             Self::Present(value) if bare => Self::Present(value.read_back()),
@@ -38,7 +38,7 @@ impl<'v> Maybe<'v> {
         }
     }
 
-    /// The value as others see it.
+    /// The value as an expression sees it.
     pub(super) fn wrapped(self) -> Value<'v> {
         match self {
             Self::Plain(value) => value,
@@ -49,7 +49,7 @@ impl<'v> Maybe<'v> {
 }
 
 impl<'v> Run<'_, 'v> {
-    /// [`Run::eval`], where an optional value is looked into at once.
+    /// [`Run::eval`], with an optional value unwrapped.
     pub(super) fn maybe(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
         match node {
             Node::Attribute(attribute) => self.attribute_or_none(attribute),
@@ -65,7 +65,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// What `optional.of(x)` holds.
+    /// The value inside `optional.of(x)`.
     pub(super) fn some(&mut self, call: &'v Call, value: &'v Node) -> Outcome<'v> {
         let value = carried_on(self.eval(value))?;
         self.budget.charge(call.formula.flat())?;
@@ -94,7 +94,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// The argument of a call, which is charged whatever the argument is.
+    /// The argument of a call; the call is charged whatever the argument is.
     pub(super) fn looked_into(
         &mut self,
         call: &'v Call,

@@ -1,4 +1,4 @@
-//! Sizes, and what is less than something else.
+//! Sizes and comparisons.
 
 use std::cmp::Ordering;
 
@@ -61,7 +61,7 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
-/// The answer for two whole numbers or spans of time.
+/// The result for two integers or durations.
 fn known_order(way: &Way, left: &Outcome<'_>, right: &Outcome<'_>) -> Option<bool> {
     let Way::Order {
         wanted,

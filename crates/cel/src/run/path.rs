@@ -1,4 +1,4 @@
-//! Walking along names through JSON, without a value for each step.
+//! Follows names through JSON, without creating a value for each step.
 
 use serde_json::{Map as JsonMap, Value as Json};
 
@@ -11,7 +11,7 @@ use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 
 impl<'v> Run<'_, 'v> {
-    /// What the qualifiers of a variable that is JSON lead to.
+    /// The result of qualifiers on a variable that is JSON.
     pub(super) fn walk(
         &mut self,
         (json, ty): (&'v Json, &'v Type),
@@ -28,8 +28,8 @@ impl<'v> Run<'_, 'v> {
         self.qualify(root, qualifiers, test)
     }
 
-    /// What qualifiers, of which the first is a name, lead to from an object. They are
-    /// followed as far as there are objects and names; what is left goes from value to value.
+    /// The result of qualifiers on an object; the first is a name. They are followed as long as
+    /// there are objects and names; the rest is read from value to value.
     pub(super) fn walk_fields(
         &mut self,
         (mut object, mut ty): (&'v JsonMap<String, Json>, &'v Type),
@@ -41,7 +41,7 @@ impl<'v> Run<'_, 'v> {
         while let Some((first, others)) = rest.split_first()
             && let Key::Name(name) = &first.key
         {
-            // The step before this one has led to what can be read.
+            // The previous step resulted in JSON that can be read as a value.
             if rest.len() < qualifiers.len() {
                 self.budget.charge(cost::SELECT)?;
             }
@@ -81,7 +81,7 @@ impl<'v> Run<'_, 'v> {
         })
     }
 
-    /// Where a field is not there.
+    /// The result for a field that does not exist.
     fn missing(
         &mut self,
         name: &Name,
@@ -95,8 +95,8 @@ impl<'v> Run<'_, 'v> {
         Err(RunError::text(format!("no such key: {}", name.text())))
     }
 
-    /// `has()`: whether the field is there, also if it is null. After a `?` that costs only
-    /// if it is.
+    /// `has()`: whether the field exists, also if it is null. After a `?` it costs only if the
+    /// field exists.
     fn presence(
         &mut self,
         found: Option<(&'v Json, &'v Type)>,
@@ -114,7 +114,7 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
-/// The fields of an object that is read by names.
+/// The fields of an object that is read by name.
 fn fields<'v>(json: &'v Json, ty: &Type) -> Option<&'v JsonMap<String, Json>> {
     match (json, ty) {
         (Json::Object(fields), Type::Dyn | Type::Map(_) | Type::Object(_)) => {
@@ -124,7 +124,7 @@ fn fields<'v>(json: &'v Json, ty: &Type) -> Option<&'v JsonMap<String, Json>> {
     }
 }
 
-/// Whether a field is read first.
+/// Whether the first qualifier is a field.
 pub(super) fn starts_with_name(qualifiers: &[Qualifier]) -> bool {
     matches!(
         qualifiers,

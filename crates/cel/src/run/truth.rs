@@ -1,4 +1,4 @@
-//! What is true or false: most of a rule, and cheaper to pass on than a value.
+//! Boolean results: most of a rule, and cheaper to return than a value.
 
 use serde_json::Value as Json;
 
@@ -12,8 +12,8 @@ use crate::plan::{Bind, Call, Node, Root, Way};
 use crate::value::{same, untyped};
 use crate::{RunError, Value, cost};
 
-/// Whether something is so. An error is kept by the run meanwhile, which makes this a byte
-/// where the outcome of a step is four words.
+/// A boolean result. An error is stored in the run meanwhile, so this is one byte; an
+/// [`Outcome`] is four words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Truth {
     No,
@@ -39,7 +39,7 @@ impl Truth {
 }
 
 impl<'v> Run<'_, 'v> {
-    /// [`Run::eval`], where only `true` and `false` matter.
+    /// [`Run::eval`], if only `true` and `false` matter.
     pub(super) fn truth(&mut self, node: &'v Node) -> Truth {
         match node {
             Node::And(terms) => self.logical(terms, Truth::No),
@@ -66,7 +66,7 @@ impl<'v> Run<'_, 'v> {
     /// Whether the value is `true`.
     ///
     /// # Errors
-    /// That of the evaluation.
+    /// The error of the evaluation.
     pub(crate) fn is_true(&mut self, node: &'v Node) -> Result<bool, RunError> {
         match self.truth(node) {
             Truth::Yes => Ok(true),
@@ -75,7 +75,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// [`Run::truth`] of what has to become a value first.
+    /// [`Run::truth`] of a node that must be evaluated to a value first.
     #[inline(never)]
     fn truth_of_value(&mut self, node: &'v Node) -> Truth {
         if let Some(slot) = node.local()
@@ -107,7 +107,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// A truth as others see it.
+    /// The result as a boolean, or the error.
     pub(super) fn outcome(&mut self, truth: Truth) -> Result<bool, RunError> {
         match truth {
             Truth::Yes => Ok(true),
@@ -116,7 +116,7 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// The error of what failed, or that of a value of another type.
+    /// The error of a failed evaluation, or that of a value of another type.
     #[cold]
     pub(super) fn error(&mut self) -> RunError {
         self.failed.take().unwrap_or(RunError::NO_SUCH_OVERLOAD)
@@ -129,7 +129,7 @@ impl<'v> Run<'_, 'v> {
         Truth::Failed
     }
 
-    /// Charges; `false` if that ends the run.
+    /// Charges a cost; `false` if that ends the run.
     #[inline]
     fn pay(&mut self, cost: u64) -> bool {
         let is_paid = self.budget.charge(cost).is_ok();
@@ -148,12 +148,12 @@ impl<'v> Run<'_, 'v> {
         is_paid
     }
 
-    /// Whether the run goes on behind what has this truth.
+    /// Whether the run continues after this result.
     pub(super) fn goes_on(&self, truth: Truth) -> bool {
         truth != Truth::Failed || !self.failed.as_ref().is_some_and(RunError::ends_run)
     }
 
-    /// `&&` and `||`: any term that decides does so whatever the others are.
+    /// `&&` and `||`: a term that decides does so whatever the other terms are.
     #[inline(never)]
     fn logical(&mut self, terms: &'v [Node], decisive: Truth) -> Truth {
         for (at, term) in terms.iter().enumerate() {
@@ -169,8 +169,8 @@ impl<'v> Run<'_, 'v> {
         decisive.negated()
     }
 
-    /// The rest of the terms behind one that is an error: it is the first that counts, if
-    /// nothing decides.
+    /// Evaluates the terms after one that is an error: the first error is the result unless a
+    /// term decides.
     #[cold]
     #[inline(never)]
     fn undecided(&mut self, others: &'v [Node], decisive: Truth) -> Truth {
@@ -214,7 +214,7 @@ impl<'v> Run<'_, 'v> {
         self.truth_of_value(node)
     }
 
-    /// `x.optMap(name, body).orValue(other)` with a body that is true or false.
+    /// `x.optMap(name, body).orValue(other)` with a boolean body.
     fn mapped_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
         let test = mapped.test.formula.flat();
         match self.kept_at(mapped.target) {
@@ -233,12 +233,12 @@ impl<'v> Run<'_, 'v> {
                     Truth::Failed
                 }
             }
-            _ => self.mapped_truth_anew(mapped, second),
+            _ => self.mapped_truth_uncached(mapped, second),
         }
     }
 
     #[inline(never)]
-    fn mapped_truth_anew(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
+    fn mapped_truth_uncached(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
         let before = self.budget.in_call();
         let value = match self.looked_into(mapped.test, mapped.target) {
             Ok(Maybe::Present(value)) => value.found(),
@@ -253,7 +253,7 @@ impl<'v> Run<'_, 'v> {
         self.body_truth(mapped, value, cost)
     }
 
-    /// The body with a value that has yet to be paid for where it is read.
+    /// Evaluates the body with a value whose cost is charged when it is read.
     #[inline]
     fn body_truth(
         &mut self,
@@ -272,7 +272,7 @@ impl<'v> Run<'_, 'v> {
         truth
     }
 
-    /// What is instead of an optional value that is not there.
+    /// The result if the optional value is absent.
     #[inline(never)]
     fn absent_truth(&mut self, absent: &'v Node, second: &'v Node) -> Truth {
         if let Node::Call(call) = absent
@@ -315,7 +315,7 @@ impl<'v> Run<'_, 'v> {
             (Ok(left), Ok(right)) => same(left, right),
             _ => Ok(false),
         };
-        // What ends the run ends it before it is paid for.
+        // An error that ends the run ends it before the comparison is charged.
         if let Err(error) = &answer
             && error.ends_run()
         {
@@ -326,7 +326,7 @@ impl<'v> Run<'_, 'v> {
         left.and(right)?;
         match answer {
             Ok(equal) => Ok(equal != negated),
-            // What cannot be compared is at any rate not equal.
+            // Values that cannot be compared are not equal.
             Err(_) if negated => Ok(true),
             Err(error) => Err(*error),
         }
@@ -338,12 +338,12 @@ impl<'v> Run<'_, 'v> {
             Some((Place::At(json), attribute)) if !attribute.optional => {
                 self.null_json((json, attribute.steps()), negated)
             }
-            _ => self.null_anew(value, negated),
+            _ => self.null_uncached(value, negated),
         }
     }
 
     #[inline(never)]
-    fn null_anew(&mut self, value: &'v Node, negated: bool) -> Truth {
+    fn null_uncached(&mut self, value: &'v Node, negated: bool) -> Truth {
         if let Some(json) = self.untyped(value) {
             return self.null_json((json, 0), negated);
         }
@@ -351,7 +351,8 @@ impl<'v> Run<'_, 'v> {
         self.known_truth(is_null)
     }
 
-    /// Whether JSON of no declared type is null, so many steps from a variable.
+    /// Whether JSON without a declared type is null, after this number of steps from a
+    /// variable.
     #[inline]
     fn null_json(&mut self, (json, steps): (&'v Json, u64), negated: bool) -> Truth {
         let size = u64::from(!is_empty(json));
@@ -379,7 +380,7 @@ impl<'v> Run<'_, 'v> {
         Truth::of(truth != Truth::No)
     }
 
-    /// A call whose result is a boolean that needs no other value on the way.
+    /// A call whose result is a boolean that is computed without an intermediate value.
     #[inline(never)]
     pub(super) fn predicate(&mut self, call: &'v Call) -> Truth {
         match (&call.way, &*call.args) {
@@ -425,7 +426,7 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
-/// The parts of `x.optMap(name, body)` with a body that is true or false.
+/// The parts of `x.optMap(name, body)` with a boolean body.
 struct Mapped<'v> {
     /// `x.hasValue()`
     test: &'v Call,
@@ -438,7 +439,7 @@ struct Mapped<'v> {
 }
 
 impl<'v> Mapped<'v> {
-    /// Whether what is asked for is known to be optional, and not only at run time.
+    /// Whether the target is statically optional, and not only at run time.
     fn is_optional(&self) -> bool {
         matches!(self.target, Node::Attribute(attribute) if attribute.optional)
     }
@@ -458,7 +459,7 @@ impl<'v> Mapped<'v> {
     }
 }
 
-/// Whether JSON of no declared type has size 0 for costs.
+/// Whether JSON without a declared type has size 0 for costs.
 fn is_empty(json: &Json) -> bool {
     match json {
         Json::String(text) => text.is_empty(),

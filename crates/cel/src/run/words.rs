@@ -1,4 +1,4 @@
-//! Text, and variables that need not become values.
+//! Text, and variables that are not converted to values.
 
 use serde_json::Value as Json;
 
@@ -11,7 +11,7 @@ use crate::value::{Text, characters};
 use crate::{RunError, Type, Value, cost};
 
 impl<'v> Run<'_, 'v> {
-    /// [`Run::eval`], where only text matters.
+    /// [`Run::eval`], if only text matters.
     pub(super) fn words(&mut self, node: &'v Node) -> Result<Words<'v>, RunError> {
         if let Some(text) = self.known_text(node)? {
             return Ok(Words::Text(Text::Borrowed(text)));
@@ -22,7 +22,7 @@ impl<'v> Run<'_, 'v> {
         })
     }
 
-    /// Text that is borrowed from the input, once it is paid for.
+    /// Text that is borrowed from the input, with its cost charged.
     pub(super) fn known_text(
         &mut self,
         node: &'v Node,
@@ -46,7 +46,7 @@ impl<'v> Run<'_, 'v> {
         Ok(None)
     }
 
-    /// The text that a variable of a fold is, if it is borrowed.
+    /// The text of a comprehension's variable, if it is borrowed.
     fn local_text(&mut self, slot: usize) -> Result<Option<&'v str>, RunError> {
         let Some(place) = self.slots.get_mut(slot) else {
             return Ok(None);
@@ -61,13 +61,13 @@ impl<'v> Run<'_, 'v> {
         }
     }
 
-    /// The JSON of no declared type that a variable of the activation is.
+    /// The JSON of a variable of the activation that has no declared type.
     pub(super) fn untyped(&self, node: &'v Node) -> Option<&'v Json> {
         let (json, ty) = self.json(node)?;
         matches!(ty, Type::Dyn).then_some(json)
     }
 
-    /// The JSON that a variable of the activation is, and the type that it is read by.
+    /// The JSON of a variable of the activation, and the type that it is read with.
     fn json(&self, node: &'v Node) -> Option<(&'v Json, &'v Type)> {
         let Node::Attribute(Attribute {
             root: Root::Variable(variable),
@@ -87,7 +87,7 @@ impl<'v> Run<'_, 'v> {
     }
 }
 
-/// Text, or how large what stands in its place is for costs.
+/// Text, or the size for the cost of the value in its place.
 pub(super) enum Words<'v> {
     Text(Text<'v>),
     Other(u64),

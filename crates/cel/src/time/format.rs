@@ -1,10 +1,10 @@
-//! Spans of time in JSON, as Kubernetes' `strfmt` reads them.
+//! Durations in JSON, as Kubernetes' `strfmt` parses them.
 
 use fivespot_gostd::time::Duration;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Units of a JSON `format: duration`: their short names, what their long names begin with, and
+/// Units of a JSON `format: duration`: their short names, the prefixes of their long names, and
 /// nanoseconds.
 const LONG_UNITS: [(&[&str], &str, i64); 8] = [
     (&["ns"], "nano", 1),
@@ -17,12 +17,12 @@ const LONG_UNITS: [(&[&str], &str, i64); 8] = [
     (&["w", "wk"], "week", 604_800 * NANOS_PER_SECOND),
 ];
 
-/// Reads what an OpenAPI `format: duration` allows: Go's form, or whole numbers with
-/// units up to weeks somewhere in the text, `in 2 days, 3 hours`. What is no number with
-/// a unit is passed over, and a sum out of range wraps, as in Kubernetes' `strfmt`.
+/// Parses an OpenAPI `format: duration`: Go's form, or integers with units up to weeks anywhere
+/// in the text, `in 2 days, 3 hours`. Other text is skipped, and a sum out of range wraps, as
+/// in Kubernetes' `strfmt`.
 ///
 /// # Errors
-/// In Go's words, where no number has a unit or one is larger than an `int64`.
+/// Go's message, if no number has a unit or one is larger than an `int64`.
 pub fn read_duration(text: &str) -> Result<Duration, String> {
     if let Some(duration) = Duration::parse(text) {
         return Ok(duration);

@@ -1,4 +1,4 @@
-//! Instants: from year 1 to year 9999, in nanoseconds.
+//! Timestamps: from year 1 to year 9999, in nanoseconds.
 
 use fivespot_gostd::strconv::Quoted;
 use fivespot_gostd::time::{self as go, Layout};
@@ -15,19 +15,19 @@ const FIRST_SECOND: i64 = -62_135_596_800;
 /// 9999-12-31T23:59:59Z
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// An instant. The range is the API server's, a day longer than what jiff's covers.
+/// A timestamp. The range is the API server's, one day longer than jiff's.
 #[derive(Clone, Copy, Debug)]
 pub struct Timestamp {
     /// Since 1970.
     seconds: i64,
     /// 0 to 999,999,999.
     nanos: u32,
-    /// Seconds east of UTC in which it was written, and is written again. Two instants
-    /// that differ only in this are equal.
+    /// Seconds east of UTC in which it was written; it is printed in the same offset. Two
+    /// timestamps that differ only in the offset are equal.
     offset: i32,
 }
 
-/// What a getter such as `getFullYear()` asks for.
+/// The component that a getter such as `getFullYear()` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     FullYear,
@@ -56,7 +56,7 @@ struct Civil {
 }
 
 impl Timestamp {
-    /// The instant so many seconds after 1970, if it is in range.
+    /// The timestamp this number of seconds after 1970, if it is in range.
     pub fn from_seconds(seconds: i64) -> Option<Self> {
         Self::new(seconds, 0)
     }
@@ -81,14 +81,14 @@ impl Timestamp {
         self.nanos
     }
 
-    /// Reads RFC 3339 as Go does: `2026-03-08T09:00:00.5+01:00`.
+    /// Parses RFC 3339 as Go does: `2026-03-08T09:00:00.5+01:00`.
     pub fn parse(text: &str) -> Option<Self> {
         let (seconds, nanos, offset) = Self::fields(text)?;
         let instant = Self::new(seconds, nanos)?;
         Some(instant.in_offset(i32::try_from(offset).ok()?))
     }
 
-    /// Whether the text is RFC 3339, if maybe of an instant out of range.
+    /// Whether the text is RFC 3339, possibly out of range.
     pub(crate) fn is_rfc_3339(text: &str) -> bool {
         Self::fields(text).is_some()
     }
@@ -100,7 +100,7 @@ impl Timestamp {
             return None;
         }
         let days = parse_days(date)?;
-        // Go reads hours of one digit too.
+        // Go accepts hours of one digit too.
         let end = if clock.as_bytes().get(1) == Some(&b':') {
             7
         } else {
@@ -123,18 +123,18 @@ impl Timestamp {
         Some((days * 86_400 + second_of_day - offset, nanos, offset))
     }
 
-    /// Reads a date as its first instant in UTC.
+    /// Parses a date as its first instant in UTC.
     ///
     /// # Errors
-    /// What Go says of text that is none.
+    /// Go's message for text that is not a date.
     pub fn parse_date(text: &str) -> Result<Self, String> {
         Self::civil(text, &go::DATE)
     }
 
-    /// Reads RFC 3339, or a time without a zone as one in UTC; nothing at all is 1970.
+    /// Parses RFC 3339, or a time without a zone as UTC; empty text is 1970.
     ///
     /// # Errors
-    /// What Go says of text that is neither.
+    /// Go's message for text that is neither.
     pub fn parse_lenient(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Self::civil("1970-01-01", &go::DATE);
@@ -152,13 +152,13 @@ impl Timestamp {
             .ok_or_else(|| go::out_of_range(text, "day"))
     }
 
-    /// The instant that much later, if it is in range.
+    /// The timestamp plus a duration, if it is in range.
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
         let sum = self.total_nanos() + i128::from(duration.nanos());
         Some(Self::of_nanos(sum)?.in_offset(self.offset))
     }
 
-    /// The time from `earlier` to this instant, if a duration can hold it.
+    /// The duration from `earlier` to this timestamp, if it is in range.
     pub fn since(self, earlier: Self) -> Option<Duration> {
         let nanos = self.total_nanos() - earlier.total_nanos();
         i64::try_from(nanos).ok().map(Duration::from_nanos)
@@ -168,7 +168,7 @@ impl Timestamp {
         Self { offset, ..self }
     }
 
-    /// Whether it is the first instant there is, which Go takes for no instant at all.
+    /// Whether it is the first timestamp, which is Go's zero time.
     pub(crate) fn is_zero(self) -> bool {
         self.seconds == FIRST_SECOND && self.nanos == 0
     }
@@ -183,10 +183,10 @@ impl Timestamp {
         Self::new(seconds, nanos)
     }
 
-    /// A part of the local date and time in `zone`: an IANA name or an offset, `-08:00`.
+    /// A component of the local date and time in `zone`: an IANA name or an offset, `-08:00`.
     ///
     /// # Errors
-    /// What the API server says of a zone that there is not.
+    /// The API server's message for a zone that does not exist.
     pub(crate) fn part(self, part: Part, zone: &str) -> Result<i64, String> {
         let local = self.seconds + self.offset(zone)?;
         let civil = Civil::of(local);
@@ -209,18 +209,18 @@ impl Timestamp {
         if let Some((hours, minutes)) = zone.split_once(':') {
             return numeric_offset(zone, hours, minutes);
         }
-        // The place where a server runs is taken to be UTC.
+        // The server's local zone is assumed to be UTC.
         if matches!(zone, "" | "UTC" | "Local") {
             return Ok(0);
         }
         if zone.contains("..") || zone.starts_with(['/', '\\']) {
             return Err("time: invalid location name".to_owned());
         }
-        // No file can be named so.
+        // A file name cannot contain it.
         if zone.contains('\0') {
             return Err("invalid argument".to_owned());
         }
-        // In Go's names capital letters count.
+        // Go's zone names are case-sensitive.
         let found = TimeZone::get(zone).ok();
         let found = found.filter(|found| found.iana_name() == Some(zone));
         let zone = found.ok_or_else(|| format!("unknown time zone {zone}"))?;
@@ -235,8 +235,8 @@ impl Timestamp {
     }
 }
 
-/// Hours and minutes of any size, with signs of their own; only one in front of the hours
-/// counts for both.
+/// Hours and minutes of any size, each with its own sign; a sign before the hours alone applies
+/// to both.
 fn numeric_offset(zone: &str, hours: &str, minutes: &str) -> Result<i64, String> {
     const NANOS_PER_MINUTE: i64 = 60_000_000_000;
     let number = |text: &str| {
@@ -258,7 +258,7 @@ fn numeric_offset(zone: &str, hours: &str, minutes: &str) -> Result<i64, String>
     } else {
         hours.wrapping_add(minutes)
     };
-    // Go counts it in nanoseconds, which wrap.
+    // Go computes it in nanoseconds, which wrap.
     Ok(offset.wrapping_mul(NANOS_PER_MINUTE) / 1_000_000_000)
 }
 
@@ -310,7 +310,7 @@ fn parse_zone(zone: &str) -> Option<i64> {
     };
     let (hours, minutes) = clock.split_once(':')?;
     let hours = two_digits(hours).filter(|hours| *hours <= 24)?;
-    // Go takes the sixtieth minute of an offset, though not that of a time.
+    // Go accepts 60 minutes in an offset, though not in a time.
     let minutes = two_digits(minutes).filter(|minutes| *minutes <= 60)?;
     Some(sign * (hours * 3600 + minutes * 60))
 }
@@ -371,7 +371,7 @@ impl Ord for Timestamp {
     }
 }
 
-/// RFC 3339 in the offset it was written in, with as many digits of the second as it needs.
+/// RFC 3339 in the offset it was written in, with as many fractional digits as needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Civil {

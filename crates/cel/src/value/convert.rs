@@ -1,4 +1,4 @@
-//! Conversions between kinds of values.
+//! Conversions between types of values.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const ABOVE_INT: f64 = 9_223_372_036_854_775_808.0;
 /// 2^64, the first float above every unsigned integer.
 const ABOVE_UINT: f64 = 18_446_744_073_709_551_616.0;
 
-/// The integer that is exactly this float.
+/// The integer equal to this float, if there is one.
 pub(crate) fn lossless_integer(value: f64) -> Option<Value<'static>> {
     if value.trunc().to_bits() != value.to_bits() && value != 0.0 {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn lossless_integer(value: f64) -> Option<Value<'static>> {
         .then(|| Value::Uint(truncated_unsigned(value)))
 }
 
-/// The float without its fraction, for floats in the range of integers.
+/// The float truncated to an integer, for floats in the range of integers.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the caller has checked the range"
@@ -45,19 +45,13 @@ fn truncated_unsigned(value: f64) -> u64 {
 }
 
 /// The nearest float.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "that is what the language asks for"
-)]
+#[expect(clippy::cast_precision_loss, reason = "the language requires it")]
 pub(crate) fn nearest(value: i64) -> f64 {
     value as f64
 }
 
 /// The nearest float.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "that is what the language asks for"
-)]
+#[expect(clippy::cast_precision_loss, reason = "the language requires it")]
 pub(crate) fn nearest_unsigned(value: u64) -> f64 {
     value as f64
 }
@@ -76,7 +70,7 @@ impl<'v> Value<'v> {
             Self::Int(value) => Some(*value),
             Self::Uint(value) => i64::try_from(*value).ok(),
             Self::Double(value) => {
-                // Go's conversion leaves the ends of the range out.
+                // Go's conversion excludes the ends of the range.
                 let inside = *value > -ABOVE_INT && *value < ABOVE_INT;
                 inside.then(|| truncated(*value))
             }
@@ -195,7 +189,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// The value as text, as `string(x)` has it where it has it.
+    /// The value as text: the result of `string(x)`, if that is defined.
     pub(crate) fn to_text(&self) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -223,14 +217,14 @@ impl<'v> Value<'v> {
             }
             Self::Optional(None) => "optional.none()".to_owned(),
             Self::Optional(Some(value)) => format!("optional({})", value.to_text()),
-            // What is shown of these is where they are in memory.
+            // Go prints the memory addresses of these.
             Self::List(_) | Self::Map(_) => self.to_json().to_string(),
             other => other.type_name().to_owned(),
         }
     }
 }
 
-/// What Go's `strconv.ParseInt(text, 10, 64)` takes.
+/// The integers that Go's `strconv.ParseInt(text, 10, 64)` accepts.
 fn go_integer(text: &str) -> Option<i64> {
     text.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! `==` and the order of values.
+//! `==` and the ordering of values.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,20 +12,20 @@ use super::raw::{Identity, plain};
 use super::{List, Map, Value};
 use crate::{ListKind, RunError, Type};
 
-/// Whether two values are equal, or why the API server cannot decide.
+/// Whether two values are equal, or the API server's error.
 pub(crate) type Answer = Result<bool, Box<RunError>>;
 
-/// Whether two values are equal; what cannot be compared is not.
+/// Whether two values are equal; values that cannot be compared are not.
 pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
     matches!(same(left, right), Ok(true))
 }
 
-/// Whether two values are equal. Numbers compare by value whatever their kind, other
-/// values of different kinds are not equal, and null is equal to nothing else.
+/// Whether two values are equal. Numbers compare by value whatever their type, other values of
+/// different types are not equal, and null equals only null.
 ///
 /// # Errors
-/// The left one decides, and values of libraries, lists and objects of a custom resource
-/// compare with their own kind only.
+/// The left value decides: library values, and lists and objects of a custom resource, only
+/// compare with values of their own kind.
 pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Answer {
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => Ok(left.is_null() && right.is_null()),
@@ -33,7 +33,7 @@ pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Answer {
     }
 }
 
-/// [`same`] as the left value answers it, which has to know null by itself.
+/// [`same`] as the left value's type implements it, without the special case for null.
 pub(super) fn one_is_other(left: &Value<'_>, right: &Value<'_>) -> Answer {
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
@@ -65,7 +65,7 @@ pub(super) fn one_is_other(left: &Value<'_>, right: &Value<'_>) -> Answer {
 
 const NONE: RunError = RunError::NO_SUCH_OVERLOAD;
 
-/// Whether the value compares with its own kind only.
+/// Whether the value only compares with its own kind.
 fn is_of_its_own(value: &Value<'_>) -> bool {
     match value {
         Value::Library(_) | Value::Abstract(_) => true,
@@ -77,7 +77,7 @@ fn is_of_its_own(value: &Value<'_>) -> bool {
 
 type Part<'v> = Result<Value<'v>, RunError>;
 
-/// [`one_is_other`] of two parts of which each may be such that it cannot be read.
+/// [`one_is_other`] of two parts that may be read errors.
 fn parts(left: Part<'_>, right: Part<'_>) -> Answer {
     match (left, right) {
         (Err(unread), _) => Err(Box::new(unread)),
@@ -87,7 +87,7 @@ fn parts(left: Part<'_>, right: Part<'_>) -> Answer {
     }
 }
 
-/// [`same`] of two parts of which each may be such that it cannot be read.
+/// [`same`] of two parts that may be read errors.
 fn same_parts(left: Part<'_>, right: Part<'_>) -> Answer {
     match (&left, &right) {
         (Ok(Value::Null), Ok(Value::Null)) => Ok(true),
@@ -96,7 +96,7 @@ fn same_parts(left: Part<'_>, right: Part<'_>) -> Answer {
     }
 }
 
-/// Whether all are equal; an answer that is none ends it like one that says no.
+/// Whether all are equal; an error ends the comparison, like `false`.
 fn all(answers: impl Iterator<Item = Answer>) -> Answer {
     for answer in answers {
         if !answer? {
@@ -112,15 +112,15 @@ fn lists(left: &List<'_>, right: &List<'_>) -> Answer {
     }
     let pairs = left.iter().zip(right.iter());
     if left.is_unstructured() {
-        // The left one decides, as it does in the API server.
+        // The left list decides, as in the API server.
         return match left.kind() {
             ListKind::Atomic => all(pairs.map(|(left, right)| parts(left, right))),
             ListKind::Set => sets(left, right).map_err(Box::new),
             ListKind::Map(keys) => keyed(left, right, keys),
         };
     }
-    // A list of the language goes on behind an answer that is none. Only one that is made
-    // of two decides it in the end.
+    // cel-go's list continues after an error. Only a concatenated list returns the error at the
+    // end.
     let mut none = None;
     for (left, right) in pairs {
         match same_parts(left, right) {
@@ -135,7 +135,7 @@ fn lists(left: &List<'_>, right: &List<'_>) -> Answer {
     }
 }
 
-/// Whether the left set, which is as long, has all that the right list has.
+/// Whether the left set, of the same length, contains all items of the right list.
 fn sets(left: &List<'_>, right: &List<'_>) -> Result<bool, RunError> {
     let mut known = HashSet::with_capacity(left.len());
     for item in left.all_kept() {
@@ -153,8 +153,8 @@ fn sets(left: &List<'_>, right: &List<'_>) -> Result<bool, RunError> {
     Ok(true)
 }
 
-/// Whether the left list, which is as long, has for all items of the right one what is
-/// equal to them under the same keys.
+/// Whether the left list, of the same length, has an equal item with the same keys for each
+/// item of the right list.
 fn keyed(left: &List<'_>, right: &List<'_>, keys: &[String]) -> Answer {
     let mut places = HashMap::with_capacity(left.len());
     for (at, item) in left.all_kept().enumerate() {
@@ -184,7 +184,7 @@ fn maps(left: &Map<'_>, right: &Map<'_>) -> Answer {
             let Ok(entries) = left.entries() else {
                 return Ok(false);
             };
-            // A map of the language goes on behind an answer that is none.
+            // cel-go's map continues after an error.
             Ok(entries.into_iter().all(|(key, value)| {
                 let other = right.get(&key);
                 other.is_some_and(|it| same_parts(Ok(value), it) != Ok(false))
@@ -193,8 +193,8 @@ fn maps(left: &Map<'_>, right: &Map<'_>) -> Answer {
     }
 }
 
-/// Whether the right map has such a field. Declared fields compare by their types, what
-/// else there is as plain JSON.
+/// Whether the right map has an equal field. Declared fields compare by their types, other
+/// fields as JSON.
 fn entries(
     left: &Map<'_>,
     right: &Map<'_>,
@@ -221,8 +221,8 @@ fn entries(
     }
 }
 
-/// The order of two values that have one: numbers of any kind, text, bytes, booleans,
-/// instants and spans. `None` also for what involves NaN.
+/// The ordering of two values of an ordered type: numbers of any kind, text, bytes, booleans,
+/// timestamps and durations. `None` also if a value is NaN.
 pub(crate) fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     match (left, right) {
         (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
@@ -243,7 +243,7 @@ fn numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
         }
         (Value::Uint(_), Value::Int(_)) => numbers(right, left).map(Ordering::reverse),
         (Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
-        // By the nearest float, as the API server does.
+        // Compares as the nearest float, as the API server does.
         (Value::Int(left), Value::Double(right)) => nearest(*left).partial_cmp(right),
         (Value::Uint(left), Value::Double(right)) => {
             nearest_unsigned(*left).partial_cmp(right)

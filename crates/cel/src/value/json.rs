@@ -1,4 +1,4 @@
-//! Reads JSON by declared type, and writes values as JSON.
+//! Reads JSON with a declared type, and writes values as JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,17 +10,18 @@ use crate::plan::Name;
 use crate::time::{Timestamp, read_duration};
 use crate::{ListKind, ListType, RunError, Type};
 
-/// What JSON of no declared type is read by.
+/// The type for JSON without a declared type.
 pub(super) static DYN: Type = Type::Dyn;
 pub(super) static DYN_LIST: ListType = ListType {
     item: Type::Dyn,
     kind: ListKind::Atomic,
 };
 
-/// Objects of no more fields than this are searched, which is faster than hashing.
+/// Objects of at most this number of fields are searched linearly, which is faster than
+/// hashing.
 const SEARCHED: usize = 12;
 
-/// The value of a field of a JSON object, as [`serde_json::Map::get`] finds it.
+/// The value of a field of a JSON object, the same as [`serde_json::Map::get`].
 pub fn field<'v>(
     object: &'v serde_json::Map<String, Json>,
     name: &str,
@@ -32,7 +33,7 @@ pub fn field<'v>(
     fields.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// [`field`], which first looks where the name was found before.
+/// [`field`], which first checks the index where the name was last found.
 pub(crate) fn named<'v>(
     object: &'v serde_json::Map<String, Json>,
     name: &Name,
@@ -51,7 +52,7 @@ pub(crate) fn named<'v>(
     Some(value)
 }
 
-/// Reads `json` by `ty`.
+/// Reads `json` with the type `ty`.
 pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
     match ty {
         Type::Dyn => Ok(read_untyped(json)),
@@ -111,7 +112,7 @@ fn read_typed<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
     }
 }
 
-/// Reads text that JSON has for what is none.
+/// Parses a JSON string for a type that is not a string.
 pub(super) fn read_text<'v>(text: &str, ty: &Type) -> Result<Value<'v>, RunError> {
     match ty {
         Type::Bytes => {
@@ -165,7 +166,7 @@ pub(super) fn wanted(ty: &Type) -> &'static str {
     }
 }
 
-/// What Go calls the type of such a value.
+/// The Go type of a JSON value.
 fn go_type(json: &Json) -> &'static str {
     match json {
         Json::Null => "<nil>",
@@ -178,7 +179,7 @@ fn go_type(json: &Json) -> &'static str {
     }
 }
 
-/// The API server names Go's types, so these texts do too.
+/// The API server's messages contain Go types, so these do too.
 pub(super) fn mismatch(wanted: &str, found: &str) -> RunError {
     RunError::text(match wanted {
         "array" => {
@@ -192,7 +193,7 @@ pub(super) fn mismatch(wanted: &str, found: &str) -> RunError {
 }
 
 impl Value<'_> {
-    /// The value as JSON; what JSON has no form for is written as text.
+    /// The value as JSON; values without a JSON form are written as text.
     pub fn to_json(&self) -> Json {
         match self {
             Self::Null | Self::Optional(None) => Json::Null,

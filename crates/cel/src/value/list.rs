@@ -13,18 +13,18 @@ use crate::{ListKind, ListType, RunError, Type};
 /// A list.
 #[derive(Clone, Debug)]
 pub enum List<'v> {
-    /// A JSON array, read item by item as the expression asks for them.
+    /// A JSON array, whose items are read on demand.
     Json(&'v Vec<Json>, &'v ListType),
     /// A computed list.
     Owned(Arc<Vec<Value<'v>>>),
-    /// A list of a custom resource that was added to. It still compares as what it was made
-    /// from, and its items are read by the type when they are asked for. Of items of no
-    /// declared type it is two lists one behind the other.
+    /// A list of a custom resource after `+`. It still compares as the original list, and its
+    /// items are read with the type on demand. With items of no declared type it is a
+    /// concatenation of two lists.
     Merged(Arc<Vec<Value<'v>>>, &'v ListType),
 }
 
 impl<'v> List<'v> {
-    /// How many items there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         match self {
             Self::Json(items, _) => items.len(),
@@ -32,7 +32,7 @@ impl<'v> List<'v> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -40,7 +40,7 @@ impl<'v> List<'v> {
     /// The item at `index`, `None` beyond the end.
     ///
     /// # Errors
-    /// If what is there is not of the declared type.
+    /// If the item is not of the declared type.
     pub fn get(&self, index: usize) -> Option<Result<Value<'v>, RunError>> {
         match self {
             Self::Json(items, ty) => {
@@ -53,7 +53,7 @@ impl<'v> List<'v> {
         }
     }
 
-    /// An item as the list keeps it.
+    /// An item as the list stores it.
     fn kept(&self, index: usize) -> Option<Value<'v>> {
         match self {
             Self::Json(items, _) => items.get(index).map(raw::of_json),
@@ -61,12 +61,12 @@ impl<'v> List<'v> {
         }
     }
 
-    /// All items as the list keeps them.
+    /// All items as the list stores them.
     pub(super) fn all_kept(&self) -> impl Iterator<Item = Value<'v>> + '_ {
         (0..self.len()).filter_map(|index| self.kept(index))
     }
 
-    /// The item at `index`; one that cannot be read is an error where it is asked for.
+    /// The item at `index`; an item that cannot be read is stored as an error.
     pub(crate) fn held_at(&self, index: usize) -> Option<Value<'v>> {
         self.get(index).map(|item| match item {
             Ok(item) => item,
@@ -74,7 +74,7 @@ impl<'v> List<'v> {
         })
     }
 
-    /// All items, as [`List::held_at`] has them.
+    /// All items, as [`List::held_at`] returns them.
     pub(crate) fn held(&self) -> Vec<Value<'v>> {
         match self {
             Self::Owned(items) => items.to_vec(),
@@ -89,11 +89,11 @@ impl<'v> List<'v> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// `+`. Two lists of which one is empty are the other one; a list of a custom resource
-    /// grows by the rules of its kind.
+    /// `+`. If one list is empty, the result is the other one; a list of a custom resource is
+    /// merged by its list type.
     ///
     /// # Errors
-    /// If the API server fails over an item that has no identity.
+    /// If an item has no identity, which is an error in the API server.
     pub(crate) fn joined(&self, other: &Self) -> Result<Self, RunError> {
         if !self.is_unstructured() {
             if self.is_empty() {
@@ -120,7 +120,7 @@ impl<'v> List<'v> {
         Ok(Self::Merged(Arc::new(items), ty))
     }
 
-    /// What a set keeps when another list is added to it.
+    /// The items of a set after another list is added.
     fn united(&self, other: &Self, ty: &'v ListType) -> Result<Vec<Value<'v>>, RunError> {
         let mut items: Vec<_> = self.all_kept().collect();
         let mut known = HashSet::new();
@@ -139,7 +139,7 @@ impl<'v> List<'v> {
         Ok(items)
     }
 
-    /// What a keyed list keeps when another list is added to it.
+    /// The items of a keyed list after another list is merged.
     fn replaced(
         &self,
         other: &Self,
@@ -165,10 +165,10 @@ impl<'v> List<'v> {
         Ok(items)
     }
 
-    /// Whether an item equals `wanted`, whatever stands around it.
+    /// Whether an item equals `wanted`, also if other items cannot be compared.
     ///
     /// # Errors
-    /// If none does and any item of a custom resource cannot be read, or compared.
+    /// If no item does and an item of a custom resource cannot be read or compared.
     pub(crate) fn contains(&self, wanted: &Value<'_>) -> Result<bool, RunError> {
         let asks_items = self.is_unstructured();
         let mut unknown = None;
@@ -188,8 +188,8 @@ impl<'v> List<'v> {
         unknown.map_or(Ok(false), Err)
     }
 
-    /// Whether the API server keeps it as a custom resource's schema declares it, which
-    /// compares and grows otherwise than a list of its language does.
+    /// Whether the API server stores it with a custom resource's schema; comparison and `+`
+    /// then differ from those of cel-go's lists.
     pub(crate) fn is_unstructured(&self) -> bool {
         match self {
             Self::Json(_, ty) | Self::Merged(_, ty) => !matches!(ty.item, Type::Dyn),
@@ -197,7 +197,7 @@ impl<'v> List<'v> {
         }
     }
 
-    /// How two such lists compare.
+    /// The `x-kubernetes-list-type` of the list.
     pub(crate) fn kind(&self) -> &'v ListKind {
         match self {
             Self::Json(_, ty) | Self::Merged(_, ty) => &ty.kind,

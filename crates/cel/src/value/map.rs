@@ -12,22 +12,22 @@ use crate::{ObjectType, RunError, Type};
 /// A map, or an object with declared fields.
 #[derive(Clone, Debug)]
 pub enum Map<'v> {
-    /// A JSON object, read by a [`Type::Dyn`], [`Type::Map`] or [`Type::Object`].
+    /// A JSON object, read with a [`Type::Dyn`], [`Type::Map`] or [`Type::Object`].
     Json(&'v JsonMap<String, Json>, &'v Type),
     /// A computed map.
     Owned(Arc<Entries<'v>>),
 }
 
-/// The entries of a computed map, in the order they were made.
+/// The entries of a computed map, in insertion order.
 #[derive(Clone, Debug, Default)]
 pub struct Entries<'v> {
     entries: Vec<(Value<'v>, Value<'v>)>,
     index: HashMap<Key, usize>,
 }
 
-/// A key; numbers of equal value are the same key. The language knows no others than
-/// booleans, whole numbers and text; the API server takes instants and spans too. (It also
-/// takes fractions and null, which the language's own tests want refused.)
+/// A key; numbers of equal value are the same key. The specification allows only booleans,
+/// integers and text; the API server also accepts timestamps and durations. (It also accepts
+/// fractions and null, which the specification's tests expect to be rejected.)
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Bool(bool),
@@ -62,13 +62,13 @@ impl<'v> Entries<'v> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// If the key is of a type that cannot be one, or is there already.
+    /// If the key's type is not allowed, or the key exists already.
     pub(crate) fn insert(
         &mut self,
         key: Value<'v>,
         value: Value<'v>,
     ) -> Result<(), RunError> {
-        // The API server knows these by where they are in memory: none is another one.
+        // The API server compares these by memory address, so none equals another.
         if matches!(
             key,
             Value::List(_) | Value::Map(_) | Value::Optional(_) | Value::Library(_)
@@ -97,10 +97,10 @@ impl<'v> Entries<'v> {
         Ok(())
     }
 
-    /// Adds an entry, or replaces the one of the same key: in a literal the last one counts.
+    /// Adds an entry, or replaces the one with the same key: in a literal the last one is kept.
     ///
     /// # Errors
-    /// If the key is of a type that cannot be one.
+    /// If the key's type is not allowed.
     pub(crate) fn set(
         &mut self,
         key: Value<'v>,
@@ -123,7 +123,7 @@ impl<'v> Entries<'v> {
 }
 
 impl<'v> Map<'v> {
-    /// How many entries there are; of an object also those that no field is declared for.
+    /// The number of entries; fields of an object without a declaration are included.
     pub fn len(&self) -> usize {
         match self {
             Self::Json(entries, _) => entries.len(),
@@ -131,13 +131,13 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the API server keeps it as a custom resource's schema declares it. (It has
-    /// no schema for what it brings itself, such as the request of a policy.)
+    /// Whether the API server stores it with a custom resource's schema. (Its own objects, such
+    /// as the request of a policy, have no schema.)
     pub(crate) fn is_unstructured(&self) -> bool {
         match self {
             Self::Json(_, Type::Object(object)) => {
@@ -148,10 +148,10 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// The value of a key, `None` if it has none.
+    /// The value of a key, `None` if the key does not exist.
     ///
     /// # Errors
-    /// If the JSON there is not of the declared type.
+    /// If the JSON value is not of the declared type.
     pub fn get(&self, key: &Value<'_>) -> Option<Result<Value<'v>, RunError>> {
         match self {
             Self::Json(..) => self.field(key.as_str()?),
@@ -159,10 +159,10 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// The value of a key that is text; for an object the field's escaped name.
+    /// The value of a text key; for an object, of the field with this escaped name.
     ///
     /// # Errors
-    /// If the JSON there is not of the declared type.
+    /// If the JSON value is not of the declared type.
     pub fn field(&self, name: &str) -> Option<Result<Value<'v>, RunError>> {
         match self {
             Self::Json(fields, ty) => {
@@ -179,7 +179,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// The field of this name of an object of this type, and its own type.
+    /// The field of this name in an object of this type, and the field's type.
     pub(crate) fn declared(
         fields: &'v JsonMap<String, Json>,
         ty: &'v Type,
@@ -199,11 +199,11 @@ impl<'v> Map<'v> {
     ) -> Option<(&'v Json, &'v Type)> {
         let field = object.field(name)?;
         let json = json::field(fields, &field.json)?;
-        // A field that is null is as good as absent.
+        // A field that is null is treated as absent.
         (!json.is_null()).then_some((json, &field.ty))
     }
 
-    /// All keys, in the order of the input.
+    /// All keys, in input order.
     pub fn keys(&self) -> Vec<Value<'v>> {
         match self {
             Self::Json(entries, Type::Object(object)) => object
@@ -221,7 +221,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// All entries, in the order of the input.
+    /// All entries, in input order.
     ///
     /// # Errors
     /// If any value's JSON is not of the declared type.

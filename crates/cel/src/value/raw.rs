@@ -1,6 +1,6 @@
-//! What a list of a custom resource keeps. The API server adds to such a list what its
-//! language has made of other values, forgets how it came to them, and reads every item by
-//! the schema of the list when it is asked for.
+//! The storage of a list of a custom resource. When items are added to such a list, the API
+//! server converts them to Go values, loses their schema, and reads every item with the schema
+//! of the list when it is used.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::{List, Map, Text, Value, json};
 use crate::library::LibraryValue;
 use crate::{RunError, Type};
 
-/// A value as it is kept: text for an instant, JSON for an object.
+/// A value as it is stored: text for a timestamp, JSON for an object.
 pub(super) fn of_json(json: &Json) -> Value<'_> {
     json::read_untyped(json)
 }
 
-/// What is kept of an item that is added to a list whose items are of this type; an error
-/// where the API server cannot read it back.
+/// The stored form of an item that is added to a list with items of this type; an error if the
+/// API server cannot read it back.
 pub(super) fn kept<'v>(item: Result<Value<'v>, RunError>, ty: &'v Type) -> Value<'v> {
     let Ok(item) = item else {
         return lost(&mismatch(ty, "*errors.errorString"));
@@ -31,12 +31,12 @@ pub(super) fn kept<'v>(item: Result<Value<'v>, RunError>, ty: &'v Type) -> Value
     }
 }
 
-/// An error in the place of a value.
+/// An error that replaces a value.
 pub(super) fn lost<'v>(error: &RunError) -> Value<'v> {
     Value::Library(LibraryValue::lost_for(error))
 }
 
-/// The value without the schema that it was read by.
+/// The value without the schema that it was read with.
 pub(crate) fn plain(value: Value<'_>) -> Value<'_> {
     match value {
         Value::Map(Map::Json(fields, _)) => Value::Map(Map::Json(fields, &json::DYN)),
@@ -56,7 +56,7 @@ pub(crate) fn plain(value: Value<'_>) -> Value<'_> {
     }
 }
 
-/// Reads what is kept.
+/// Reads a stored value.
 pub(super) fn read<'v>(kept: &Value<'v>, ty: &'v Type) -> Result<Value<'v>, RunError> {
     match (ty, kept) {
         (_, Value::Library(_)) => kept.clone().found(),
@@ -98,13 +98,13 @@ fn mismatch(ty: &Type, found: &str) -> RunError {
 }
 
 impl Value<'_> {
-    /// What the API server's own language calls the type of what the value stands for.
+    /// The name of the Go type of the value's underlying value.
     pub(super) fn go_value_type(&self) -> &'static str {
         go_type(self)
     }
 }
 
-/// What the API server's own language calls the type of the value.
+/// The name of the Go type of the value.
 fn go_type(value: &Value<'_>) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -127,25 +127,25 @@ fn go_type(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// By what the API server finds an item of a set, or a key of a keyed list: its language's
-/// own value, of which a whole number and a fraction are never the same.
+/// The key by which the API server finds an item of a set, or of a keyed list: the Go value,
+/// for which an integer and a float are never equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Identity<'v> {
     None,
     Bool(bool),
     Int(i64),
-    /// The bits of a float; of the two zeros there is one.
+    /// The bits of a float; both zeros have the same bits.
     Double(u64),
     String(Text<'v>),
-    /// What the API server makes of four keys and more.
+    /// The API server's text for four or more keys.
     Several(String),
 }
 
 impl<'v> Identity<'v> {
-    /// The identity of what is kept. Nothing if it is like no other.
+    /// The identity of a stored value. `None` if it equals no other value.
     ///
     /// # Errors
-    /// The API server fails over what has none, such as a list.
+    /// If the value is not hashable in Go, such as a list.
     pub(crate) fn of(kept: &Value<'v>) -> Result<Option<Self>, RunError> {
         Ok(Some(match kept {
             Value::Null => Self::None,
@@ -166,14 +166,14 @@ impl<'v> Identity<'v> {
     /// As [`Identity::of`].
     pub(crate) fn of_item(item: Value<'v>) -> Result<Option<Self>, RunError> {
         match plain(item) {
-            // Null that was read is no longer Go's.
+            // A null that was read is no longer Go's nil.
             Value::Null => Ok(None),
             plain => Self::of(&plain),
         }
     }
 
-    /// The identity of an item of a keyed list, by the names of its keys. Nothing if it is
-    /// no object that was sent.
+    /// The identity of an item of a keyed list, by the names of its keys. `None` if it is not
+    /// an object from the input.
     ///
     /// # Errors
     /// As [`Identity::of`].
@@ -186,12 +186,12 @@ impl<'v> Identity<'v> {
         };
         let mut parts = Vec::with_capacity(keys.len());
         for key in keys {
-            // The API server looks for the name as expressions have it.
+            // The API server looks up the escaped name.
             let name = crate::escape(key);
             let value = json::field(fields, name.as_deref().unwrap_or(key));
             let value = value.map_or(Value::Null, of_json);
             match &value {
-                // Of several it makes text, which everything has.
+                // With several keys it uses their text, which every value has.
                 _ if keys.len() > 3 => parts.push(Self::Several(value.to_text())),
                 value => parts.extend(Self::of(value)?),
             }

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use super::{Entries, List, Map, Value, equality};
 use crate::RunError;
 
-/// The type of a JSON patch's operation; every other one is of an object.
+/// The type of a JSON patch's operation; all other types are of objects.
 const JSON_PATCH: &str = "JSONPatch";
 
-/// How many values a field may hold to be read from an object.
+/// The maximum number of values in a field that is read from an object.
 const LARGEST_READ: usize = 100_000;
 
-/// A value that was written with its type: `Object.spec{replicas: 1}`.
+/// A value written with its type: `Object.spec{replicas: 1}`.
 #[derive(Clone, Debug)]
 pub struct Struct<'v> {
     name: Arc<str>,
-    /// In order of first appearance, each name once.
+    /// Fields in order of first appearance, each name once.
     fields: Vec<(Arc<str>, Value<'v>)>,
 }
 
 impl<'v> Struct<'v> {
-    /// A value of the type without any field.
+    /// A value of the type without fields.
     pub(crate) fn new(name: &Arc<str>) -> Self {
         Self {
             name: Arc::clone(name),
@@ -34,19 +34,19 @@ impl<'v> Struct<'v> {
         &self.name
     }
 
-    /// The field as it was given.
+    /// The field as written.
     pub fn field(&self, name: &str) -> Option<&Value<'v>> {
         let mut fields = self.fields.iter();
         let found = fields.find(|(known, _)| **known == *name);
         found.map(|(_, value)| value)
     }
 
-    /// All fields as they were given.
+    /// All fields as written.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Value<'v>)> {
         self.fields.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// Sets a field; of two values for one name the later counts.
+    /// Sets a field; a later value replaces an earlier one.
     pub(crate) fn set(&mut self, name: &Arc<str>, value: Value<'v>) {
         match self.fields.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = value,
@@ -54,7 +54,7 @@ impl<'v> Struct<'v> {
         }
     }
 
-    /// Takes a field away.
+    /// Removes a field.
     pub(crate) fn unset(&mut self, name: &str) {
         self.fields.retain(|(known, _)| **known != *name);
     }
@@ -63,10 +63,10 @@ impl<'v> Struct<'v> {
         *self.name == *JSON_PATCH
     }
 
-    /// The same value, if its fields can be what they are.
+    /// The same value, if its fields are of their declared types.
     ///
     /// # Errors
-    /// Text is wanted and another value was given where the checker did not know.
+    /// If a field is declared as text and has another value, which the checker could not see.
     pub(crate) fn checked(self) -> Result<Self, RunError> {
         let mut texts = self.fields.iter().filter(|(name, _)| **name != *"value");
         let wrong = texts.find(|(_, value)| !matches!(value, Value::String(_)));
@@ -79,11 +79,11 @@ impl<'v> Struct<'v> {
         }
     }
 
-    /// A field as expressions read it. An object gives what JSON has for the field, and null
-    /// for one that it lacks; an operation gives empty text.
+    /// A field as expressions read it. An object returns the field's JSON form, and null for a
+    /// field that is not set; an operation returns empty text.
     ///
     /// # Errors
-    /// The field holds more than can be read at once.
+    /// If the field contains more values than can be read at once.
     pub(crate) fn read(&self, name: &str) -> Result<Value<'v>, RunError> {
         match self.field(name) {
             Some(value) if self.is_patch() => Ok(value.clone()),
@@ -93,15 +93,15 @@ impl<'v> Struct<'v> {
         }
     }
 
-    /// Whether the field is there. Of an operation empty text is as good as none.
+    /// Whether the field is set. Empty text of an operation is treated as not set.
     pub(crate) fn has(&self, name: &str) -> bool {
         let is_empty = |value: &Value<'v>| value.as_str().is_some_and(str::is_empty);
         self.field(name)
             .is_some_and(|value| name == "value" || !self.is_patch() || !is_empty(value))
     }
 
-    /// Whether both are of one type and have the same in the same fields; numbers of different
-    /// kinds are not the same here.
+    /// Whether both are of one type with equal fields; numbers of different types are not equal
+    /// here.
     pub(super) fn same(&self, other: &Self) -> bool {
         let is_same = |value: &Value<'v>, it: &Value<'v>| {
             discriminant(value) == discriminant(it) && equality::equal(value, it)
@@ -113,7 +113,7 @@ impl<'v> Struct<'v> {
             })
     }
 
-    /// Whether it has no field at all.
+    /// Whether it has no fields.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -133,10 +133,10 @@ impl<'v> From<Struct<'v>> for Value<'v> {
     }
 }
 
-/// The value with maps in the place of objects that were written with their types.
+/// The value with maps in place of objects that were written with their types.
 fn without_types<'v>(value: &Value<'v>, left: &mut usize) -> Result<Value<'v>, RunError> {
     *left = left.checked_sub(1).ok_or_else(|| {
-        RunError::text(format!("field is too large: the most is {LARGEST_READ}"))
+        RunError::text(format!("field is too large: the maximum is {LARGEST_READ}"))
     })?;
     match value {
         Value::Struct(it) => {

@@ -1,11 +1,11 @@
-//! Text that is borrowed from the input where it can be.
+//! Text, borrowed from the input if possible.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Text: borrowed, or shared by all copies of the value.
+/// Text: borrowed, or shared by all clones of the value.
 #[derive(Clone)]
 pub enum Text<'v> {
     /// A part of the input.
@@ -14,8 +14,8 @@ pub enum Text<'v> {
     Shared(Arc<str>),
 }
 
-/// How many characters there are in a text. That most is ASCII is found out faster than
-/// characters are counted.
+/// The number of characters of a text. ASCII text, the most common case, is detected faster
+/// than characters are counted.
 pub(crate) fn characters(text: &str) -> usize {
     if text.is_ascii() {
         text.len()

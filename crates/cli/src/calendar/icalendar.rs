@@ -1,4 +1,4 @@
-//! As much of RFC 5545 as holidays need: events with dates, each once or every year.
+//! The part of RFC 5545 that holidays need: events with dates, each once or yearly.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +8,21 @@ use jiff::civil::Date;
 /// The longest name of an entry: a DNS label.
 const LONGEST_NAME: usize = 63;
 
-/// An event as far as it was read.
+/// The properties of an event that were read so far.
 #[derive(Debug, Default)]
 struct Event {
     summary: String,
     start: Option<Date>,
-    /// The first date after it, or the last one if its end is a time of that day.
+    /// The first date after the event: DTEND, or the day after it if DTEND has a time after
+    /// midnight.
     end: Option<Date>,
     is_yearly: bool,
 }
 
-/// An entry for each event, in their order.
+/// Returns an entry for each event, in their order.
 ///
 /// # Errors
-/// Why the text cannot be understood, with the line.
+/// The reason why the text is not valid, with the line.
 pub(super) fn dates(text: &str) -> Result<Vec<CalendarDate>, String> {
     let lines = unfolded(text);
     let mut names = BTreeSet::new();
@@ -52,13 +53,13 @@ pub(super) fn dates(text: &str) -> Result<Vec<CalendarDate>, String> {
         .iter()
         .any(|(_, line)| line.eq_ignore_ascii_case("BEGIN:VCALENDAR"))
     {
-        return Err("it is no iCalendar file: BEGIN:VCALENDAR is missing".to_owned());
+        return Err("it is not an iCalendar file: BEGIN:VCALENDAR is missing".to_owned());
     }
     Ok(dates)
 }
 
-/// The content lines with the number of the line on which each begins; a line that begins with
-/// white space continues the one before.
+/// The content lines with the number of the line on which each begins. A line that begins with
+/// white space continues the previous one.
 fn unfolded(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -89,7 +90,7 @@ impl Event {
                         || part.starts_with("BYMONTHDAY=")
                 };
                 if !value.split(';').all(is_plain) || !value.contains("FREQ=YEARLY") {
-                    return Err(format!("'{value}' is not a date of every year"));
+                    return Err(format!("'{value}' is not a yearly date"));
                 }
                 self.is_yearly = true;
             }
@@ -108,7 +109,7 @@ impl Event {
             _ => start,
         };
         if self.is_yearly && last != start {
-            return Err("repeats and has several dates; only single ones can".to_owned());
+            return Err("repeats and has several dates; give it one date".to_owned());
         }
         let mut entry = CalendarDate {
             name: unique(&label(&self.summary), names),

@@ -21,7 +21,7 @@ fn printed(events: &[&str]) -> String {
 }
 
 #[test]
-fn events_are_dates_ranges_and_dates_of_every_year() {
+fn events_are_converted_to_dates_ranges_and_yearly_dates() {
     assert_snapshot!(printed(&[
         "SUMMARY:Weihnachten\r\nDTSTART;VALUE=DATE:20261225\r\nRRULE:FREQ=YEARLY",
         "SUMMARY:Betriebs\r\n ferien\r\nDTSTART;VALUE=DATE:20260701\r\nDTEND;VALUE=DATE:20260715",
@@ -41,12 +41,12 @@ fn events_are_dates_ranges_and_dates_of_every_year() {
 }
 
 #[test]
-fn what_a_calendar_cannot_hold_is_refused_with_its_line() {
+fn an_unsupported_event_is_refused_with_its_line() {
     for (event, why) in [
         (
             "SUMMARY:x\r\nDTSTART:20260101\r\nRRULE:FREQ=WEEKLY;BYDAY=MO",
-            "holidays.ics: line 6: 'FREQ=WEEKLY;BYDAY=MO' is not a date of every year; correct \
-             the file, or write the dates by hand",
+            "holidays.ics: line 6: 'FREQ=WEEKLY;BYDAY=MO' is not a yearly date; correct the \
+             file, or write the dates by hand",
         ),
         (
             "SUMMARY:x\r\nDTSTART:tomorrow",

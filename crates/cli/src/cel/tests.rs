@@ -19,7 +19,7 @@ fn cel(words: &[&str]) -> Result<(String, Outcome), Failure> {
     Ok((String::from_utf8_lossy(&out).into_owned(), outcome))
 }
 
-/// Files with a definition and with an object of it.
+/// Files with a CRD and with an object of its kind.
 fn files(name: &str) -> (String, String) {
     let directory =
         std::env::temp_dir().join(format!("5spot-cel-{name}-{}", std::process::id()));
@@ -85,7 +85,7 @@ fn a_run_that_fails_has_no_value() {
 }
 
 #[test]
-fn the_examples_of_the_help_are_understood() {
+fn the_examples_of_the_help_are_parsed() {
     use clap::Parser as _;
     for line in EXAMPLES.lines().skip(1) {
         let quoted: Vec<&str> = line.split('\'').collect();
@@ -107,7 +107,7 @@ fn an_expression_may_begin_with_a_minus() {
 }
 
 #[test]
-fn numbers_that_json_does_not_have_are_shown() {
+fn numbers_that_json_cannot_represent_are_shown() {
     let rows = [
         ("0.0 / 0.0", "\"NaN\"\n"),
         ("1.0 / 0.0", "\"+Inf\"\n"),

@@ -1,4 +1,4 @@
-//! Whether the reclaim agent is there where it is needed.
+//! Checks whether the reclaim agent is installed where it is needed.
 
 use serde_json::Value;
 
@@ -7,8 +7,9 @@ use super::machine::identity;
 
 const CHECK: &str = "agent";
 
-/// What the operator says of the agent of each ScheduledMachine with `killIfCommands`: the agent
-/// reports whether it runs, and whether the policy is in force that keeps it to its Node.
+/// The findings from the AgentReady condition of each ScheduledMachine with `killIfCommands`. The
+/// condition reports whether the agent runs, and whether the policy that limits it to its Node is
+/// in force.
 pub(super) fn check(machines: &Result<Vec<Value>, String>) -> Vec<Finding> {
     let machines = machines.as_deref().unwrap_or_default();
     let has_commands = |it: &&Value| {
@@ -20,7 +21,7 @@ pub(super) fn check(machines: &Result<Vec<Value>, String>) -> Vec<Finding> {
     let wrong: Vec<Finding> = concerned.iter().filter_map(|it| wrong(it)).collect();
     if wrong.is_empty() && !concerned.is_empty() {
         let message = format!(
-            "AgentReady is False nowhere; ScheduledMachines with killIfCommands: {}",
+            "ScheduledMachines with killIfCommands: {}; none has AgentReady=False",
             concerned.len()
         );
         return vec![Finding::ok(CHECK, message)];
@@ -28,7 +29,7 @@ pub(super) fn check(machines: &Result<Vec<Value>, String>) -> Vec<Finding> {
     wrong
 }
 
-/// None where the agent runs, or where there is no node yet that it could run on.
+/// The finding for a missing agent or a rejected configuration. `None` otherwise.
 fn wrong(machine: &Value) -> Option<Finding> {
     let conditions = machine["status"]["conditions"].as_array()?;
     let condition = conditions.iter().find(|it| it["type"] == "AgentReady")?;

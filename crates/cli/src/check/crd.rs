@@ -1,4 +1,4 @@
-//! Whether the CRDs are there, and of this version.
+//! Checks whether the CRDs exist and have this version.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ fn compared(name: &str, ours: &Value, stored: &Value) -> Finding {
     };
     if !is_true("Established") {
         return Finding::error(CHECK, format!("{name} is not served yet")).remedy(
-            format!("look at the conditions of `kubectl get crd {name} -o yaml`"),
+            format!("see the conditions in `kubectl get crd {name} -o yaml`"),
         );
     }
     let lacking = if name == fivespot_api::name::crd() {
@@ -64,7 +64,7 @@ fn compared(name: &str, ours: &Value, stored: &Value) -> Finding {
         }
     };
     match (named(&ours, &stored), named(&stored, &ours)) {
-        (None, None) => Finding::ok(CHECK, format!("{name} is of this version")),
+        (None, None) => Finding::ok(CHECK, format!("{name} matches this version")),
         (Some(_), _) if !lacking.is_empty() => Finding::error(
             CHECK,
             format!(
@@ -88,7 +88,7 @@ fn compared(name: &str, ours: &Value, stored: &Value) -> Finding {
     }
 }
 
-/// What a CRD knows: its fields by their paths, and its rules by their messages.
+/// The contents of a CRD: its fields by path, and its rules by message.
 fn fields(crd: &Value) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let versions = crd["spec"]["versions"].as_array();

@@ -1,4 +1,4 @@
-//! What a check found, in one line.
+//! The result of a check, printed on one line.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use crate::plain;
 
-/// How it stands with what was checked.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Result {
-    /// It is as it should be.
+    /// As expected.
     Ok,
-    /// 5-Spot works, but not everything that was asked of it.
+    /// 5-Spot works, but not everything that is configured.
     Warning,
     /// 5-Spot does not work, in part or at all.
     Error,
-    /// It could not be checked.
+    /// The check could not be completed.
     Unknown,
 }
 
@@ -31,7 +31,7 @@ impl Result {
     }
 }
 
-/// The result of one check.
+/// A finding of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     check: &'static str,
@@ -54,25 +54,25 @@ impl Finding {
         }
     }
 
-    /// All is well.
+    /// A check that succeeded.
     pub(super) fn ok(check: &'static str, message: impl Into<String>) -> Self {
         Self::new(check, Result::Ok, message)
     }
 
-    /// Something does not work that was asked for.
+    /// Something that is configured does not work.
     pub(super) fn warning(check: &'static str, message: impl Into<String>) -> Self {
         Self::new(check, Result::Warning, message)
     }
 
-    /// Something is wrong.
+    /// 5-Spot does not work.
     pub(super) fn error(check: &'static str, message: impl Into<String>) -> Self {
         Self::new(check, Result::Error, message)
     }
 
-    /// The API server refused to answer.
+    /// The API server refused a request of the check.
     pub(super) fn unknown(check: &'static str, error: impl fmt::Display) -> Self {
         Self::new(check, Result::Unknown, error.to_string())
-            .remedy("ask as a user who may read it")
+            .remedy("run the command as a user who may read it")
     }
 
     /// Adds what to do about it.
@@ -81,18 +81,18 @@ impl Finding {
         self
     }
 
-    /// What was looked for is not there at all.
+    /// Marks the object as missing.
     pub(super) fn missing(mut self) -> Self {
         self.is_missing = true;
         self
     }
 
-    /// Whether it is not there at all.
+    /// Whether the object is missing.
     pub(super) fn is_missing(&self) -> bool {
         self.is_missing
     }
 
-    /// Whether nothing has to be done before 5-Spot works.
+    /// Whether 5-Spot works without further action.
     pub(super) fn is_well(&self) -> bool {
         matches!(self.result, Result::Ok | Result::Warning)
     }
@@ -110,13 +110,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The last line: how many of each.
+/// The last line: the number of findings of each result.
 pub(super) fn summary(findings: &[Finding]) -> String {
     let count = |result: Result| findings.iter().filter(|it| it.result == result).count();
     let (errors, unknown) = (count(Result::Error), count(Result::Unknown));
     let warnings = count(Result::Warning);
     if errors + unknown + warnings == 0 {
-        return "All is well.".to_owned();
+        return "No problems found.".to_owned();
     }
     format!("{errors} errors, {warnings} warnings, {unknown} not checked")
 }

@@ -1,4 +1,5 @@
-//! Whether what ScheduledMachines name is there, and the operator may use it.
+//! Checks whether the kinds and Secrets that ScheduledMachines refer to exist, and whether the
+//! operator may use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +10,17 @@ use super::Operator;
 use super::finding::Finding;
 use crate::reader::{Answer, Reader};
 
-/// Every ScheduledMachine.
+/// Lists all ScheduledMachines.
 ///
 /// # Errors
-/// The server does not list them: why.
+/// The server refuses to list them. The error is its message.
 pub(super) async fn read(reader: &Reader) -> Result<Vec<Value>, String> {
     reader
         .list(&format!("/apis/{}/{}", name::API_VERSION, name::PLURAL))
         .await
 }
 
-/// The kinds and the kubeconfig Secrets.
+/// Checks Cluster API, the provider kinds and the kubeconfig Secrets.
 pub(super) async fn check(
     reader: &Reader,
     operator: &Operator,
@@ -50,7 +51,8 @@ async fn cluster_api(reader: &Reader) -> Finding {
     }
 }
 
-/// The version and name of each kind, and where it is named: the first ScheduledMachine of each namespace.
+/// The version and kind of each provider object, with the first ScheduledMachine of each namespace
+/// that refers to it.
 type Named = BTreeMap<(String, String), BTreeMap<String, String>>;
 
 fn named(machines: &[Value]) -> Named {
@@ -80,7 +82,7 @@ async fn kinds(reader: &Reader, operator: &Operator, machines: &[Value]) -> Vec<
     all
 }
 
-/// Whether a kind is served, and the operator may create objects of it wherever it is named.
+/// Whether a kind is served, and the operator may create objects of it in each namespace.
 async fn provider(
     reader: &Reader,
     operator: &Operator,
@@ -120,8 +122,8 @@ async fn provider(
     ))
 }
 
-/// The machines in whose namespaces the operator may not do something. A confined operator may do it in
-/// its own namespaces alone.
+/// The machines in whose namespaces the operator has no permission. An operator that is confined to
+/// namespaces has it only there.
 async fn refused_in<'m>(
     reader: &Reader,
     operator: &Operator,
@@ -143,7 +145,7 @@ async fn refused_in<'m>(
     refused
 }
 
-/// The plural name of a kind in a list of resources; none where it is not served.
+/// The plural name of a kind in an APIResourceList. `None` if the kind is not served.
 fn plural(list: &Value, kind: &str) -> Option<String> {
     let resources = list["resources"].as_array()?;
     let found = resources.iter().find(|it| {
@@ -168,7 +170,8 @@ async fn kubeconfigs(
         .collect();
     let nodes = json!({"resource": "nodes", "verb": "patch"});
     if reader.may(&user(operator), nodes).await == Some(true) {
-        let message = "the operator reaches the nodes of this cluster itself";
+        let message =
+            "the operator may patch Nodes of this cluster and needs no kubeconfig Secret";
         return vec![Finding::ok(CHECK, message)];
     }
     let mut all = Vec::new();
@@ -195,7 +198,7 @@ async fn kubeconfigs(
                 format!("there is no Secret {namespace}/{secret}"),
             )
             .remedy(format!(
-                "look at Cluster {cluster}: its control plane writes it when it is initialized"
+                "check Cluster {cluster}: its control plane creates it when initialized"
             )),
             (_, Answer::Refused(_) | Answer::Found(_)) => {
                 Finding::ok(CHECK, format!("the operator may read Secret {namespace}/{secret}"))
@@ -205,12 +208,12 @@ async fn kubeconfigs(
     all
 }
 
-/// The operator, as API servers call it.
+/// The user name of the operator.
 fn user(operator: &Operator) -> String {
     name::service_account_user(&operator.namespace, &operator.account)
 }
 
-/// Namespace and name of a ScheduledMachine.
+/// The namespace and name of a ScheduledMachine.
 pub(super) fn identity(machine: &Value) -> String {
     let text = |key: &str| machine["metadata"][key].as_str().unwrap_or_default();
     format!("{}/{}", text("namespace"), text("name"))

@@ -1,4 +1,4 @@
-//! Whether an operator runs.
+//! Checks whether an operator runs.
 
 use fivespot_api::name;
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +8,7 @@ use super::Operator;
 use super::finding::Finding;
 use crate::reader::{Answer, Reader};
 
-/// The Deployment, if there is one, and the Lease.
+/// Checks the Deployment, if there is one, and the Lease.
 pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     let mut all = Vec::new();
     all.extend(deployment(reader, operator).await);
@@ -16,7 +16,7 @@ pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> 
     all
 }
 
-/// None where the operator is not run by a Deployment of this namespace.
+/// Checks the Deployment of the operator. `None` if there is none in this namespace.
 async fn deployment(reader: &Reader, operator: &Operator) -> Option<Finding> {
     const CHECK: &str = "deployment";
     let namespace = &operator.namespace;
@@ -38,7 +38,7 @@ async fn deployment(reader: &Reader, operator: &Operator) -> Option<Finding> {
         .unwrap_or_default();
     let wanted = found["spec"]["replicas"].as_u64().unwrap_or(1);
     let message = format!("{ready} of {wanted} replicas of {namespace}/{name} are ready");
-    let remedy = format!("`kubectl describe deployment {name} -n {namespace}` says why");
+    let remedy = format!("`kubectl describe deployment {name} -n {namespace}` shows why");
     Some(match (ready, wanted) {
         (_, 0) => Finding::error(CHECK, format!("{namespace}/{name} is scaled to 0"))
             .remedy(format!(
@@ -52,7 +52,7 @@ async fn deployment(reader: &Reader, operator: &Operator) -> Option<Finding> {
     })
 }
 
-/// The freshest Lease of an operator: that of the leader, or of a shard.
+/// Checks the most recently renewed Lease of an operator: that of the leader, or of a shard.
 pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
     const CHECK: &str = "lease";
     let namespace = &operator.namespace;
@@ -75,7 +75,7 @@ pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
         .filter_map(|it| Held::read(it, reader.now))
         .min_by_key(|it| it.age);
     let remedy = format!(
-        "look at its pods: `kubectl get pods -n {namespace} -l app.kubernetes.io/name=5spot`"
+        "check its pods: `kubectl get pods -n {namespace} -l app.kubernetes.io/name=5spot`"
     );
     match freshest {
         None => Finding::error(
@@ -103,7 +103,7 @@ pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
     }
 }
 
-/// What a Lease says of its holder.
+/// The holder of a Lease.
 struct Held {
     holder: String,
     age: SignedDuration,
@@ -111,7 +111,7 @@ struct Held {
 }
 
 impl Held {
-    /// None where nobody holds it.
+    /// Reads a Lease. `None` if it has no holder.
     fn read(lease: &Value, now: Timestamp) -> Option<Self> {
         let spec = &lease["spec"];
         let holder = spec["holderIdentity"]

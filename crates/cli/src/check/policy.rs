@@ -1,4 +1,4 @@
-//! Whether something rejects what violates a rule.
+//! Checks whether the policies or the webhook are in force.
 
 use fivespot_api::{manifest, name};
 use fivespot_install::controller::POLICIES_SINCE;
@@ -10,7 +10,7 @@ use crate::reader::{Answer, Reader};
 const CHECK: &str = "admission";
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// One finding for each policy; in a cluster without policies, one for the webhook.
+/// One finding for each policy. In a cluster without policies, one for the webhook.
 pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
     if reader.minor < POLICIES_SINCE {
         return vec![webhook(reader).await];
@@ -54,7 +54,7 @@ async fn bound(reader: &Reader, ours: &Value, binding: &str) -> Finding {
         Answer::Missing => {
             return Finding::error(
                 CHECK,
-                format!("no binding {binding} puts policy {name} in force"),
+                format!("policy {name} is not in force: there is no {binding}"),
             )
             .remedy("apply deploy/admission");
         }
@@ -66,7 +66,7 @@ async fn bound(reader: &Reader, ours: &Value, binding: &str) -> Finding {
         .filter_map(Value::as_str)
         .collect();
     if messages(&stored) != messages(ours) {
-        return Finding::warning(CHECK, format!("policy {name} is of another version"))
+        return Finding::warning(CHECK, format!("policy {name} is from another version"))
             .remedy("apply deploy/admission of the version that is installed");
     }
     if !actions.contains(&"Deny") {
@@ -82,7 +82,7 @@ async fn bound(reader: &Reader, ours: &Value, binding: &str) -> Finding {
     Finding::ok(CHECK, format!("policy {name} is in force"))
 }
 
-/// What a policy says of violations, which is what changes with a version.
+/// The messages of a policy's validations, which differ between versions.
 fn messages(policy: &Value) -> Vec<&Value> {
     let validations = policy["spec"]["validations"].as_array();
     validations
@@ -107,7 +107,7 @@ async fn webhook(reader: &Reader) -> Finding {
             if bundle.as_str().is_none_or(str::is_empty) {
                 Finding::error(CHECK, "the webhook has no caBundle: every change is rejected")
                     .remedy(format!(
-                        "look at its log: `kubectl logs -A -l app.kubernetes.io/name=5spot,app.kubernetes.io/component=webhook` ({})",
+                        "check its log: `kubectl logs -A -l app.kubernetes.io/name=5spot,app.kubernetes.io/component=webhook` ({})",
                         name::WEBHOOK
                     ))
             } else {

@@ -1,9 +1,9 @@
-//! Whether the API server is of a version that is supported.
+//! Checks whether the version of the API server is supported.
 
 use super::finding::Finding;
 use crate::reader::Reader;
 
-/// The minor versions of Kubernetes 1 that are supported, and those that mostly work.
+/// The supported minor versions of Kubernetes 1.
 const SUPPORTED: std::ops::RangeInclusive<u32> = 30..=37;
 const BEST_EFFORT: std::ops::Range<u32> = 26..30;
 
@@ -15,7 +15,7 @@ pub(super) fn check(reader: &Reader) -> Finding {
         Finding::ok(CHECK, message)
     } else if BEST_EFFORT.contains(&reader.minor) {
         Finding::warning(CHECK, message).remedy(format!(
-            "use Kubernetes 1.{first} or later; before it there is no admission policy"
+            "use Kubernetes 1.{first} or later; older versions lack ValidatingAdmissionPolicy"
         ))
     } else {
         Finding::warning(CHECK, message).remedy(format!(

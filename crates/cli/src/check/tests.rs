@@ -11,7 +11,7 @@ use crate::reader::Reader;
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 
-/// Acts only with the Lease that is looked for.
+/// Enables leader election with the Lease that the check reads.
 fn elected(options: &mut fivespot_controller::Options) {
     options.coordination = Coordination::Leader(Lease {
         namespace: "5spot-system".to_owned(),
@@ -25,7 +25,7 @@ async fn reader(client: Client) -> Reader {
     Reader::of(client, "the test").await.unwrap()
 }
 
-/// What is printed, and whether all is well.
+/// The printed output, and whether all findings are fine.
 async fn checked(client: Client) -> (String, bool) {
     let operator = Operator {
         namespace: "5spot-system".to_owned(),
@@ -102,7 +102,7 @@ async fn whatever_is_wrong_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_operator_that_is_confined_to_namespaces_is_well_in_them() {
+async fn an_operator_confined_to_namespaces_is_accepted_there() {
     const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
     let (cluster, _replica) = with_worker().await;
     let path = format!("{RBAC}/clusterrolebindings/5spot-controller-k0smotron");

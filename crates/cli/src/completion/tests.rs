@@ -15,11 +15,11 @@ fn words(line: &str) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn commands_are_completed_with_what_they_do() {
+fn commands_are_completed_with_their_description() {
     assert_eq!(
         completed(&["hol"]),
         [
-            "hold\tKeep a machine as it is for a time: nothing is created or shut down",
+            "hold\tKeep a machine as it is for a limited time: nothing is created or shut down",
             ":4"
         ]
     );
@@ -39,13 +39,13 @@ fn the_ids_of_rules_and_lints_are_completed() {
 }
 
 #[test]
-fn behind_words_that_no_command_has_nothing_is_completed() {
+fn nothing_is_completed_after_an_unknown_command() {
     assert_eq!(completed(&["nonsense", "wor"]), [":4"]);
     assert_eq!(completed(&[]), completed(&[""]));
 }
 
 #[test]
-fn the_cluster_of_the_words_is_asked() {
+fn the_flags_on_the_command_line_select_the_cluster() {
     let line = "explain -n team-a --context=prod --at now --kubeconfig /k wor";
     assert_eq!(
         selecting(words(line)).join(" "),
@@ -53,6 +53,6 @@ fn the_cluster_of_the_words_is_asked() {
     );
     let access = selected(words(line));
     assert_eq!(access.namespace.as_deref(), Some("team-a"));
-    // A flag whose value is still to come selects nothing.
+    // A flag without its value selects nothing.
     assert_eq!(selected(words("explain -n")).namespace, None);
 }

@@ -1,5 +1,6 @@
-//! Requests for the objects of one kind, judged by status code: not every server of a workload
-//! cluster sends a Status with a refusal, and the in-memory provider's does not.
+//! Requests for the objects of one kind. Errors are detected by status code, because not every
+//! server of a workload cluster sends a Status with an error; that of the in-memory provider does
+//! not.
 
 use http::header::CONTENT_TYPE;
 use http::request::Builder;
@@ -12,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::cluster::error_message;
 
-/// What a server answered, or why it did not.
+/// The result of a request, or the reason of its failure.
 pub(super) type Asked<T> = Result<T, String>;
 
-/// The most characters of a refusal that are repeated.
+/// The largest number of characters of an error response that are shown.
 const LONGEST: usize = 512;
 
-/// The objects of one kind, of a namespace if the kind has them.
+/// The objects of one kind, in a namespace if the kind is namespaced.
 #[derive(Clone)]
 pub(super) struct Collection {
     client: Client,
@@ -37,7 +38,7 @@ impl Collection {
         }
     }
 
-    /// A kind that Kubernetes itself has.
+    /// The objects of a built-in kind.
     pub(super) fn of<K>(client: &Client, namespace: Option<&str>) -> Self
     where
         K: kube::Resource<DynamicType = ()>,
@@ -45,7 +46,7 @@ impl Collection {
         Self::new(client, namespace, &ApiResource::erase::<K>(&()))
     }
 
-    /// The object of that name; none where there is none.
+    /// Gets the object of that name. `None` if it does not exist.
     pub(super) async fn get(&self, name: &str) -> Asked<Option<Value>> {
         let request = Request::get(self.path_of(name));
         match self.send(request, None).await? {
@@ -54,7 +55,7 @@ impl Collection {
         }
     }
 
-    /// The objects with this label.
+    /// Lists the objects with this label.
     pub(super) async fn list(&self, label: &str) -> Asked<Vec<Value>> {
         let label = label.replace('=', "%3D");
         let request = Request::get(format!("{}?labelSelector={label}", self.path));
@@ -62,7 +63,8 @@ impl Collection {
         Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
 
-    /// Creates an object. That it exists is no error: a request whose answer was lost is repeated.
+    /// Creates an object. An existing object is not an error, because a request whose response was
+    /// lost is sent again.
     pub(super) async fn post(&self, object: &Value) -> Asked<()> {
         let request = Request::post(&self.path).header(CONTENT_TYPE, "application/json");
         match self.send(request, Some(object)).await? {
@@ -71,7 +73,7 @@ impl Collection {
         }
     }
 
-    /// Merges a change into an object.
+    /// Sends a merge patch to an object.
     pub(super) async fn merge(&self, name: &str, change: &Value) -> Asked<()> {
         let request = Request::patch(self.path_of(name))
             .header(CONTENT_TYPE, "application/merge-patch+json");
@@ -79,7 +81,7 @@ impl Collection {
         answer.accepted().map(drop)
     }
 
-    /// Deletes an object. That there is none is no error.
+    /// Deletes an object. A missing object is not an error.
     pub(super) async fn delete(&self, name: &str) -> Asked<()> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
@@ -116,10 +118,10 @@ struct Answer {
 }
 
 impl Answer {
-    /// The object that it contains.
+    /// The object of a successful response.
     ///
     /// # Errors
-    /// The message of a refusal, or what else there is of it.
+    /// The message of an error response, or the beginning of its body.
     fn accepted(self) -> Asked<Value> {
         let object = serde_json::from_slice::<Value>(&self.body).unwrap_or_default();
         if self.status.is_success() {

@@ -1,23 +1,23 @@
-//! The promises: what is done with a machine, and what must be seen of it.
+//! The promises: the steps of each promise, and the facts that must be observed.
 
 use std::fmt;
 
-/// One promise: what a provider keeps or breaks.
+/// A promise that a provider keeps or breaks.
 #[derive(Debug)]
 pub(crate) struct Promise {
-    /// By which `--only` selects it.
+    /// The name, which `--only` selects.
     pub(crate) name: &'static str,
     /// What the provider does, as a sentence without a period.
     pub(crate) meaning: &'static str,
-    /// What has to be given for it on the command line.
+    /// The input that the promise needs from the command line, if any.
     pub(crate) needs: Option<Need>,
-    /// What must not be seen at any time after the pod was added.
+    /// What must not be observed at any time after the pod was added.
     pub(crate) never: Option<Breach>,
-    /// What is done and awaited, in order.
+    /// The steps, in order.
     pub(crate) steps: &'static [&'static [Step]],
 }
 
-/// What not everybody can give.
+/// An input that not every user can provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// An infrastructure object whose host never joins.
@@ -27,7 +27,7 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    /// How it is given.
+    /// The instruction to provide it.
     pub(crate) fn flag(self) -> &'static str {
         match self {
             Self::Unreachable => {
@@ -50,11 +50,13 @@ pub(crate) enum Step {
         /// Whether a PodDisruptionBudget forbids to evict it.
         is_held: bool,
     },
-    /// Change something.
+    /// Make a change.
     Do(Change),
-    /// It is seen within the timeout; otherwise the promise is broken.
+    /// Wait until the fact is observed. If it is not observed within the timeout, the promise is
+    /// broken.
     Await(Fact),
-    /// It is seen within the timeout; otherwise the promise cannot be run.
+    /// Wait until the fact is observed. If it is not observed within the timeout, the promise
+    /// cannot be run.
     Require(Fact),
 }
 
@@ -81,7 +83,7 @@ impl Limits {
 pub(crate) enum Change {
     /// Create a ScheduleOverride of mode Stop.
     Stop,
-    /// Delete it.
+    /// Delete the ScheduleOverride.
     Resume,
     /// Set the kill switch.
     Kill,
@@ -93,7 +95,7 @@ pub(crate) enum Change {
     Restart,
 }
 
-/// What a machine consists of, and what is on it.
+/// An object that belongs to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     ScheduledMachine,
@@ -104,14 +106,14 @@ pub(crate) enum Part {
     Pod,
 }
 
-/// What can be seen.
+/// A fact that can be observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
-    /// There is such an object.
+    /// The object exists.
     Exists(Part),
-    /// There is none.
+    /// The object does not exist.
     Gone(Part),
-    /// The Machine names the Secret with its bootstrap data.
+    /// The Machine has the name of the Secret with its bootstrap data.
     BootstrapData,
     /// Machine and Node have the same providerID.
     ProviderId,
@@ -127,12 +129,12 @@ pub(crate) enum Fact {
     Stalled(&'static str),
 }
 
-/// What must not happen.
+/// A state that must not occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breach {
-    /// The Machine has gone, and a pod that could be evicted is still there.
+    /// The Machine is gone while a pod that could be evicted still exists.
     MachineBeforePod,
-    /// Another Machine has taken the place of the first one.
+    /// Another Machine has replaced the first one.
     MachineReplaced,
 }
 
@@ -149,7 +151,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// After `waiting until`.
+/// Displayed after `waiting until`.
 impl fmt::Display for Fact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -168,17 +170,17 @@ impl fmt::Display for Fact {
     }
 }
 
-/// Long enough for a drain that nothing holds up.
+/// A drain timeout that an unblocked drain does not reach.
 const USUAL: &str = "5m";
-/// What a drain is cut off after where a test waits for that.
+/// A drain timeout for promises that wait until it passes.
 const SHORT: &str = "30s";
-/// Longer than a test waits.
+/// A drain timeout that no run reaches.
 const LONG: &str = "12h";
 
 const CREATE: &[Step] = &[Step::Create(Limits::drain(USUAL))];
 const CREATE_SHORT: &[Step] = &[Step::Create(Limits::drain(SHORT))];
 const CREATE_LONG: &[Step] = &[Step::Create(Limits::drain(LONG))];
-/// With the shortest provisioning.timeout that there is.
+/// With the shortest valid provisioning.timeout.
 const CREATE_IMPATIENT: &[Step] = &[Step::Create(Limits {
     drain: USUAL,
     provisioning: "1m",
@@ -191,7 +193,8 @@ const HELD_POD: &[Step] = &[
     Step::AddPod { is_held: true },
     Step::Require(Fact::PodReady),
 ];
-/// The Machine goes after what it refers to, so that what holds it up is named.
+/// The Machine is awaited after the objects that it refers to, so that the one that blocks its
+/// deletion is reported.
 const ALL_GONE: &[Step] = &[
     Step::Await(Fact::Gone(Part::Infrastructure)),
     Step::Await(Fact::Gone(Part::Bootstrap)),
@@ -205,7 +208,7 @@ const LEAVING: &[Step] = &[Step::Await(Fact::Phase("ShuttingDown"))];
 const INACTIVE: &[Step] = &[Step::Await(Fact::Phase("Inactive"))];
 const RESTART: &[Step] = &[Step::Do(Change::Restart)];
 
-/// Every promise, in the order in which they are run.
+/// All promises, in the order in which they are run.
 pub(crate) const PROMISES: &[Promise] = &[
     Promise {
         name: "opens",
@@ -264,7 +267,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "drain-deadline",
-        meaning: "a host leaves at the deadline though a pod may not be evicted",
+        meaning: "a host leaves at the deadline although a pod cannot be evicted",
         needs: None,
         never: None,
         steps: &[CREATE_SHORT, ACTIVE, HELD_POD, STOP, ALL_GONE, INACTIVE],
@@ -287,7 +290,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "kill-switch",
-        meaning: "the kill switch removes a host at once, pods or not",
+        meaning: "the kill switch removes a host immediately, even with pods",
         needs: None,
         never: None,
         steps: &[
@@ -303,7 +306,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "delete-while-pending",
-        meaning: "a host that is being provisioned goes when the ScheduledMachine is deleted",
+        meaning: "a host that is being provisioned is removed when the ScheduledMachine is \
+                  deleted",
         needs: None,
         never: None,
         steps: &[
@@ -316,14 +320,14 @@ pub(crate) const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "delete-while-active",
-        meaning: "a host that serves goes when the ScheduledMachine is deleted",
+        meaning: "a host in service is removed when the ScheduledMachine is deleted",
         needs: None,
         never: None,
         steps: &[CREATE, ACTIVE, DELETE, ALL_GONE, DELETED],
     },
     Promise {
         name: "delete-while-shutting-down",
-        meaning: "a host that is being drained goes when the ScheduledMachine is deleted",
+        meaning: "a host that is being drained is removed when the ScheduledMachine is deleted",
         needs: None,
         never: None,
         steps: &[
@@ -339,7 +343,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "delete-while-disabled",
-        meaning: "a host that is kept by `enabled: false` goes when the ScheduledMachine is \
+        meaning: "a host that is kept by `enabled: false` is removed when the ScheduledMachine is \
                   deleted",
         needs: None,
         never: None,
@@ -358,8 +362,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "provider-restarted",
-        meaning: "a restart of the provider is no obstacle, neither while a host joins nor while \
-                  it leaves",
+        meaning: "a host joins and leaves although the provider restarts meanwhile",
         needs: Some(Need::Restart),
         never: None,
         steps: &[
@@ -373,7 +376,7 @@ pub(crate) const PROMISES: &[Promise] = &[
             INACTIVE,
         ],
     },
-    // The last: whatever it leaves behind holds up no other.
+    // The last one, so that objects that it leaves behind do not affect other promises.
     Promise {
         name: "never-comes-up",
         meaning: "a host that never joins is reported after provisioning.timeout, and its objects \
@@ -390,7 +393,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     },
 ];
 
-/// Their names.
+/// The names of all promises.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PROMISES.iter().map(|it| it.name)
 }

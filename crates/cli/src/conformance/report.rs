@@ -1,4 +1,4 @@
-//! What a run came to, as text and as data.
+//! The results of a run, as text and as data.
 
 use std::io::Write;
 
@@ -7,42 +7,42 @@ use serde_json::{Value, json};
 use super::promise::Promise;
 use crate::{Failure, Format, Outcome, output, plain};
 
-/// What a promise came to.
+/// The result of a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Everything was seen in time.
+    /// Every fact was observed in time.
     Kept,
-    /// What was seen instead.
+    /// Broken, with the observation.
     Broken(String),
-    /// Why it was not run, or not to its end.
+    /// Not run, or not completed, with the reason.
     NotRun(String),
 }
 
-/// A promise and what it came to.
+/// A promise with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PromiseResult {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) verdict: Verdict,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub(crate) seconds: u64,
-    /// What is left of its machine, if anything is.
+    /// A description of what is left of its machine, if anything.
     pub(crate) left: Option<String>,
 }
 
-/// What the promises were run with.
+/// The subjects of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subjects {
-    /// The version of the management cluster.
+    /// The Kubernetes version of the management cluster.
     pub(crate) kubernetes: String,
-    /// `apiVersion` and kind, with a blank between them.
+    /// `apiVersion` and kind of the bootstrap object, separated by a space.
     pub(crate) bootstrap: String,
-    /// The same.
+    /// `apiVersion` and kind of the infrastructure object, separated by a space.
     pub(crate) infrastructure: String,
 }
 
 impl PromiseResult {
-    /// A promise that was not run, and why.
+    /// The result of a promise that was not run, with the reason.
     pub(crate) fn not_run(promise: &Promise, why: String) -> Self {
         Self {
             name: promise.name,
@@ -54,14 +54,14 @@ impl PromiseResult {
     }
 }
 
-/// A whole run.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) subjects: Subjects,
     pub(crate) results: Vec<PromiseResult>,
-    /// Whether it was ended by a signal.
+    /// Whether the run was ended by a signal.
     pub(crate) interrupted: bool,
-    /// What could not be deleted.
+    /// A description of the objects that could not be deleted.
     pub(crate) left: Option<String>,
 }
 
@@ -75,9 +75,8 @@ impl Report {
         }
     }
 
-    /// Yes where at least one promise was run and none is broken, no where one is broken or
-    /// something is left behind, and unanswered where none was
-    /// run or the run was interrupted.
+    /// `No` if a promise is broken or something is left behind. `Yes` if at least one promise is
+    /// kept and the run was not interrupted. `Unanswered` otherwise.
     pub(crate) fn outcome(&self) -> Outcome {
         let has = |wanted: fn(&Verdict) -> bool| {
             self.results.iter().any(|it| wanted(&it.verdict))
@@ -133,7 +132,7 @@ impl Report {
         Ok(())
     }
 
-    /// How many are kept, broken and not run.
+    /// The numbers of promises that are kept, broken and not run.
     fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for it in &self.results {

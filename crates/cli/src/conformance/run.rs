@@ -1,4 +1,4 @@
-//! Running one promise on a cluster.
+//! Runs one promise on a cluster.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -11,21 +11,21 @@ use super::report::{PromiseResult, Verdict};
 use super::site::{Site, Subject};
 use crate::{cluster, plain};
 
-/// How often it is looked.
+/// The interval between two observations.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// How often a person reads that it is still waiting.
+/// The interval between two progress messages.
 const REMINDER: Duration = Duration::from_secs(30);
 
-/// What all promises of a run have in common.
+/// The settings that all promises of a run share.
 pub(super) struct Runner<'r> {
     pub(super) site: &'r Site,
     /// How long each step may take.
     pub(super) timeout: Duration,
-    /// What restarts the provider.
+    /// The command that restarts the provider.
     pub(super) restart: Option<&'r str>,
 }
 
-/// How a promise ended before its last step.
+/// Why a promise ended before its last step.
 enum End {
     Broken(String),
     CannotRun(String),
@@ -91,7 +91,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Puts a pod on the Node. Its namespace may not have everything for it yet.
+    /// Creates a pod on the Node. Retries, because its namespace may not be complete yet.
     async fn add_pod(&self, subject: &Subject, is_held: bool) -> Result<(), String> {
         let begun = Instant::now();
         loop {
@@ -124,9 +124,9 @@ impl Runner<'_> {
         }
     }
 
-    /// Looks until a fact is seen.
+    /// Waits until a fact is observed.
     async fn wait(&self, fact: Fact, subject: &mut Subject) -> Result<(), String> {
-        tell(subject, &format!("waiting until {fact}"));
+        report_progress(subject, &format!("waiting until {fact}"));
         let begun = Instant::now();
         let mut reminded = begun;
         loop {
@@ -155,7 +155,7 @@ impl Runner<'_> {
                 reminded = Instant::now();
                 let seconds = begun.elapsed().as_secs();
                 let message = subject.seen.message();
-                tell(subject, &format!("{missing} ({seconds} s): {message}"));
+                report_progress(subject, &format!("{missing} ({seconds} s): {message}"));
             }
             tokio::time::sleep(INTERVAL).await;
         }
@@ -164,10 +164,10 @@ impl Runner<'_> {
     /// Removes the machine of a promise and waits until it is gone.
     ///
     /// # Errors
-    /// What is left of it.
+    /// A description of what is left of it.
     async fn remove(&self, subject: &mut Subject) -> Result<(), String> {
         subject.never = None;
-        // Whatever held its pod holds it no longer.
+        // Deletes the pod directly, which its budget does not block.
         let _ = self.site.delete_pod(subject).await;
         self.site.delete(subject).await?;
         for part in [
@@ -182,13 +182,13 @@ impl Runner<'_> {
     }
 }
 
-/// Runs a command of the user's shell to its end.
+/// Runs a shell command of the user and waits until it ends.
 ///
 /// # Errors
 /// It cannot be run, or fails.
 async fn run(command: &str) -> Result<(), String> {
     let mut shell = Command::new("sh");
-    // Standard output is for the report alone.
+    // Standard output is reserved for the report.
     shell
         .args(["-c", command])
         .stdin(Stdio::null())
@@ -202,8 +202,8 @@ async fn run(command: &str) -> Result<(), String> {
     }
 }
 
-/// Prints progress, on standard error.
-fn tell(subject: &Subject, text: &str) {
+/// Prints progress on standard error.
+fn report_progress(subject: &Subject, text: &str) {
     let text = plain::line(text);
     let _ = writeln!(std::io::stderr(), "{}: {text}", subject.promise);
 }

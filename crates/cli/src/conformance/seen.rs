@@ -1,4 +1,4 @@
-//! What is seen of a machine at one instant, and what it means.
+//! The observed state of a machine at one instant.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::promise::{Breach, Fact, Part};
 
-/// Everything that is seen of one machine at an instant.
+/// The observed objects of one machine at an instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     objects: BTreeMap<Part, Value>,
-    /// The uid of the first Machine that was seen.
+    /// The uid of the first Machine that was observed.
     pub(crate) first_machine: Option<String>,
 }
 
 impl Seen {
-    /// The same with an object.
+    /// Returns the same state with an object added.
     pub(crate) fn with(mut self, part: Part, object: Option<Value>) -> Self {
         if let Some(object) = object {
             self.objects.insert(part, object);
@@ -23,19 +23,19 @@ impl Seen {
         self
     }
 
-    /// The object of a part; none where there is none.
+    /// The object of a part. `None` if it does not exist.
     pub(crate) fn get(&self, part: Part) -> Option<&Value> {
         self.objects.get(&part)
     }
 
-    /// The string at a JSON pointer of an object; empty where there is none.
+    /// The string at a JSON pointer of an object. Empty if there is none.
     pub(crate) fn text(&self, part: Part, pointer: &str) -> &str {
         self.get(part)
             .and_then(|it| it.pointer(pointer)?.as_str())
             .unwrap_or_default()
     }
 
-    /// `status.message` of the ScheduledMachine; empty where there is none.
+    /// `status.message` of the ScheduledMachine. Empty if there is none.
     pub(crate) fn message(&self) -> &str {
         self.text(Part::ScheduledMachine, "/status/message")
     }
@@ -57,7 +57,7 @@ impl Seen {
             .is_none_or(|pod| pod["metadata"]["deletionTimestamp"].is_string())
     }
 
-    /// The kind and name of an object as it calls itself.
+    /// The kind and name of an object.
     fn title(&self, part: Part) -> String {
         let (kind, name) = (self.text(part, "/kind"), self.text(part, "/metadata/name"));
         if kind.is_empty() {
@@ -66,11 +66,11 @@ impl Seen {
         format!("{kind}/{name}")
     }
 
-    /// Why an object is still there, as far as it shows.
+    /// The reason why an object still exists, as far as it is visible.
     fn still_there(&self, part: Part) -> String {
         let title = self.title(part);
         if self.text(part, "/metadata/deletionTimestamp").is_empty() {
-            return format!("{title} is still there, and nobody has deleted it");
+            return format!("{title} still exists and has no deletionTimestamp");
         }
         let metadata = self.get(part).map(|it| &it["metadata"]["finalizers"]);
         let finalizers: Vec<&str> = metadata
@@ -80,20 +80,18 @@ impl Seen {
             .filter_map(Value::as_str)
             .collect();
         if finalizers.is_empty() {
-            return format!("{title} is still there, though it was deleted");
+            return format!("{title} was deleted and still exists, without finalizers");
         }
         let finalizers = finalizers.join(", ");
-        format!(
-            "{title} was deleted and is still there, with the finalizers {finalizers}"
-        )
+        format!("{title} was deleted and still exists, with the finalizers {finalizers}")
     }
 }
 
 impl Fact {
-    /// Whether it is so.
+    /// Whether the fact is true in the observed state.
     ///
     /// # Errors
-    /// What is seen instead.
+    /// A description of the observed state.
     pub(crate) fn is_seen_in(self, seen: &Seen) -> Result<(), String> {
         match self {
             Self::Exists(part) => {
@@ -154,7 +152,7 @@ fn expect(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
 }
 
 impl Breach {
-    /// What breaks the promise in what is seen, if anything does.
+    /// A description of the breach, if the observed state has one.
     pub(crate) fn found_in(self, seen: &Seen) -> Option<String> {
         match self {
             Self::MachineBeforePod => {

@@ -1,4 +1,4 @@
-//! The namespaces and the Cluster of a run: made before it, deleted after it.
+//! The namespaces and the Cluster of a run: created before it, deleted after it.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::Failure;
 use crate::cluster::error_message;
 use crate::document::Document;
 
-/// What the names of runs begin with.
+/// The prefix of the names of runs.
 const PREFIX: &str = "5spot-conformance-";
-/// How often it is looked whether something has come or gone.
+/// The interval between two checks whether an object exists.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// The group of Cluster and Machine.
 const CLUSTER_GROUP: &str = "cluster.x-k8s.io";
 
-/// Where the machines of a run join.
+/// The Cluster that the machines of a run join.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
-    /// A Cluster that is there, in this namespace.
+    /// An existing Cluster in this namespace.
     Existing { namespace: String, cluster: String },
-    /// A Cluster that is created from these objects, in a namespace of its own.
+    /// A Cluster that is created from these objects, in a new namespace.
     Own {
         objects: Vec<Document>,
         cluster: String,
@@ -37,10 +37,10 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The place of a Cluster among manifests.
+    /// The place for the Cluster among the manifests.
     ///
     /// # Errors
-    /// There is not exactly one Cluster among them.
+    /// The manifests do not contain exactly one Cluster.
     pub(super) fn own(objects: Vec<Document>) -> Result<Self, Failure> {
         let is_cluster = |it: &&Document| {
             it.text("/kind") == "Cluster"
@@ -63,21 +63,23 @@ impl Place {
     }
 }
 
-/// What has been created for a run in the management cluster.
+/// The objects that were created for a run in the management cluster.
 pub(super) struct Ground {
     client: Client,
     pub(super) namespace: String,
     /// The name of the run, and of the namespaces that are created for it.
     pub(super) id: String,
-    /// The Cluster, where it was created for the run.
-    own: Option<(ApiResource, String)>,
+    /// Whether the namespace was created for the run.
+    is_own: bool,
+    /// The Cluster, if it was created for the run.
+    own_cluster: Option<(ApiResource, String)>,
 }
 
 impl Ground {
-    /// Creates what the place needs.
+    /// Creates the namespace and the objects of the place.
     ///
     /// # Errors
-    /// The server refuses something: its words.
+    /// The server refuses a request. The failure has its message.
     pub(super) async fn create(client: Client, place: &Place) -> Result<Self, Failure> {
         let id = new_name();
         let (objects, cluster) = match place {
@@ -87,7 +89,8 @@ impl Ground {
                     client,
                     namespace: namespace.clone(),
                     id,
-                    own: None,
+                    is_own: false,
+                    own_cluster: None,
                 });
             }
         };
@@ -98,11 +101,12 @@ impl Ground {
             namespace: id.clone(),
             id,
             client,
-            own: None,
+            is_own: true,
+            own_cluster: None,
         };
         for object in objects {
             if let Err(failure) = ground.add(object, cluster).await {
-                // The failure is worth more than what cannot be deleted after it.
+                // The first failure is reported; objects that cannot be deleted after it are not.
                 let _ = ground.delete(Duration::from_secs(30)).await;
                 return Err(failure);
             }
@@ -119,7 +123,7 @@ impl Ground {
         let created = api.post(&object).await;
         created.map_err(|why| refused(&what, why))?;
         if resource.kind == "Cluster" && resource.group == CLUSTER_GROUP {
-            self.own = Some((resource, cluster.to_owned()));
+            self.own_cluster = Some((resource, cluster.to_owned()));
         }
         Ok(())
     }
@@ -128,20 +132,22 @@ impl Ground {
     /// they are gone.
     ///
     /// # Errors
-    /// What is left.
+    /// A description of the objects that are left.
     pub(super) async fn delete(&self, timeout: Duration) -> Result<(), String> {
-        let Some((resource, cluster)) = &self.own else {
+        if !self.is_own {
             return Ok(());
-        };
-        let clusters = Collection::new(&self.client, Some(&self.namespace), resource);
-        let namespaces = Collection::of::<Namespace>(&self.client, None);
-        clusters.delete(cluster).await?;
+        }
         let namespace = &self.namespace;
-        until(timeout, async || {
-            matches!(clusters.get(cluster).await, Ok(None))
-        })
-        .await
-        .map_err(|()| format!("Cluster {cluster} of namespace {namespace}"))?;
+        if let Some((resource, cluster)) = &self.own_cluster {
+            let clusters = Collection::new(&self.client, Some(namespace), resource);
+            clusters.delete(cluster).await?;
+            until(timeout, async || {
+                matches!(clusters.get(cluster).await, Ok(None))
+            })
+            .await
+            .map_err(|()| format!("Cluster {cluster} of namespace {namespace}"))?;
+        }
+        let namespaces = Collection::of::<Namespace>(&self.client, None);
         namespaces.delete(namespace).await?;
         until(timeout, async || {
             matches!(namespaces.get(namespace).await, Ok(None))
@@ -151,8 +157,8 @@ impl Ground {
     }
 }
 
-/// A name for a run that no other has. It is not left to the server: the in-memory provider's
-/// servers generate none.
+/// A unique name for a run. It is not generated by the server, because the servers of the in-memory
+/// provider do not support generateName.
 fn new_name() -> String {
     let letters = b"bcdfghjklmnpqrstvwxz2456789";
     let mut number = RandomState::new().build_hasher().finish();
@@ -170,10 +176,10 @@ fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-/// Asks again and again until the answer is yes.
+/// Polls until the condition holds.
 ///
 /// # Errors
-/// It was not in time.
+/// The condition did not hold within the timeout.
 pub(super) async fn until(
     timeout: Duration,
     holds: impl AsyncFn() -> bool,
@@ -188,7 +194,7 @@ pub(super) async fn until(
     Ok(())
 }
 
-/// The resource of an object, by discovery.
+/// The API resource of an object, by discovery.
 ///
 /// # Errors
 /// The kind is not served.
@@ -238,7 +244,7 @@ pub(super) async fn provided(
     })
 }
 
-/// The resource of Machines, in the version that the server prefers.
+/// The API resource of Machines, in the version that the server prefers.
 ///
 /// # Errors
 /// Cluster API or 5-Spot is not installed.
@@ -255,10 +261,10 @@ pub(super) async fn machines(client: &Client) -> Result<ApiResource, Failure> {
     Ok(found.ok_or_else(|| missing("Cluster API"))?.0)
 }
 
-/// Waits until the workload cluster answers, and creates the namespace of the pods there.
+/// Waits until the workload cluster responds, and creates the namespace of the pods there.
 ///
 /// # Errors
-/// Why it does not answer.
+/// The reason why it does not respond.
 pub(super) async fn workload(
     ground: &Ground,
     cluster: &str,
@@ -279,7 +285,8 @@ pub(super) async fn workload(
     }
 }
 
-/// The management cluster may be the workload cluster, and have the namespace already.
+/// Creates the namespace in the workload cluster. The management cluster may be the workload
+/// cluster and have the namespace already.
 async fn namespace_in(ground: &Ground, cluster: &str) -> Result<Client, String> {
     let found = Site::workload_of(&ground.client, &ground.namespace, cluster).await;
     let client = found.map_err(|why| format!("Secret {cluster}-kubeconfig: {why}"))?;

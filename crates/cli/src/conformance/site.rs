@@ -1,4 +1,4 @@
-//! The management and the workload cluster of a run: what is asked and changed there.
+//! The management and the workload cluster of a run, and the requests to them.
 
 use fivespot_api::name;
 use fivespot_controller::kubeconfig::{Access, Allowed};
@@ -16,10 +16,10 @@ use super::seen::Seen;
 use crate::Failure;
 use crate::cluster::error_message;
 
-/// On everything that a run creates, with the name of the run.
+/// The label with the name of the run, on all objects that a run creates.
 const RUN_LABEL: &str = "5spot.finos.org/conformance";
 
-/// How long an override lasts; a run is shorter.
+/// The length of an override; a run is shorter.
 const OVERRIDE: SignedDuration = SignedDuration::from_hours(24 * 13);
 
 /// A provider object as the user gave it.
@@ -30,7 +30,7 @@ pub(super) struct Provided {
     pub(super) object: Value,
 }
 
-/// What a run is about.
+/// The clusters and the inputs of a run.
 pub(super) struct Site {
     pub(super) management: Client,
     pub(super) workload: Client,
@@ -45,17 +45,17 @@ pub(super) struct Site {
     pub(super) image: String,
 }
 
-/// One machine of a run, and what is remembered of it.
+/// One machine of a run, and its last observed state.
 pub(super) struct Subject {
-    /// The promise that is run with it.
+    /// The name of the promise.
     pub(super) promise: &'static str,
-    /// What must not be seen of it.
+    /// The breach that must not be observed.
     pub(super) never: Option<Breach>,
     pub(super) name: String,
     pub(super) infrastructure: Provided,
-    /// What was seen of it last.
+    /// The last observed state.
     pub(super) seen: Seen,
-    /// The name of its Node, once it has been seen.
+    /// The name of its Node, after it has been observed.
     node: Option<String>,
     first_machine: Option<String>,
 }
@@ -76,10 +76,11 @@ impl Subject {
 }
 
 impl Site {
-    /// A client of the workload cluster, of the Secret that Cluster API maintains.
+    /// A client of the workload cluster, from the Secret that Cluster API maintains.
     ///
     /// # Errors
-    /// There is none, or it is not accepted; the operator would not accept it either.
+    /// The Secret does not exist, or its kubeconfig is not accepted. The operator would not accept
+    /// it either.
     pub(super) async fn workload_of(
         management: &Client,
         namespace: &str,
@@ -138,7 +139,7 @@ impl Site {
         Collection::new(&self.management, Some(&self.namespace), &resource)
     }
 
-    /// Stops the machine by an override.
+    /// Stops the machine with a ScheduleOverride.
     pub(super) async fn stop(&self, subject: &Subject, now: Timestamp) -> Asked<()> {
         let end = now.checked_add(OVERRIDE).map_err(|it| it.to_string())?;
         let end = Timestamp::from_second(end.as_second()).unwrap_or(end);
@@ -155,24 +156,24 @@ impl Site {
         self.overrides().post(&object).await
     }
 
-    /// Ends that override.
+    /// Deletes that ScheduleOverride.
     pub(super) async fn resume(&self, subject: &Subject) -> Asked<()> {
         self.overrides().delete(&subject.name).await
     }
 
-    /// Merges a change into the spec of the ScheduledMachine.
+    /// Sends a merge patch to the spec of the ScheduledMachine.
     pub(super) async fn change(&self, subject: &Subject, spec: Value) -> Asked<()> {
         let change = json!({"spec": spec});
         self.machines().merge(&subject.name, &change).await
     }
 
-    /// Deletes the ScheduledMachine and its override. That there is none is no error.
+    /// Deletes the ScheduledMachine and its override. A missing object is not an error.
     pub(super) async fn delete(&self, subject: &Subject) -> Asked<()> {
         self.overrides().delete(&subject.name).await?;
         self.machines().delete(&subject.name).await
     }
 
-    /// Deletes every ScheduledMachine of the run, and returns how many are left.
+    /// Deletes all ScheduledMachines of the run, and returns the number that still exist.
     pub(super) async fn delete_all(&self) -> Asked<usize> {
         let machines = self.machines();
         let all = machines.list(&format!("{RUN_LABEL}={}", self.id)).await?;
@@ -187,7 +188,7 @@ impl Site {
         Ok(all.len())
     }
 
-    /// Puts a pod on the Node, with a budget that forbids its eviction where it is held.
+    /// Creates a pod on the Node, with a budget that forbids its eviction if `is_held`.
     pub(super) async fn add_pod(&self, subject: &Subject, is_held: bool) -> Asked<()> {
         let node = subject.node.as_deref().ok_or("there is no Node")?;
         if is_held {
@@ -233,11 +234,11 @@ impl Site {
         Collection::of::<Pod>(&self.workload, Some(&self.id))
     }
 
-    /// Looks at everything of a machine. The Machine is read before the pod, so that a pod that is
-    /// there after its Machine was is seen so.
+    /// Observes all objects of a machine. The Machine is read before the pod, so that a pod that
+    /// exists after its Machine was deleted is detected.
     ///
     /// # Errors
-    /// A server does not answer, or refuses.
+    /// A server does not respond, or refuses.
     pub(super) async fn look(&self, subject: &mut Subject) -> Asked<()> {
         let name = subject.name.as_str();
         let provided = |resource: &ApiResource| {
@@ -275,19 +276,19 @@ impl Site {
         Ok(())
     }
 
-    /// Deletes the pods and budgets of the run, with their namespace.
+    /// Deletes the pods and budgets of the run by deleting their namespace.
     pub(super) async fn delete_pods(&self) -> Asked<()> {
         let namespaces = Collection::of::<Namespace>(&self.workload, None);
         namespaces.delete(&self.id).await
     }
 
-    /// Deletes the pod of a machine, and its budget with it.
+    /// Deletes the pod of a machine. Its budget is deleted with the namespace.
     pub(super) async fn delete_pod(&self, subject: &Subject) -> Asked<()> {
         self.pods().delete(&subject.name).await
     }
 }
 
-/// What a failed request was for.
+/// The failure of a request with the given purpose.
 pub(super) fn refused(what: &str, why: String) -> Failure {
     Failure::new(what, why)
         .remedy("run it with the rights of a cluster administrator, or correct the files")

@@ -1,4 +1,4 @@
-//! What is judged of what was seen, and what is printed of it.
+//! Tests of the evaluation of observed states, and of the printed report.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn promise(name: &str) -> &'static Promise {
 }
 
 #[test]
-fn a_machine_that_goes_before_its_pod_is_evicted_breaks_the_promise() {
+fn a_machine_deleted_before_its_pod_is_evicted_breaks_the_promise() {
     let breach = Breach::MachineBeforePod;
     let both = Seen::default()
         .with(Part::Machine, Some(machine()))
@@ -51,7 +51,7 @@ fn another_machine_of_the_same_name_is_not_the_same_machine() {
 }
 
 #[test]
-fn an_object_that_does_not_go_is_named_with_its_finalizers() {
+fn an_object_that_is_not_removed_is_reported_with_its_finalizers() {
     let gone = Fact::Gone(Part::Infrastructure);
     assert_eq!(gone.is_seen_in(&Seen::default()), Ok(()));
     let mut host = json!({"kind": "RemoteMachine", "metadata": {"name": "one"}});
@@ -59,14 +59,14 @@ fn an_object_that_does_not_go_is_named_with_its_finalizers() {
         let seen = Seen::default().with(Part::Infrastructure, Some(host.clone()));
         gone.is_seen_in(&seen).unwrap_err()
     };
-    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one is still there, and nobody has deleted it");
+    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one still exists and has no deletionTimestamp");
     host["metadata"]["deletionTimestamp"] = json!("2026-03-09T13:00:00Z");
     host["metadata"]["finalizers"] = json!(["remotemachine.k0smotron.io/finalizer"]);
-    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one was deleted and is still there, with the finalizers remotemachine.k0smotron.io/finalizer");
+    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one was deleted and still exists, with the finalizers remotemachine.k0smotron.io/finalizer");
 }
 
 #[test]
-fn a_provider_id_has_to_be_there_and_the_same_on_both() {
+fn a_provider_id_must_exist_and_be_the_same_on_machine_and_node() {
     let with_node = |provider_id: Value| {
         let node = json!({"kind": "Node", "spec": {"providerID": provider_id}});
         Seen::default()
@@ -96,13 +96,13 @@ fn a_node_counts_as_ready_by_its_condition_alone() {
 }
 
 #[test]
-fn every_promise_has_a_name_of_its_own_and_begins_with_a_machine() {
+fn every_promise_has_a_unique_name_and_begins_with_a_machine() {
     let names: BTreeSet<_> = PROMISES.iter().map(|it| it.name).collect();
     assert_eq!(names.len(), PROMISES.len());
     for promise in PROMISES {
         let first = promise.steps.iter().copied().flatten().next();
         assert!(matches!(first, Some(Step::Create(_))), "{}", promise.name);
-        // The name of a ScheduledMachine is that of the run and this.
+        // A ScheduledMachine is named after the run and the promise.
         assert!(promise.name.len() <= 30, "{}", promise.name);
     }
 }

@@ -1,4 +1,4 @@
-//! The flags and environment variables of the operator, and the settings made from them.
+//! The flags and environment variables of the operator, and the settings from them.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -39,12 +39,13 @@ pub(crate) struct Args {
     /// How to reach the nodes of a cluster
     #[arg(long, value_enum, default_value_t)]
     node_access: NodeAccess,
-    /// Accept kubeconfig Secrets whose server URL has a path, as those of Rancher do. Whoever can
-    /// write such a Secret chooses the URLs that are requested from that server
+    /// Accept kubeconfig Secrets whose server URL has a path, as those of Rancher do. A user
+    /// who can write such a Secret chooses the URLs that the operator requests from that server
     #[arg(long)]
     allow_workload_server_path: bool,
     /// Accept kubeconfig Secrets whose server is a loopback or link-local address, or a name that
-    /// resolves to one. Whoever can write such a Secret can reach services of this host
+    /// resolves to one. A user who can write such a Secret can make the operator send requests to
+    /// services of its own host
     #[arg(long)]
     allow_loopback_workload_server: bool,
     /// How many ScheduledMachines are reconciled concurrently
@@ -124,8 +125,8 @@ pub(crate) struct Args {
         default_value_t = 2
     )]
     lease_retry_period_secs: u32,
-    /// If more than 1, the ScheduledMachines are divided among all running replicas, whatever their
-    /// number, and leader election is off
+    /// If more than 1, the ScheduledMachines are divided among all running replicas, however many
+    /// run, and leader election is off
     #[arg(
         long,
         env = "OPERATOR_INSTANCE_COUNT",
@@ -150,12 +151,12 @@ pub(crate) struct Args {
 /// The pod that the operator runs in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pod {
-    /// Its name; none outside of a pod.
+    /// Its name. `None` outside of a pod.
     pub(crate) name: Option<String>,
 }
 
 impl Pod {
-    /// Read from the environment.
+    /// Reads the environment.
     pub(crate) fn of_environment() -> Self {
         let name = std::env::var("POD_NAME").ok();
         Self {
@@ -164,7 +165,7 @@ impl Pod {
     }
 }
 
-/// The settings from the flags, without the cluster.
+/// The settings from the flags, without a client for the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     namespaces: Namespaces,
@@ -183,7 +184,7 @@ impl Args {
     /// Checks the flags.
     ///
     /// # Errors
-    /// Invalid flags or combinations; names the flag.
+    /// A flag or a combination of flags is invalid. The failure names the flag.
     pub(crate) fn settings(&self, pod: Pod) -> Result<Settings, Failure> {
         let namespaces = match self.namespaces.as_slice() {
             [] => Namespaces::All,
@@ -280,12 +281,12 @@ impl Args {
 }
 
 impl Settings {
-    /// Where metrics and health are served.
+    /// The metrics and health ports.
     pub(crate) fn ports(&self) -> Ports {
         self.ports
     }
 
-    /// The operator's options, for that cluster.
+    /// The operator's options with that client.
     pub(crate) fn options(self, client: Client) -> Options {
         let mut options = Options::new(client, Clock::system());
         options.namespaces = self.namespaces;
@@ -305,10 +306,10 @@ impl Settings {
     }
 }
 
-/// For how long a reclaim stops a machine with an override.
+/// Parses how long a reclaim stops a machine with an override.
 ///
 /// # Errors
-/// It is no duration, or none that an override can have.
+/// The text is not a duration, or not a valid length of an override.
 pub(crate) fn reclaim_override(text: &str) -> Result<Duration, String> {
     let span: Duration = text
         .parse()
@@ -333,7 +334,7 @@ fn not_a_label(flag: &str, text: &str) -> Failure {
     )
 }
 
-/// A DNS label (RFC 1123).
+/// Whether a text is a DNS label (RFC 1123).
 fn is_label(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= 63
@@ -342,7 +343,7 @@ fn is_label(text: &str) -> bool {
         && text.bytes().last().is_some_and(is_inner)
 }
 
-/// A DNS subdomain (RFC 1123).
+/// Whether a text is a DNS subdomain (RFC 1123).
 fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }

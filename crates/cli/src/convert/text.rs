@@ -1,4 +1,4 @@
-//! Conversion of text, document by document, in place where that is possible.
+//! Converts text document by document, in place if possible.
 
 use std::fmt::Write as _;
 
@@ -11,19 +11,19 @@ use super::object;
 use crate::Failure;
 use crate::document::{Place, malformed};
 
-/// A stream of documents as they are written now.
+/// A converted stream of documents.
 #[derive(Debug, Default)]
 pub(super) struct Converted {
     pub(super) text: String,
     pub(super) objects: Vec<Value>,
-    /// The changes, as text.
+    /// The changes and problems, as text.
     pub(super) notes: Vec<String>,
 }
 
-/// Converts every document of a stream of YAML or JSON; with `windows` see [`object`].
+/// Converts every document of a stream of YAML or JSON; for `windows` see [`object`].
 ///
 /// # Errors
-/// Text that is neither; names `origin`.
+/// The text is neither YAML nor JSON. The failure names `origin`.
 pub(super) fn convert(
     origin: &str,
     source: &str,
@@ -39,7 +39,7 @@ pub(super) fn convert(
     Ok(converted)
 }
 
-/// The text from one separator to the next, the separator at its beginning.
+/// The parts of the text from one separator to the next, each with the separator at its beginning.
 fn pieces(source: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut at = 0;
@@ -95,7 +95,7 @@ fn document(
             converted.notes.push(format!(
                 "{origin}: reformatted; comments and layout are lost"
             ));
-            converted.text.push_str(&anew(origin, piece, &after)?);
+            converted.text.push_str(&emit(origin, piece, &after)?);
         }
     }
     converted
@@ -104,8 +104,8 @@ fn document(
     Ok(())
 }
 
-/// The text with every change made on the line of its field. Whether that was enough is for the
-/// caller to see.
+/// The text with every change made on the line of its field. The caller must check whether the
+/// result is complete.
 fn edited(piece: &str, changes: &[Change]) -> String {
     let mut text = piece.replace(name::OLDER_FINALIZER, name::FINALIZER);
     for change in changes {
@@ -129,7 +129,7 @@ fn edited(piece: &str, changes: &[Change]) -> String {
     text
 }
 
-/// A line `key: value # comment` with another value, or nothing of it where the field goes.
+/// A line `key: value # comment` with another value, or an empty text if the field is removed.
 fn edited_line(line: &str, change: &Change) -> String {
     let key = change.field.rsplit('.').next().unwrap_or_default();
     let Some((before, after)) = line
@@ -157,7 +157,7 @@ fn edited_line(line: &str, change: &Change) -> String {
     }
 }
 
-/// A value on one line: text without quotes where it needs none.
+/// A value on one line. Text has no quotes if it needs none.
 fn flow(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
@@ -165,8 +165,8 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Whether text is the same in YAML without quotes: it begins with a letter, or is a group and
-/// its version, or a duration.
+/// Whether text is the same in YAML without quotes: it consists of letters, digits, `.`, `/` and
+/// `-`, has a letter, and is not a keyword.
 fn is_plain(text: &str) -> bool {
     let is_inner = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '/' | '-');
     text.chars().all(is_inner)
@@ -174,7 +174,7 @@ fn is_plain(text: &str) -> bool {
         && !["true", "false", "null", "yes", "no", "on", "off"].contains(&text)
 }
 
-fn anew(origin: &str, piece: &str, objects: &[Value]) -> Result<String, Failure> {
+fn emit(origin: &str, piece: &str, objects: &[Value]) -> Result<String, Failure> {
     let mut text = String::new();
     for (place, value) in objects.iter().enumerate() {
         if place > 0 || piece.starts_with("---") {
@@ -223,7 +223,7 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
     }
 
     #[test]
-    fn what_cannot_be_edited_in_place_is_reformatted_with_a_note() {
+    fn a_document_that_cannot_be_edited_in_place_is_reformatted_with_a_note() {
         let text = "---\n# gone\napiVersion: 5spot.io/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
                     schedule:\n    daysOfWeek:\n    - MON-FRI # gone too\n";
         let converted = convert("a.yaml", text, None).unwrap();
@@ -241,7 +241,7 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
     }
 
     #[test]
-    fn current_text_is_printed_as_it_is() {
+    fn current_text_is_printed_unchanged() {
         let text = "# x\napiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\n---\n\n---\n";
         let converted = convert("a.yaml", text, None).unwrap();
         assert_eq!(converted.text, text);
@@ -249,7 +249,7 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
     }
 
     #[test]
-    fn lists_of_days_and_hours_become_windows_if_that_is_asked_for() {
+    fn lists_of_days_and_hours_become_windows_with_the_flag() {
         let text = "apiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\nspec:\n  \
                     schedule:\n    daysOfWeek: [mon-fri]\n    hoursOfDay: [\"9-17\"]\n";
         let now = "2026-03-01T00:00:00Z".parse().ok();

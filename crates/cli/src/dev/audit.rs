@@ -10,11 +10,11 @@ use fivespot_apiserver::Audit;
 
 use crate::Failure;
 
-/// Writes every request to `path`, which is emptied first and is then its owner's alone: names of
-/// objects and users are in it. Write errors, such as a full disk, are ignored.
+/// Writes every request to `path`. The file is truncated first and is readable only by its owner,
+/// because it has names of objects and users. Write errors, such as a full disk, are ignored.
 ///
 /// # Errors
-/// The file cannot be made.
+/// The file cannot be created.
 pub(crate) fn to_file(path: &Path) -> Result<Audit, Failure> {
     let file = create(path).map_err(|error| {
         Failure::new(

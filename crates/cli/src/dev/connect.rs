@@ -1,4 +1,4 @@
-//! Connecting to the embedded API server without a socket.
+//! Connects to the embedded API server without a socket.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use fivespot_controller::{Connect, Dial};
 use kube::Client;
 
 /// Uses the in-process client for a kubeconfig of the embedded server, so that a virtual clock
-/// knows about its requests, and connects to any other server over the network.
+/// waits for its requests, and connects to any other server over the network.
 pub(crate) struct InProcessConnect {
     pub(crate) address: SocketAddr,
     pub(crate) client: Client,

@@ -14,23 +14,23 @@ use super::connect::InProcessConnect;
 use super::printer::Printer;
 use crate::{Failure, dashboard};
 
-/// Who the dashboard is in the audit log.
+/// The user name of the dashboard in the audit log.
 const DASHBOARD: &str = "5spot-dashboard";
 
-/// What a dashboard shows.
+/// The settings of the dashboard.
 pub(super) struct Seen<'d> {
     pub(super) server: &'d Server,
     pub(super) clock: &'d Clock,
-    /// Where the server listens.
+    /// The address of the server.
     pub(super) address: SocketAddr,
-    /// What machines cost, for the savings.
+    /// The costs of machines, for the savings.
     pub(super) rates: Option<Rates>,
 }
 
 /// Starts a dashboard on a free port, and prints its URL.
 ///
 /// # Errors
-/// There is no free port, or no random number.
+/// There is no free port, or the system has no random numbers.
 pub(super) async fn start(printer: &Printer, seen: Seen<'_>) -> Result<(), Failure> {
     let dashboard = open(seen).await?;
     printer.print(&format!("dashboard at {}", dashboard.url()));

@@ -10,13 +10,14 @@ use tokio::net::TcpListener;
 
 use crate::Failure;
 
-/// The file with the address that was listened on.
+/// The file with the last address of the server.
 const ADDRESS: &str = "address";
 
-/// Objects and credentials of a directory; without one, no storage and new credentials.
+/// Opens the objects and credentials of a directory. Without a directory there is no storage, and
+/// new credentials are generated.
 ///
 /// # Errors
-/// The directory cannot be used, or something else uses it.
+/// The directory cannot be used, or another process uses it.
 pub(crate) fn open(
     directory: Option<&Path>,
 ) -> Result<(Option<Storage>, Credentials), Failure> {
@@ -33,7 +34,7 @@ pub(crate) fn open(
     Ok((Some(storage), credentials))
 }
 
-/// Why a directory cannot be used.
+/// The failure for a directory that cannot be used.
 fn unusable(error: &(dyn Error + 'static)) -> Failure {
     let why = with_causes(error);
     let failure = Failure::new("--data-dir", &why);
@@ -45,7 +46,7 @@ fn unusable(error: &(dyn Error + 'static)) -> Failure {
     }
 }
 
-/// An error and what led to it.
+/// An error and its causes, as text.
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut all = vec![error.to_string()];
     let mut cause = error.source();
@@ -56,8 +57,8 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
     all.join(": ")
 }
 
-/// Listens on `address`. Where any port will do, the one of the run before is taken if it
-/// is still free, so that a kubeconfig stays valid.
+/// Listens on `address`. For port 0, the port of the previous run is used if it is free, so that a
+/// kubeconfig stays valid.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -83,7 +84,8 @@ pub(crate) async fn listen(
         None => TcpListener::bind(address).await.map_err(failed)?,
     };
     if let (Some(file), Ok(address)) = (file, listener.local_addr()) {
-        // Without the file the next run takes another port and writes another kubeconfig.
+        // If the file cannot be written, the next run uses another port and writes another
+        // kubeconfig.
         let _ = fs::write(file, address.to_string());
     }
     Ok(listener)

@@ -1,6 +1,6 @@
-//! The examples that `5spot dev` applies when it is given nothing else.
+//! The examples that `5spot dev` applies if no manifests are given.
 
-/// Each example's file name and text.
+/// The file name and the text of each example.
 pub(crate) const ALL: [(&str, &str); 2] = [
     (
         "business-hours.yaml",

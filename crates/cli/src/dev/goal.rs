@@ -1,4 +1,4 @@
-//! `--until KIND/NAME=PHASE[,...]`: what a script waits for.
+//! `--until KIND/NAME=PHASE[,...]`: the goals that end a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use fivespot_api::{Phase, name};
 
-/// An object and the phase that it is to reach.
+/// An object and the phase that it must reach.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Goal {
     pub(crate) kind: String,
@@ -14,7 +14,7 @@ pub(crate) struct Goal {
     pub(crate) phase: String,
 }
 
-/// All goals of one `--until`. They count as reached when all hold at the same time.
+/// All goals of one `--until`. They are reached when all of them hold at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Goals(Vec<Goal>);
 
@@ -80,7 +80,7 @@ impl FromStr for Goals {
                 if goal.kind == name::KIND && !phases.contains(&goal.phase.as_str()) {
                     let phases = phases.join(", ");
                     return Err(format!(
-                        "{} is no phase of a ScheduledMachine; the phases are {phases}",
+                        "{} is not a ScheduledMachine phase; the phases are {phases}",
                         goal.phase
                     ));
                 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn goals_are_reached_when_all_hold_at_once() {
+    fn goals_are_reached_when_all_hold_at_the_same_time() {
         let goals: Goals = "ScheduledMachine/a=Active".parse().unwrap();
         assert!(goals.missed(&phases("Active")).is_empty());
         assert_eq!(
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_answered_with_an_example() {
+    fn invalid_goals_are_refused_with_an_example() {
         for wrong in ["", "a", "a/b", "a=b", "/b=c", "a/=c", "a/b=", "a/b=c,"] {
             let error = wrong.parse::<Goals>().unwrap_err();
             assert!(error.contains("KIND/NAME=PHASE"), "{wrong}: {error}");

@@ -1,4 +1,4 @@
-//! Writing the kubeconfig so that only its owner can read it.
+//! Writes the kubeconfig so that only its owner can read it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 use crate::Failure;
 
-/// Writes `text` to `path`, mode 0600, whole or not at all. Returns the absolute path.
+/// Writes `text` to `path` atomically, with mode 0600. Returns the absolute path.
 ///
 /// # Errors
-/// The directory cannot be made or the file not written.
+/// The directory cannot be created or the file cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
@@ -28,13 +28,13 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// How long a server of this machine may take to accept a connection.
+/// How long a server on this machine may take to accept a connection.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Checks that the kubeconfig at `path` is of no server that still runs: it would lose it.
+/// Checks that the kubeconfig at `path` does not belong to a running server, which would lose it.
 ///
 /// # Errors
-/// A server listens at the address in it.
+/// A server listens on the address in the file.
 pub(crate) async fn check_unused(path: &Path) -> Result<(), Failure> {
     let Some(address) = fs::read_to_string(path).ok().and_then(|it| loopback(&it)) else {
         return Ok(());
@@ -50,7 +50,7 @@ pub(crate) async fn check_unused(path: &Path) -> Result<(), Failure> {
     .remedy("stop that one, or choose another path with --kubeconfig"))
 }
 
-/// The address of a server of this machine in a kubeconfig; none if it is of another.
+/// The server address in a kubeconfig, if it is on this machine. Otherwise `None`.
 fn loopback(kubeconfig: &str) -> Option<String> {
     let (_, rest) = kubeconfig.split_once("server: ")?;
     let server = rest.lines().next()?.trim().trim_matches('"');
@@ -58,8 +58,8 @@ fn loopback(kubeconfig: &str) -> Option<String> {
     address.starts_with("127.").then(|| address.to_owned())
 }
 
-/// Removes the kubeconfig of a server that has ended, unless it is another's by now. That it cannot
-/// be removed is no harm.
+/// Removes the kubeconfig of a server that has ended, unless another server has replaced it. Errors
+/// are ignored.
 pub(crate) fn remove(path: &Path, written: &str) {
     if fs::read_to_string(path).is_ok_and(|found| found == written) {
         let _ = fs::remove_file(path);

@@ -11,13 +11,13 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
 
-/// Who the objects are applied as.
+/// The field manager of the applied objects.
 const FIELD_MANAGER: &str = "5spot-dev";
 
-/// Reads every object of `paths` in order, or the built-in examples when there are none.
+/// Reads all objects of `paths` in order, or the built-in examples if there are none.
 ///
 /// # Errors
-/// A path that cannot be read, or text that is neither YAML nor JSON; names the file.
+/// A path cannot be read, or a text is neither YAML nor JSON. The failure names the file.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     if !paths.is_empty() {
         return document::read(paths);
@@ -29,7 +29,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     Ok(all)
 }
 
-/// Takes the objects out whose kinds are not served, and returns them.
+/// Removes the objects whose kinds are not served, and returns them.
 pub(crate) fn take_unserved(
     objects: &mut Vec<Document>,
     registry: &Registry,
@@ -55,8 +55,8 @@ fn title(object: &Document) -> String {
 /// Applies one object.
 ///
 /// # Errors
-/// The error of the API server, with the file that the object came from; or the object has no
-/// name, or its kind is not served.
+/// The API server returns an error, the object has no name, or its kind is not served. The failure
+/// names the file of the object.
 pub(crate) async fn apply(
     client: &kube::Client,
     written: &Document,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_not_there_is_named() {
+    fn a_missing_path_is_named_in_the_error() {
         let failure = read(&[PathBuf::from("/nowhere.yaml")])
             .err()
             .unwrap()

@@ -1,4 +1,4 @@
-//! The operator in the server's process, and what others see of it.
+//! The operator in the server's process, and the objects that show that it runs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use super::printer::Printer;
 use crate::Failure;
 use crate::document::Document;
 
-/// What is called so exists only while the operator runs in this process.
+/// The name of objects that exist only while the operator runs in this process.
 const OWN: &str = "5spot-dev";
 
-/// For how many seconds the Lease binds: as long as a Lease can. Renewing it would wake a virtual clock
-/// every two seconds.
+/// The duration of the Lease: the longest valid one. Renewing it would need a timer of the virtual
+/// clock every two seconds.
 const LEASE_SECONDS: i32 = i32::MAX;
 
 /// Starts the operator.
@@ -32,7 +32,7 @@ pub(super) fn start(
     address: SocketAddr,
     printer: &Arc<Printer>,
 ) {
-    // Who the operator is in the audit log.
+    // The user name of the operator in the audit log.
     let user = name::service_account_user(name::SYSTEM_NAMESPACE, name::CONTROLLER);
     let service = server.in_process_as(User::new(&user, &["system:masters"]));
     let client = Client::new(service, "default");
@@ -43,12 +43,12 @@ pub(super) fn start(
     tokio::spawn(fivespot_controller::run(options));
 }
 
-/// Shows others that the operator runs here and what it may do, so that `5spot check`, `status` and
-/// `uninstall` answer as in a production cluster: its Lease, and the binding of its account. If none
-/// runs, what one of an earlier run has left in a data directory is removed.
+/// Creates the operator's Lease and the binding of its account, so that `5spot check`, `status` and
+/// `uninstall` return the same results as in a production cluster. If no operator runs, removes
+/// what the operator of an earlier run has left in a data directory.
 ///
 /// # Errors
-/// The server rejects them.
+/// The server rejects the objects.
 pub(super) async fn register(
     client: &Client,
     clock: &Clock,

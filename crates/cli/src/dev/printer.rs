@@ -25,7 +25,7 @@ impl Printer {
         }
     }
 
-    /// Waits until nobody reads the lines any more, as after `| head`.
+    /// Waits until the output is closed, as by `| head`.
     pub(crate) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -116,7 +116,7 @@ fn step_line(taken: &StepTaken) -> String {
     }
 }
 
-/// Whole seconds, UTC: `2026-03-06T23:00:00Z`.
+/// An instant in UTC, in whole seconds: `2026-03-06T23:00:00Z`.
 pub(crate) fn instant(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_step_says_why() {
+    fn a_refused_step_is_printed_with_the_reason() {
         let mut taken = StepTaken {
             at: "2026-03-06T23:00:00Z".parse().unwrap(),
             key: Key::new("default", "worker"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transition_is_one_line_that_a_person_can_read() {
+    fn a_transition_is_printed_on_one_line() {
         let mut transition = Transition {
             at: "2026-03-06T23:00:00.25Z".parse().unwrap(),
             key: Key::new("default", "worker"),

@@ -1,4 +1,4 @@
-//! Starting the API server, the simulator and the operator, and running them.
+//! Starts and runs the API server, the simulator and the operator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::server_flag;
 use crate::signals::Signals;
 use crate::{Failure, Outcome, report};
 
-/// Who the simulator is in the audit log.
+/// The user name of the simulator in the audit log.
 const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
 
-/// Where `kubectl apply` keeps what was applied last.
+/// The annotation in which `kubectl apply` stores the last applied object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// How the run ended.
+/// How the run ended, with the goals that were not reached.
 enum End {
     /// By a signal, before these goals were reached.
     Stopped(Vec<String>),
@@ -33,9 +33,9 @@ enum End {
     Missed(Vec<String>),
 }
 
-/// Starts everything, prints what happens, and ends on a signal, a goal or a timeout.
+/// Starts all components, prints transitions and steps, and ends on a signal, a goal or a timeout.
 pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
-    // Before anything is printed: a script that reads a line may send a signal.
+    // Before any output: a script that reads a line may send a signal.
     let signals = Signals::listen()?;
     let printer = Arc::new(Printer::on_stdout());
     let objects = load::read(&args.apply)?;
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let clock = clock(&args);
     let directory = args.server.data_dir.as_deref();
     let (storage, credentials) = data_dir::open(directory)?;
-    // Before this server listens itself, on the port that its data directory remembers.
+    // Before this server listens, because it may use the port in its data directory.
     kubeconfig::check_unused(&args.server.kubeconfig).await?;
     let server = server(&args, clock.clone(), storage, &credentials)?;
     let listener = data_dir::listen(args.server.listen, directory).await?;
@@ -87,10 +87,10 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let end = tokio::select! {
         end = wait(&server, &args, signals) => end?,
         () = printer.closed() => End::Stopped(Vec::new()),
-        // The listener only ends by itself if it fails.
+        // The listener ends without a signal only if it fails.
         served = &mut serving => return Err(failed_to_serve(served)),
     };
-    // The listener may have failed this very moment.
+    // The listener may have failed meanwhile.
     let _ = stop.send(());
     if !matches!(serving.await, Ok(Ok(()))) {
         tracing::debug!("the listener did not shut down cleanly");
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     Ok(print_end(&printer, &clock, end))
 }
 
-/// Lets a virtual clock run; the system's does so by itself.
+/// Runs a virtual clock. The system clock needs nothing.
 fn let_time_pass(clock: &Clock, speed: Option<u32>) {
     if clock.is_virtual() {
         let clock = clock.clone();
@@ -109,7 +109,7 @@ fn let_time_pass(clock: &Clock, speed: Option<u32>) {
     }
 }
 
-/// Prints what to type next.
+/// Prints the next commands to type.
 fn print_next(printer: &Printer, args: &Args, kubeconfig: &std::path::Path) {
     printer.print(&format!("export KUBECONFIG={}", kubeconfig.display()));
     if args.until.is_none() {
@@ -181,7 +181,7 @@ fn server(
         of: name::GROUP.to_owned(),
     };
     options.aliases = name::OLDER_GROUPS.map(alias).to_vec();
-    // The simulated kubelets report their nodes ready at once.
+    // The simulated kubelets report their nodes ready immediately.
     let taints = "TaintNodesByCondition";
     if !args.no_simulator && !options.enable_plugins.iter().any(|it| it == taints) {
         options.disable_plugins.push(taints.to_owned());
@@ -193,7 +193,7 @@ fn server(
 /// Installs the CRD, the policy and its binding, as in a production cluster.
 async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
     for mut object in fivespot_api::manifest::installed(kube_minor) {
-        // So that `kubectl apply` of the same manifests finds what it would have written itself.
+        // So that `kubectl apply` of the same manifests finds its own annotation.
         let applied = format!("{object}\n");
         object["metadata"]["annotations"][LAST_APPLIED] = applied.into();
         let origin = "the built-in manifests".to_owned();
@@ -276,7 +276,7 @@ async fn wait(
     Ok(end(watch.map_or_else(Vec::new, |it| it.missed())))
 }
 
-/// Waits for `--timeout`, in real time; forever without it.
+/// Waits for `--timeout`, in real time. Waits forever without it.
 async fn wait_for_timeout(args: &Args) {
     match args.timeout {
         Some(timeout) => {

@@ -1,4 +1,4 @@
-//! Waiting until the goals of `--until` hold.
+//! Waits until the goals of `--until` hold.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::goal::Goals;
 use crate::Failure;
 
-/// The phase of every object of the kinds that the goals name.
+/// The phases of all objects of the kinds in the goals.
 pub(crate) struct GoalWatch {
     goals: Goals,
     phases: BTreeMap<(String, String), String>,
@@ -24,10 +24,10 @@ struct PhaseChange {
 }
 
 impl GoalWatch {
-    /// Follows the kinds of `goals`.
+    /// Watches the kinds of `goals`.
     ///
     /// # Errors
-    /// A kind that the server does not serve.
+    /// A kind is not served or cannot be watched.
     pub(crate) fn new(
         client: &Client,
         registry: &Registry,
@@ -58,7 +58,7 @@ impl GoalWatch {
         })
     }
 
-    /// Waits until all goals hold; for ever, if a watch ends first.
+    /// Waits until all goals hold. Waits forever if all watches end first.
     pub(crate) async fn reached(&mut self) {
         while !self.missed().is_empty() {
             let Some(PhaseChange { kind, name, phase }) = self.events.next().await else {

@@ -1,4 +1,4 @@
-//! What to do about the conditions of a machine, from the table of reasons.
+//! The remedies for the conditions of a machine, from the table of reasons.
 
 use std::io::{self, Write};
 
@@ -8,22 +8,22 @@ use serde::Serialize;
 
 use crate::plain;
 
-/// Where the pages of the documentation are.
+/// The URL of the documentation pages.
 const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/");
 
-/// What to do about one reason.
+/// The remedy for one reason.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Remedy {
     reason: &'static str,
     text: String,
-    /// Where more is said.
+    /// The URL of the section with details.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
 }
 
-/// The remedies of the conditions that are not as they should be, in the order of the conditions,
-/// each text once.
+/// The remedies for the conditions that report a problem, in the order of the conditions, without
+/// duplicates.
 pub(super) fn of(conditions: &[Condition], namespace: &str) -> Vec<Remedy> {
     let mut all: Vec<Remedy> = Vec::new();
     for condition in conditions.iter().filter(|it| is_wrong(it)) {
@@ -43,10 +43,10 @@ pub(super) fn of(conditions: &[Condition], namespace: &str) -> Vec<Remedy> {
     all
 }
 
-/// Whether a condition says that something is not as it should be.
+/// Whether a condition reports a problem.
 ///
-/// `Stalled` does where it is true. `Scheduled` never does: outside its windows a machine does not
-/// run. `MachineReady` has the reasons of Cluster API.
+/// `Stalled` reports one if it is true. `Scheduled` never does, because a machine does not run
+/// outside its windows. `MachineReady` has the reasons of Cluster API.
 fn is_wrong(condition: &Condition) -> bool {
     let is_true = condition.status == ConditionStatus::True.as_str();
     let is = |kind: ConditionType| condition.type_ == kind.as_str();
@@ -57,7 +57,7 @@ fn is_wrong(condition: &Condition) -> bool {
     }
 }
 
-/// Prints a line for each, and one for where more is said.
+/// Prints a line for each remedy, and one for its URL.
 pub(super) fn text(out: &mut dyn Write, remedies: &[Remedy]) -> io::Result<()> {
     for Remedy { reason, text, url } in remedies {
         writeln!(out, "do: {} ({reason})", plain::line(text))?;

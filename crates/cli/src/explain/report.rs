@@ -14,19 +14,19 @@ use serde::Serialize;
 use super::remedy::{self, Remedy};
 use crate::plain;
 
-/// What is printed.
+/// The printed report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     namespace: String,
     name: String,
     at: Timestamp,
-    /// The objects were read at another instant.
+    /// When the objects were read, if that is another time.
     #[serde(skip_serializing_if = "Option::is_none")]
     observed_at: Option<Timestamp>,
     phase: String,
     message: String,
-    /// What to do about the conditions that are not as they should be.
+    /// The remedies for the conditions that report a problem.
     remedies: Vec<Remedy>,
     checks: Vec<Check>,
     observed: Vec<Line>,
@@ -59,7 +59,7 @@ struct Step {
     request: String,
 }
 
-/// What is decided from `found` at `at`.
+/// The report of the decision at `at`, from the state in `found`.
 pub(super) fn report(found: &Inspection, at: Timestamp) -> Report {
     let mut memory = Memory::default();
     memory.observe(found.object.metadata.generation, &found.observed, at);
@@ -90,11 +90,12 @@ pub(super) fn report(found: &Inspection, at: Timestamp) -> Report {
         observed: observed(&found.observed),
         reported: reported(found),
         actions: steps(&explanation.plan, meta.name.as_deref().unwrap_or_default()),
-        next: explanation.plan.wake.map(whole_seconds),
+        next: explanation.plan.requeue_at.map(whole_seconds),
     }
 }
 
-/// The NodeAccess condition that the operator reported, if it differs from what was found here.
+/// A note on the NodeAccess condition of the operator, if its reason differs from what was found
+/// here.
 fn reported(found: &Inspection) -> Option<String> {
     let (reason, here) = found.observed.workload.access.condition()?;
     let conditions = &found.object.status.as_ref()?.conditions;
@@ -120,7 +121,7 @@ fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
-/// What is sent, and the status after all of it has succeeded.
+/// The requests of the plan, and the status patch after all of them have succeeded.
 fn steps(plan: &Plan, name: &str) -> Vec<Step> {
     let status = plan.status.as_ref().map(|_| Step {
         step: "WriteStatus".to_owned(),
@@ -185,7 +186,7 @@ fn lookup(lookup: &Lookup) -> Line {
         } else {
             ""
         };
-        // One that is ready may report a failure that is over.
+        // A ready object may still report an earlier failure.
         let is_waited_for = !it.is_ready || it.meta.is_deleting;
         let trouble = it.trouble.as_ref().filter(|_| is_waited_for);
         let trouble = trouble.map_or_else(String::new, |text| format!(": {text}"));
@@ -196,7 +197,7 @@ fn lookup(lookup: &Lookup) -> Line {
 
 fn workload(observed: &Observed) -> Vec<Line> {
     let link = match &observed.workload.access {
-        Access::NotAsked => return Vec::new(),
+        Access::NotRequested => return Vec::new(),
         Access::Connected => {
             let node = state(&observed.workload.node, |it| {
                 let ready = if it.is_ready { "Ready" } else { "not Ready" };
@@ -226,7 +227,7 @@ fn state<T>(fact: &Fact<Option<T>>, describe: impl Fn(&T) -> String) -> String {
     match fact {
         Fact::Known(Some(found)) => describe(found),
         Fact::Known(None) => "not found".to_owned(),
-        Fact::Unknown(Unknown::NotAsked) => "not read".to_owned(),
+        Fact::Unknown(Unknown::NotRequested) => "not read".to_owned(),
         Fact::Unknown(Unknown::NotServed { message }) => {
             format!("not found: {message} is not served")
         }

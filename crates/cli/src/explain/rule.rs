@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::output::Format;
 use crate::{Failure, Outcome, output};
 
-/// Explains the rule or the lint of that id.
+/// Explains the rule or the lint with that id.
 ///
 /// # Errors
-/// There is none; names the known ones.
+/// There is none. The failure names the valid ids.
 pub(super) fn explain(
     id: &str,
     format: Format,
@@ -43,7 +43,7 @@ pub(super) fn explain(
     Ok(Outcome::Yes)
 }
 
-/// What lints find is admitted by every server, and rarely meant.
+/// Explains a lint: a setting that every server admits, but that is rarely intended.
 fn explain_lint(
     lint: &Lint,
     format: Format,

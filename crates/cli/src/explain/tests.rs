@@ -138,7 +138,7 @@ fn a_closed_window_without_a_machine_is_the_last_check() {
 }
 
 #[test]
-fn what_is_wrong_comes_with_what_to_do() {
+fn conditions_that_report_a_problem_have_a_remedy() {
     let mut found = inspection(&json!({}), None);
     found.observed.cluster = Fact::Known(None);
     let text = report(&found, at("2026-03-06T16:00:00Z"), Format::Text);
@@ -167,7 +167,7 @@ fn a_machine_that_still_exists_when_the_window_has_closed_is_shut_down() {
 }
 
 #[test]
-fn what_stands_above_the_windows_is_named_where_it_decides() {
+fn a_check_above_the_windows_is_named_if_it_decides() {
     let observed = |found: &Inspection| {
         let report = report::report(found, found.now);
         let value = serde_json::to_value(&report).unwrap();
@@ -187,7 +187,7 @@ fn what_stands_above_the_windows_is_named_where_it_decides() {
         }];
         observed(&found)
     };
-    // The window is open by then, and the override takes the machine away.
+    // The window is open at that time, and the override takes precedence.
     let noon = "2026-03-06T17:00:00Z";
     assert_eq!(
         of_mode(OverrideMode::Stop, noon),
@@ -218,7 +218,7 @@ fn a_shutdown_is_completed_before_the_schedule_is_checked() {
 }
 
 #[test]
-fn whatever_is_paused_above_a_machine_decides_first() {
+fn a_paused_object_or_cluster_decides_first() {
     let report = |found: &Inspection| {
         let report = report::report(found, found.now);
         let value = serde_json::to_value(&report).unwrap();
@@ -260,9 +260,9 @@ fn whatever_is_paused_above_a_machine_decides_first() {
     assert_eq!(
         said,
         [
-            "the ScheduledMachine is paused: nothing is touched",
-            "the Cluster is paused: nothing is touched",
-            "the Cluster is paused: nothing is touched",
+            "the ScheduledMachine is paused: nothing is changed",
+            "the Cluster is paused: nothing is changed",
+            "the Cluster is paused: nothing is changed",
         ]
     );
 }
@@ -288,7 +288,7 @@ fn instants_are_shown_to_the_second() {
 }
 
 #[test]
-fn the_failure_that_a_provider_reports_is_shown_beside_its_object() {
+fn a_failure_reported_by_a_provider_is_shown_with_its_object() {
     let mut found = inspection(&json!({}), Some(running()));
     let object = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "RemoteMachine",
@@ -403,7 +403,7 @@ fn a_rule_is_found_by_its_number() {
 }
 
 #[test]
-fn an_unknown_rule_says_which_there_are() {
+fn an_unknown_rule_is_refused_with_the_valid_ids() {
     let error = rule::explain("SM999", Format::Text, &mut Vec::new()).unwrap_err();
     let error = error.to_string();
     assert!(error.starts_with("rule SM999: not found; give an id from SM001 to SM"));

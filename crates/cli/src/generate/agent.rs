@@ -1,4 +1,4 @@
-//! `5spot generate agent`: what a workload cluster needs for emergency reclaim.
+//! `5spot generate agent`: the manifests for emergency reclaim in a workload cluster.
 
 use clap::ValueEnum;
 use fivespot_api::manifest::GeneratedFile;
@@ -55,10 +55,10 @@ enum By {
 }
 
 impl Args {
-    /// The file for the arguments.
+    /// The file for these arguments.
     ///
     /// # Errors
-    /// It cannot be rendered, which is a mistake in the program.
+    /// The manifests cannot be rendered, which is a bug.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
         let mut settings = Settings {
             image: self.image.clone(),

@@ -1,4 +1,4 @@
-//! `5spot generate completions`: a script that has the shell ask this program.
+//! `5spot generate completions`: a script with which a shell calls this program for completions.
 
 use std::io::Write;
 

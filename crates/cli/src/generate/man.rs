@@ -6,10 +6,10 @@ use clap::Command;
 use clap_mangen::Man;
 use fivespot_api::manifest::GeneratedFile;
 
-/// The pages, that of `5spot` itself first.
+/// The manual pages, beginning with that of `5spot` itself.
 ///
 /// # Errors
-/// None is known: they are written to memory.
+/// None in practice: the pages are written to memory.
 pub(super) fn pages(root: Command) -> io::Result<Vec<GeneratedFile>> {
     let mut root = root.disable_help_subcommand(true);
     root.build();
@@ -18,7 +18,7 @@ pub(super) fn pages(root: Command) -> io::Result<Vec<GeneratedFile>> {
     Ok(pages)
 }
 
-/// Adds the page of a command, and those of its subcommands.
+/// Adds the pages of a command and of its subcommands.
 fn add(pages: &mut Vec<GeneratedFile>, command: &Command) -> io::Result<()> {
     let page = Man::new(command.clone())
         .source(concat!("5spot ", env!("CARGO_PKG_VERSION")))

@@ -1,4 +1,4 @@
-//! `5spot generate manifests`: the operator, ready to be applied.
+//! `5spot generate manifests`: the manifests of the operator.
 
 use std::num::NonZeroU32;
 
@@ -56,10 +56,10 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// The files for the arguments: one to print, all of them for a directory.
+    /// The files for these arguments: one for standard output, all of them for a directory.
     ///
     /// # Errors
-    /// A namespace whose name none can have, or an image that no node could pull.
+    /// A namespace has an invalid name, or the image has no registry.
     pub(super) fn files(&self) -> Result<Vec<GeneratedFile>, Failure> {
         if !self.allow_unqualified_image {
             check_image(&self.image)?;
@@ -83,11 +83,11 @@ impl Args {
     }
 }
 
-/// Whether an image reference names its registry. No image of 5-Spot is at the registry that a
-/// reference without one means.
+/// Checks that an image reference has a registry. The default registry of a reference without one
+/// has no image of 5-Spot.
 ///
 /// # Errors
-/// It does not.
+/// The image reference has no registry.
 fn check_image(image: &str) -> Result<(), Failure> {
     let is_registry = |part: &str| part == "localhost" || part.contains(['.', ':']);
     match image.split_once('/') {
@@ -108,7 +108,7 @@ mod tests {
     use super::check_image;
 
     #[test]
-    fn an_image_that_no_node_could_pull_is_refused() {
+    fn an_image_without_a_registry_is_refused() {
         for image in [
             "registry.example/5spot:0.1.0",
             "localhost/5spot",

@@ -2,7 +2,7 @@
 
 use fivespot_api::manifest::{GeneratedFile, PAGE_HEADER};
 
-/// The page. Cannot fail.
+/// The reference page of the metrics. Cannot fail.
 pub(super) fn page() -> GeneratedFile {
     let page = fivespot_controller::metrics::reference();
     let webhook = fivespot_webhook::metrics::reference();
@@ -22,7 +22,7 @@ mod tests {
 
     use super::page;
 
-    /// The metrics that an expression names.
+    /// The metrics that an expression uses.
     fn named(expression: &str) -> BTreeSet<String> {
         let is_of_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
         let words = expression.split(|it| !is_of_name(it));

@@ -1,4 +1,4 @@
-//! `5spot generate rbac`: roles with exactly what the operator does.
+//! `5spot generate rbac`: roles with exactly the permissions that the operator uses.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ use crate::controller::reclaim_override;
 ///
 /// They grant only the permissions that the operator uses. The resources of the selected providers
 /// are listed by name. For another provider, label a ClusterRole with
-/// 5spot.finos.org/aggregate-to-controller=true: all of its rules are added, whatever they allow.
+/// 5spot.finos.org/aggregate-to-controller=true: all of its rules are added unchecked.
 /// Secrets: --kubeconfig grants read access to the kubeconfig Secrets of the given Clusters;
 /// --namespace grants read access to every Secret of the given namespaces, including private keys
 /// of control planes.
@@ -48,7 +48,7 @@ pub(super) struct Args {
     workload_user: String,
 }
 
-/// What the operator is to be allowed.
+/// The permissions of the operator.
 #[derive(Debug, clap::Args)]
 pub(super) struct Chosen {
     /// Providers of the bootstrap and infrastructure objects
@@ -104,10 +104,10 @@ enum Access {
 }
 
 impl Args {
-    /// The files for the arguments.
+    /// The files for these arguments.
     ///
     /// # Errors
-    /// A namespace whose name none can have.
+    /// A namespace has an invalid name.
     pub(super) fn files(&self) -> Result<Vec<GeneratedFile>, Failure> {
         if self.workload {
             return file::workload_roles(&self.workload_user).map_err(failed);
@@ -118,8 +118,8 @@ impl Args {
 }
 
 impl Chosen {
-    /// Says on standard error what is allowed beyond what is needed; standard output is for what
-    /// is applied.
+    /// Prints a warning on standard error about permissions beyond those needed. Standard output is
+    /// for the manifests.
     pub(super) fn warn(&self) {
         if let Some(warning) = self.warning() {
             let _ = writeln!(std::io::stderr(), "{warning}");
@@ -140,10 +140,11 @@ impl Chosen {
         ))
     }
 
-    /// The rights that were chosen.
+    /// The permissions that were selected.
     ///
     /// # Errors
-    /// A namespace or a Cluster whose name none can have; nothing to confine the rights to.
+    /// A namespace or a Cluster has an invalid name, or there is no namespace to confine the
+    /// permissions to.
     pub(super) fn rights(&self) -> Result<Rights, Failure> {
         let clusters = self
             .kubeconfig
@@ -186,10 +187,10 @@ impl Chosen {
     }
 }
 
-/// Namespace and name of a Cluster, of the form `NAMESPACE/CLUSTER`.
+/// Parses the namespace and name of a Cluster: `NAMESPACE/CLUSTER`.
 ///
 /// # Errors
-/// It is not of that form, or no Cluster can have that name.
+/// The text does not have that form, or the name is invalid.
 fn cluster(word: &str) -> Result<(String, String), Failure> {
     let is_inner = |it: char| it.is_ascii_alphanumeric() || ".-_".contains(it);
     let is_cluster = |name: &str| {
@@ -209,10 +210,10 @@ fn cluster(word: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// Whether a namespace can have that name.
+/// Checks the name of a namespace.
 ///
 /// # Errors
-/// None can.
+/// The name is invalid.
 pub(super) fn check_namespace(name: &str) -> Result<(), Failure> {
     if is_dns_label(name) {
         return Ok(());

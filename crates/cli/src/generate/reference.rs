@@ -16,7 +16,7 @@ unreadable file, an unreachable cluster). Errors are printed to standard error a
 `error: <what>: <why>; <what to do>`.
 ";
 
-/// The page. Cannot fail.
+/// The reference page of the command line. Cannot fail.
 pub(super) fn page(root: Command) -> GeneratedFile {
     // Makes the page independent of the terminal's width.
     let mut root = root.term_width(100);
@@ -72,7 +72,7 @@ fn is_shown(argument: &Arg) -> bool {
     !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
-/// One argument: how it is written, what it means, and what it is unless it is given.
+/// Writes one argument: its form, its description, and its default.
 fn item(text: &mut String, argument: &Arg) {
     let mut forms = Vec::new();
     forms.extend(argument.get_short().map(|short| format!("-{short}")));
@@ -126,7 +126,7 @@ mod tests {
     use super::page;
 
     #[test]
-    fn the_page_in_the_source_tree_is_what_the_commands_say() {
+    fn the_page_in_the_source_tree_is_up_to_date() {
         let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
         let page = page(crate::command());
         let found = fs::read_to_string(tree.join(&page.path)).ok();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_has_to_follow_an_equals_sign_is_shown_so_and_is_taken_so() {
+    fn a_value_that_needs_an_equals_sign_is_shown_and_parsed_with_it() {
         let page = page(crate::command()).text;
         assert!(
             page.contains("\n- `--enable-leader-election[=<BOOL>]`: "),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_says_how_it_is_used_by_example() {
+    fn every_command_has_examples() {
         fn check(command: &clap::Command) {
             for inner in command.get_subcommands() {
                 let help = inner.get_after_help().map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! `5spot generate webhook`: the admission policy as a webhook, ready to be applied.
+//! `5spot generate webhook`: the manifests of the admission webhook.
 
 use std::num::NonZeroU32;
 
@@ -46,7 +46,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "VERSION", default_value_t = oldest())]
     kube_version: KubeVersion,
 
-    /// Who issues and renews the certificate
+    /// What issues and renews the certificate
     #[arg(long, value_enum, default_value_t)]
     certificates: Certificates,
 
@@ -68,17 +68,17 @@ enum Certificates {
     CertManager,
 }
 
-/// The oldest version whose webhooks have match conditions.
+/// The oldest Kubernetes version whose webhooks have match conditions.
 fn oldest() -> KubeVersion {
     let parsed = format!("1.{MATCH_CONDITIONS_SINCE}").parse();
     parsed.unwrap_or_default()
 }
 
 impl Args {
-    /// The file for the arguments.
+    /// The file for these arguments.
     ///
     /// # Errors
-    /// A namespace whose name none can have.
+    /// A namespace has an invalid name.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
         check_namespace(&self.operator_namespace)?;
         check_namespace(&self.metrics_namespace)?;

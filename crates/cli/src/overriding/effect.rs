@@ -1,4 +1,4 @@
-//! Why an override that was created has no effect, where that is so.
+//! The reason why a created override has no effect, if so.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use kube::api::DynamicObject;
 
 use crate::preview::Context;
 
-/// Why `created` has no effect on its machine at `now`: the kill switch, a schedule that is disabled
-/// or invalid, or a stronger override among `others`. None where it has one.
+/// The reason why `created` has no effect on its machine at `now`: the kill switch, a schedule that
+/// is disabled or invalid, or a stronger override among `others`. `None` if it has an effect.
 pub(super) fn note(
     machine: &ScheduledMachine,
     created: &DynamicObject,
@@ -30,7 +30,7 @@ pub(super) fn note(
     stronger(machine, schedule, others, (name, now))
 }
 
-/// That another override counts at `now`, and not that of this name.
+/// A note if another override than that of this name is in force at `now`.
 fn stronger(
     machine: &ScheduledMachine,
     schedule: Schedule,
@@ -43,15 +43,15 @@ fn stronger(
         context.add_override(namespace.clone(), other);
     }
     let all = context.overrides(machine, &namespace);
-    // Not listed yet, or not to be listed.
+    // The override is not in the list yet, or lists are not permitted.
     if !all.iter().any(|of| of.name == name) {
         return None;
     }
     let schedule = schedule.with_overrides(all);
     let counts = schedule.override_at(now).filter(|of| of.name != name)?;
     Some(format!(
-        "override {} counts until {}: Stop is stronger than Hold, Hold than Run, and of one mode the \
-         one that ends last counts",
+        "override {} takes precedence until {} (Stop over Hold over Run; of the same mode, the one \
+         that ends last)",
         counts.name, counts.end
     ))
 }

@@ -1,14 +1,16 @@
-//! Overrides as a table.
+//! Prints overrides as a table.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use fivespot_api::ScheduleOverride;
+use fivespot_schedule::Override;
 use jiff::Timestamp;
 
 use crate::{columns, plain};
 
-/// Prints a line for each override, those that end first before the others.
+/// Prints a line for each override, ordered by end.
 pub(super) fn print(
     out: &mut dyn Write,
     overrides: &[ScheduleOverride],
@@ -19,7 +21,11 @@ pub(super) fn print(
     }
     let mut sorted: Vec<&ScheduleOverride> = overrides.iter().collect();
     sorted.sort_by_key(|it| it.end());
-    let rows: Vec<_> = sorted.into_iter().map(|it| row(it, now)).collect();
+    let machines = by_machine(overrides);
+    let rows: Vec<_> = sorted
+        .into_iter()
+        .map(|it| row(it, &machines, now))
+        .collect();
     columns::table(out, HEADS, &rows)
 }
 
@@ -34,7 +40,11 @@ const HEADS: [&str; 8] = [
     "REASON",
 ];
 
-fn row(it: &ScheduleOverride, now: Timestamp) -> [Cow<'_, str>; 8] {
+fn row<'o>(
+    it: &'o ScheduleOverride,
+    machines: &ByMachine<'_>,
+    now: Timestamp,
+) -> [Cow<'o, str>; 8] {
     let text =
         |text: Option<&str>| Cow::from(plain::line(text.unwrap_or("-")).into_owned());
     let target = it
@@ -51,24 +61,61 @@ fn row(it: &ScheduleOverride, now: Timestamp) -> [Cow<'_, str>; 8] {
         text(target.or(Some("(selector)"))),
         text(start.as_deref()),
         text(end.as_deref()),
-        state(it, now).into(),
+        state(it, machines, now).into(),
         text(it.spec.reason.as_deref()),
     ]
 }
 
-fn state(it: &ScheduleOverride, now: Timestamp) -> &'static str {
+/// The overrides that name a ScheduledMachine and are not ignored, by its namespace and name.
+type ByMachine<'o> = BTreeMap<(Option<&'o str>, &'o str), Vec<Override>>;
+
+fn by_machine(overrides: &[ScheduleOverride]) -> ByMachine<'_> {
+    let mut all = ByMachine::new();
+    for it in overrides.iter().filter(|it| !is_ignored(it)) {
+        if let (Some(machine), Some(of)) = (machine(it), it.in_schedule()) {
+            all.entry(machine).or_default().push(of);
+        }
+    }
+    all
+}
+
+/// The namespace and name of the ScheduledMachine. `None` for a selector.
+fn machine(it: &ScheduleOverride) -> Option<(Option<&str>, &str)> {
+    let target = it.spec.target_ref.as_ref()?;
+    Some((it.metadata.namespace.as_deref(), target.name.as_str()))
+}
+
+fn is_ignored(it: &ScheduleOverride) -> bool {
+    let mut conditions = it.status.iter().flat_map(|status| &status.conditions);
+    conditions.any(|it| it.type_ == "Ignored" && it.status == "True")
+}
+
+/// Whether another override that names the same ScheduledMachine takes precedence. Overrides with
+/// a selector are not compared.
+fn is_superseded(
+    it: &ScheduleOverride,
+    machines: &ByMachine<'_>,
+    now: Timestamp,
+) -> bool {
+    let all = machine(it).and_then(|machine| machines.get(&machine));
+    let strongest = all.and_then(|all| Override::strongest(all, now));
+    strongest.is_some_and(|of| Some(of.name.as_str()) != it.metadata.name.as_deref())
+}
+
+fn state(
+    it: &ScheduleOverride,
+    machines: &ByMachine<'_>,
+    now: Timestamp,
+) -> &'static str {
     let status = it.status.as_ref();
-    // Before the operator has seen it nothing is known of that.
+    // The status has no count before the operator has reconciled the override.
     let has_no_machine = status.is_some_and(|status| status.matched_machines == Some(0));
-    let is_ignored = status.is_some_and(|status| {
-        let mut conditions = status.conditions.iter();
-        conditions.any(|it| it.type_ == "Ignored" && it.status == "True")
-    });
     match (it.start(), it.end()) {
         (_, Some(end)) if end <= now => "ended",
         (_, Some(_)) if has_no_machine => "no machine",
-        (_, Some(_)) if is_ignored => "ignored",
+        (_, Some(_)) if is_ignored(it) => "ignored",
         (Some(start), _) if now < start => "waiting",
+        (_, Some(_)) if is_superseded(it, machines, now) => "superseded",
         (_, Some(_)) => "in force",
         (_, None) => "invalid",
     }

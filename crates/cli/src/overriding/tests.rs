@@ -22,7 +22,7 @@ fn asked() -> Asked<'static> {
 }
 
 #[test]
-fn what_is_written_keeps_every_rule_and_says_what_was_asked_for() {
+fn a_created_override_is_valid_and_has_the_requested_values() {
     let manifest = asked().manifest("desk-042");
     let object: ScheduleOverride = serde_json::from_value(manifest.clone()).unwrap();
     assert_eq!(rules::check_override(&object), []);
@@ -119,13 +119,63 @@ fn overrides_are_listed_by_their_ends_with_their_state() {
     ");
 }
 
+#[test]
+fn an_override_is_superseded_by_a_stronger_one_of_the_same_machine() {
+    let object = |namespace: &str, name: &str, target: Value, mode: &str, hour: u8| {
+        let mut object = json!({
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"mode": mode, "endTime": format!("2026-03-06T{hour}:00:00Z")},
+        });
+        if name == "selected" {
+            object["spec"]["selector"] = target;
+        } else {
+            object["spec"]["targetRef"] = target;
+        }
+        if name == "ignored" {
+            object["status"] = json!({"conditions": [{
+                "type": "Ignored", "status": "True", "reason": "TooMany", "message": "",
+                "lastTransitionTime": "2026-03-06T11:00:00Z",
+            }]});
+        }
+        serde_json::from_value::<ScheduleOverride>(object).unwrap()
+    };
+    let (first, second) = (json!({"name": "desk-042"}), json!({"name": "desk-043"}));
+    let all = [
+        object("team-a", "run", first.clone(), "Run", 14),
+        object("team-a", "stop", first.clone(), "Stop", 13),
+        object("team-b", "elsewhere", first, "Run", 14),
+        object("team-a", "other", second.clone(), "Run", 14),
+        object("team-a", "over", second.clone(), "Stop", 11),
+        object("team-a", "ignored", second, "Stop", 15),
+        object(
+            "team-a",
+            "selected",
+            json!({"matchLabels": {"pool": "a"}}),
+            "Run",
+            14,
+        ),
+    ];
+    let mut out = Vec::new();
+    table::print(&mut out, &all, instant("2026-03-06T12:00:00Z")).unwrap();
+    assert_snapshot!(String::from_utf8(out).unwrap(), @r"
+    NAMESPACE  NAME       MODE  TARGET      FROM  UNTIL                 STATE       REASON
+    team-a     over       Stop  desk-043    -     2026-03-06T11:00:00Z  ended       -
+    team-a     stop       Stop  desk-042    -     2026-03-06T13:00:00Z  in force    -
+    team-a     run        Run   desk-042    -     2026-03-06T14:00:00Z  superseded  -
+    team-b     elsewhere  Run   desk-042    -     2026-03-06T14:00:00Z  in force    -
+    team-a     other      Run   desk-043    -     2026-03-06T14:00:00Z  in force    -
+    team-a     selected   Run   (selector)  -     2026-03-06T14:00:00Z  in force    -
+    team-a     ignored    Stop  desk-043    -     2026-03-06T15:00:00Z  ignored     -
+    ");
+}
+
 #[derive(Debug, clap::Parser)]
 struct Typed {
     #[command(flatten)]
     hold: HoldArgs,
 }
 
-/// When `5spot hold desk-042 ...` at noon ends, or why it is refused.
+/// The end of `5spot hold desk-042 ...` at noon, or the error message.
 fn typed(rest: &[&str]) -> String {
     let now = instant("2026-03-06T12:00:00.5Z");
     let machine = serde_json::from_value(machine(|_| ())).unwrap();
@@ -184,7 +234,7 @@ fn an_end_that_has_passed_is_refused_and_a_length_is_explained() {
 }
 
 #[test]
-fn an_override_without_effect_is_reported_with_what_is_stronger() {
+fn an_override_without_effect_is_reported_with_the_stronger_one() {
     let now = instant("2026-03-06T12:00:00Z");
     let by = |name: &str, mode: &str, end: &str| -> ScheduleOverride {
         serde_json::from_value(json!({
@@ -223,7 +273,7 @@ fn an_override_without_effect_is_reported_with_what_is_stronger() {
         ),
     ];
     assert_snapshot!(printed.join("\n"), @r"
-    override stop counts until 2026-03-06T13:00:00Z: Stop is stronger than Hold, Hold than Run, and of one mode the one that ends last counts
+    override stop takes precedence until 2026-03-06T13:00:00Z (Stop over Hold over Run; of the same mode, the one that ends last)
     -
     -
     -

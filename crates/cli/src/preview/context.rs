@@ -1,4 +1,4 @@
-//! What changes schedules from outside: the calendars that exceptions name, and overrides.
+//! The objects that change schedules: the calendars that exceptions refer to, and overrides.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::Failure;
 use crate::document::Document;
 
-/// Calendars and overrides by their namespace: of overrides, those that the operator considers.
+/// Calendars and overrides by namespace. Only overrides that the operator considers are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     calendars: BTreeMap<String, BTreeMap<String, Dates>>,
@@ -18,10 +18,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Those among `documents`; `namespace` stands in for a missing one.
+    /// The calendars and overrides among `documents`. `namespace` is that of objects without one.
     ///
     /// # Errors
-    /// A calendar or an override cannot be read; names the document.
+    /// A calendar or an override cannot be decoded. The failure names the document.
     pub(crate) fn of(
         documents: &[Document],
         namespace: Option<&str>,
@@ -61,12 +61,12 @@ impl Context {
         keep_considered(of_namespace);
     }
 
-    /// The calendars of a namespace by name.
+    /// The calendars of a namespace, by name.
     pub(crate) fn calendars(&self, namespace: &str) -> BTreeMap<String, Dates> {
         self.calendars.get(namespace).cloned().unwrap_or_default()
     }
 
-    /// The overrides of a machine in its namespace, as its schedule takes them.
+    /// The overrides of a machine in its namespace, in the form that its schedule uses.
     pub(crate) fn overrides(
         &self,
         machine: &ScheduledMachine,
@@ -100,7 +100,7 @@ mod tests {
     fn an_override_that_the_operator_does_not_consider_changes_nothing() {
         let begin: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
         let mut context = Context::default();
-        // The youngest comes first, as a server may list them.
+        // The newest one is added first, as a server may list them.
         for minute in (0..=256).rev() {
             let created = begin + SignedDuration::from_mins(minute);
             let it = json!({

@@ -1,4 +1,4 @@
-//! All machines as one picture.
+//! All machines in one picture.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::plain;
 use crate::preview::forecast::Forecast;
 use crate::preview::text;
 
-/// The picture of forecasts over the same time; of nothing where there are none.
+/// The picture of forecasts over the same time range. Empty if there are no forecasts.
 pub(super) fn of(forecasts: &[Forecast], now: Timestamp) -> Fleet {
     let mut namespaces: Vec<&str> =
         forecasts.iter().map(|it| it.namespace.as_str()).collect();
@@ -36,7 +36,7 @@ pub(super) fn of(forecasts: &[Forecast], now: Timestamp) -> Fleet {
     }
 }
 
-/// The time zone that most schedules have; of several that are as frequent, the first by name.
+/// The most frequent time zone of the schedules; of equally frequent ones, the first by name.
 pub(super) fn zone(forecasts: &[Forecast]) -> TimeZone {
     let mut count: BTreeMap<&str, (usize, &TimeZone)> = BTreeMap::new();
     for forecast in forecasts {

@@ -1,4 +1,4 @@
-//! One machine's windows: what the schedule says about a span.
+//! The forecast of one machine's windows in a span.
 
 use fivespot_api::{ScheduleSpec, ScheduledMachine, rules};
 use fivespot_schedule::{Error, Schedule};
@@ -10,7 +10,7 @@ use crate::document::Document;
 use crate::preview::Place;
 use crate::preview::span::{Range, Span};
 
-/// When a machine is wanted within a span. Serialized it is one item of the JSON output.
+/// When a machine is wanted within a span. It is serialized as one item of the JSON output.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Forecast {
@@ -19,10 +19,10 @@ pub(super) struct Forecast {
     pub(super) timezone: String,
     pub(super) wanted_at_from: bool,
     pub(super) transitions: Vec<Transition>,
-    /// When a machine is needed for that, cut off at the ends of the span.
+    /// When a machine is needed for its windows, cut off at the ends of the span.
     pub(super) needed: Vec<Needed>,
     pub(super) wanted_seconds: i64,
-    /// Calendars that exceptions name and that were not found.
+    /// Calendars that exceptions refer to and that do not exist.
     #[serde(skip)]
     pub(super) missing: Vec<String>,
     #[serde(skip)]
@@ -33,7 +33,7 @@ pub(super) struct Forecast {
     pub(super) schedule: Schedule,
 }
 
-/// A change after the span's beginning and before its end.
+/// A change after the beginning of the span and before its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Transition {
     pub(super) time: Timestamp,
@@ -45,7 +45,7 @@ pub(super) struct Transition {
     pub(super) name: Option<String>,
 }
 
-/// A time in which a machine is needed; the end is the first instant after it.
+/// A time range in which a machine is needed. The end is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Needed {
@@ -53,7 +53,7 @@ pub(super) struct Needed {
     pub(super) end_time: Timestamp,
 }
 
-/// A window; `until` is the first instant after it.
+/// A window; `until` is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) since: Timestamp,
@@ -61,11 +61,11 @@ pub(super) struct Window {
 }
 
 impl Forecast {
-    /// Looks at the schedule of a ScheduledMachine, with its calendars and overrides.
+    /// Evaluates the schedule of a ScheduledMachine, with its calendars and overrides.
     ///
     /// # Errors
-    /// The object is not a ScheduledMachine, or its schedule breaks a rule or makes no sense;
-    /// names the document and the field. The range is empty or too long.
+    /// The object is not a ScheduledMachine, its schedule is invalid, or the range is empty or too
+    /// long. The failure names the document and the field.
     pub(super) fn of(
         document: &Document,
         place: Place<'_>,
@@ -119,14 +119,14 @@ impl Forecast {
             schedule,
         };
         if forecast.rule.enabled {
-            forecast.look();
+            forecast.compute();
         }
         forecast.wanted_seconds = forecast.windows().iter().map(Window::seconds).sum();
         Ok(forecast)
     }
 
-    /// Fills in what changes within the span.
-    fn look(&mut self) {
+    /// Computes the changes and the needed times within the span.
+    fn compute(&mut self) {
         let Span { from, to } = self.span;
         let changes = self.schedule.transitions(from, to);
         let transition = |(time, wanted)| {
@@ -171,13 +171,13 @@ impl Forecast {
 }
 
 impl Window {
-    /// How long it is.
+    /// The length in seconds.
     pub(super) fn seconds(&self) -> i64 {
         self.until.as_second() - self.since.as_second()
     }
 }
 
-/// The field that a complaint of the schedule engine is about.
+/// The field that an error of the schedule engine is about.
 fn field(error: &Error) -> String {
     let field = match error {
         Error::Days { entry, .. } => format!("daysOfWeek[{entry}]"),
@@ -192,7 +192,7 @@ fn field(error: &Error) -> String {
     format!("spec.schedule.{field}")
 }
 
-/// The complaint without the field, which is named beside it.
+/// The message of an error without the field, which is shown next to it.
 fn why(error: &Error) -> String {
     match error {
         Error::Days { fault, .. }

@@ -12,10 +12,10 @@ use crate::preview::span::Span;
 
 const HOUR: i64 = 3_600;
 
-/// The width of the dates at the left.
+/// The width of the date column.
 const INDENT: usize = 16;
 
-/// The width from which on hours are apart.
+/// The smallest width at which hours are separated by spaces.
 const WIDE: usize = 80;
 
 /// The local days of a span.
@@ -23,7 +23,7 @@ const WIDE: usize = 80;
 pub(super) struct Grid {
     first: Date,
     days: Vec<Day>,
-    /// How many days there are beyond those that are held.
+    /// The number of days that are left out.
     more: usize,
 }
 
@@ -34,8 +34,8 @@ struct Day {
     changes: Vec<ClockChange>,
 }
 
-/// How long the wall clock shows an hour, and how much of that is in the span and wanted, in
-/// seconds.
+/// For one hour of the wall clock, in seconds: how long it lasts, how much of it is in the span,
+/// and how much is wanted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hour {
     shown: i64,
@@ -44,7 +44,7 @@ struct Hour {
 }
 
 impl Grid {
-    /// The first days of `span`, at most `most`; none where the calendar ends.
+    /// The first days of `span`, at most `most`. `None` beyond the end of the calendar.
     pub(super) fn of(schedule: &Schedule, span: Span, most: usize) -> Option<Self> {
         let zone = schedule.time_zone();
         let first = zone.to_datetime(span.from).date();
@@ -94,7 +94,7 @@ impl Grid {
         self.days.get_mut(place)
     }
 
-    /// Adds a stretch of time without any change, of the clocks or of the schedule.
+    /// Adds a time range without any change of the clocks or of the schedule.
     fn fill(&mut self, schedule: &Schedule, stretch: Span, span: Span) -> Option<()> {
         let zone = schedule.time_zone();
         let (since, until) = (stretch.from.as_second(), stretch.to.as_second());
@@ -118,7 +118,7 @@ impl Grid {
         Some(())
     }
 
-    /// The grid as lines for a terminal of that width; `now` is the wall clock.
+    /// The grid as lines for a terminal of that width. `now` is the local time.
     pub(super) fn text(&self, width: usize, now: jiff::civil::DateTime) -> String {
         let apart = if width >= WIDE { " " } else { "" };
         let mut lines = vec![heads(apart)];
@@ -152,7 +152,7 @@ impl Grid {
     }
 }
 
-/// The hours above the columns.
+/// The line with the hours above the columns.
 fn heads(apart: &str) -> String {
     let step = 3 * (1 + apart.len());
     let mut line = " ".repeat(INDENT);

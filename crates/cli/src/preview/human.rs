@@ -3,12 +3,12 @@
 use jiff::Zoned;
 use jiff::tz::Offset;
 
-/// `Sun 2026-03-08 03:00:00 -04:00`.
+/// `Sun 2026-03-08 03:00:00 -04:00`: an instant in local time with its offset.
 pub(super) fn local(at: &Zoned) -> String {
     format!("{} {}", at.strftime("%a %F %T"), offset(at.offset()))
 }
 
-/// `-04:00`, with seconds where there are any.
+/// `-04:00`, with seconds if they are not zero.
 fn offset(offset: Offset) -> String {
     let seconds = offset.seconds();
     let (sign, seconds) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs());
@@ -19,7 +19,7 @@ fn offset(offset: Offset) -> String {
     }
 }
 
-/// `45h`, `1h 30m`, `90s`: hours, minutes and seconds, as far as there are any.
+/// `45h`, `1h 30m`, `90s`: hours, minutes and seconds that are not zero.
 pub(super) fn length(seconds: i64) -> String {
     let parts = [
         (seconds / 3600, 'h'),
@@ -38,7 +38,7 @@ pub(super) fn length(seconds: i64) -> String {
     }
 }
 
-/// `1,234,567`.
+/// `1,234,567`: a number with separators.
 pub(super) fn count(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The preview as a calendar (RFC 5545): an event for each window.
+//! The preview as an iCalendar file (RFC 5545): an event for each window.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use jiff::tz::Offset;
 
 use crate::preview::forecast::Forecast;
 
-/// The longest line, in bytes, before it has to be folded.
+/// The largest number of bytes of a line before it must be folded.
 const LONGEST_LINE: usize = 75;
 
-/// Prints one calendar for all machines. Times are UTC, so that no calendar needs to know the
-/// zone; a window that reaches over an end of the span is cut there.
+/// Prints one calendar for all machines. Times are in UTC, so that no time zone definition is
+/// needed. A window that crosses an end of the span is cut off there.
 pub(super) fn print(
     out: &mut dyn Write,
     forecasts: &[Forecast],
@@ -40,7 +40,7 @@ pub(super) fn print(
     line(out, "END:VCALENDAR")
 }
 
-/// `20260309T130000Z`.
+/// `20260309T130000Z`: an instant in the basic format.
 fn basic(at: Timestamp) -> String {
     Offset::UTC
         .to_datetime(at)
@@ -48,7 +48,7 @@ fn basic(at: Timestamp) -> String {
         .to_string()
 }
 
-/// A text value: backslash, semicolon, comma and line breaks mean something in a calendar.
+/// Escapes a text value: backslash, semicolon, comma and line breaks are special characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for letter in text.chars() {
@@ -62,7 +62,7 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Prints a content line, folded where it is too long: what follows begins with a space.
+/// Prints a content line. A line that is too long is folded: its continuation begins with a space.
 fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     let mut length = 0;
     for letter in text.chars() {

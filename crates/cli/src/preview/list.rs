@@ -1,4 +1,4 @@
-//! The changes of a machine as a list: repetitions in one line, long lists cut.
+//! The changes of a machine as a list. Repetitions are combined and long lists are cut off.
 
 use std::io::{self, Write};
 
@@ -10,13 +10,13 @@ use crate::preview::View;
 use crate::preview::forecast::{Forecast, Transition};
 use crate::preview::human;
 
-/// The most lines unless all are asked for.
+/// The largest number of lines without --all.
 const LINES: usize = 50;
 
-/// From how many equal windows on those after the first are one line.
+/// The smallest number of equal windows that are combined: those after the first are one line.
 const REPETITIONS: usize = 4;
 
-/// Windows that come back after less than this are repetitions; others are the days of a week.
+/// The upper limit of the period of repetitions; longer periods are the days of a week.
 const LONGEST_PERIOD: i64 = 86_400;
 
 /// A line of the list.
@@ -26,7 +26,7 @@ struct Line {
     text: String,
 }
 
-/// Prints what changes within the span.
+/// Prints the changes within the span.
 pub(super) fn print(
     out: &mut dyn Write,
     forecast: &Forecast,
@@ -82,7 +82,8 @@ fn line(change: &Transition) -> Line {
     }
 }
 
-/// The changes; of windows that repeat within a day the first, and one line for the others.
+/// The changes. Of windows that repeat within a day, the first is shown, and one line for the
+/// others.
 fn collapsed(changes: &[Transition]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut rest = changes;
@@ -115,8 +116,8 @@ fn collapsed(changes: &[Transition]) -> Vec<Line> {
     lines
 }
 
-/// How many windows of the same length follow each other at the same distance from the first
-/// change on; 0 where it closes one.
+/// The number of windows of equal length and period from the first change on. 0 if the first change
+/// closes a window.
 fn repetitions(changes: &[Transition]) -> usize {
     let [opens, closes, again, ..] = changes else {
         return 0;

@@ -1,4 +1,4 @@
-//! The ScheduledMachines to look at, from files or from a cluster.
+//! Reads the ScheduledMachines for a preview or a report, from files or from a cluster.
 
 #[cfg(test)]
 mod tests;
@@ -13,25 +13,25 @@ use crate::Failure;
 use crate::cluster::{self, Access};
 use crate::document::Document;
 
-/// Those of `documents` that are ScheduledMachines, of whatever version.
+/// The ScheduledMachines among `documents`, of any version.
 pub(crate) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
     documents.retain(|document| document.text("/kind") == name::KIND);
     documents
 }
 
-/// Which ScheduledMachines of a cluster.
+/// Selects ScheduledMachines of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which<'n> {
     /// All of them.
     All,
     /// Those of the selected namespace.
     Namespace,
-    /// The one of that name, in the selected namespace.
+    /// The ScheduledMachine of that name, in the selected namespace.
     Named(&'n str),
 }
 
-/// ScheduledMachines of the cluster with the overrides and calendars of their namespaces, and the
-/// present instant there.
+/// Reads ScheduledMachines of the cluster with the overrides and calendars of their namespaces, and
+/// the current time of the cluster.
 ///
 /// # Errors
 /// The cluster is unreachable or returns an error.
@@ -73,11 +73,11 @@ async fn read(client: Client, which: Which<'_>) -> Result<Vec<Document>, Failure
     Ok(documents)
 }
 
-/// Overrides and calendars, of all namespaces or of the selected one. An older installation does
-/// not serve these kinds, so that nothing of them changes a schedule.
+/// Reads overrides and calendars, of all namespaces or of the selected one. An older installation
+/// does not serve these kinds, so they do not affect its schedules.
 ///
 /// # Errors
-/// They cannot be read: without them, a schedule could be shown that is not in force.
+/// They cannot be read: without them, the preview could differ from the schedule in force.
 async fn others(client: Client, which: Which<'_>) -> Result<Vec<DynamicObject>, Failure> {
     let mut all = Vec::new();
     let kinds = [
@@ -96,7 +96,7 @@ async fn others(client: Client, which: Which<'_>) -> Result<Vec<DynamicObject>, 
             Err(error) => {
                 let what = format!("reading {}s", resource.kind);
                 return Err(Failure::new(what, cluster::error_message(error)).remedy(
-                    "they change schedules: ask for access, such as that of ClusterRole \
+                    "schedules depend on them: get access, such as that of ClusterRole \
                      5spot-view, or give files with -f",
                 ));
             }
@@ -106,7 +106,7 @@ async fn others(client: Client, which: Which<'_>) -> Result<Vec<DynamicObject>, 
     Ok(all)
 }
 
-/// The object with its kind, which items of a list lack.
+/// Adds the kind to an object, because items of a list lack it.
 fn of_kind(mut object: DynamicObject, resource: &ApiResource) -> DynamicObject {
     object.types = Some(TypeMeta {
         api_version: resource.api_version.clone(),

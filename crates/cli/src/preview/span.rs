@@ -1,4 +1,4 @@
-//! From when to when: `--from` and `--to`.
+//! The time range of a preview: `--from` and `--to`.
 
 use std::str::FromStr;
 
@@ -11,10 +11,10 @@ use crate::Failure;
 /// The length of a preview unless --to is given.
 const DEFAULT_LENGTH: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Ten years, whatever the leap days in them.
+/// Ten years, including leap days.
 const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(3_653 * 24);
 
-/// A time as users write it: RFC 3339, or a date, which is its midnight in some time zone.
+/// A time as users write it: RFC 3339, or a date, which is midnight in some time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// An instant.
@@ -24,7 +24,7 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
-    /// The instant; a date begins by the clocks of `zone`.
+    /// The instant. A date begins at midnight of `zone`.
     pub(crate) fn instant_in(self, zone: &TimeZone) -> Timestamp {
         match self {
             Self::Instant(at) => at,
@@ -51,22 +51,22 @@ impl FromStr for Moment {
     }
 }
 
-/// Which time to look at, as it was asked for.
+/// The requested time range.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub(super) from: Option<Moment>,
     pub(super) to: Option<Moment>,
-    /// Where it starts by default.
+    /// The default start.
     pub(super) now: Timestamp,
-    /// The zone of dates; the schedule's if absent.
+    /// The time zone of dates. The schedule's if absent.
     pub(super) zone: Option<TimeZone>,
 }
 
 impl Range {
-    /// The time itself, for a schedule in `zone`.
+    /// The time range for a schedule in `zone`.
     ///
     /// # Errors
-    /// It ends before it begins, or is longer than ten years.
+    /// The range ends before it begins, or is longer than ten years.
     pub(super) fn span(&self, zone: &TimeZone) -> Result<Span, Failure> {
         let zone = self.zone.as_ref().unwrap_or(zone);
         let instant = |at: Option<Moment>| at.map(|at| at.instant_in(zone));
@@ -74,7 +74,7 @@ impl Range {
     }
 }
 
-/// The time that is looked at, in whole seconds: `from` belongs to it, `to` does not.
+/// The evaluated time range, in whole seconds. `from` is inclusive, `to` is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) from: Timestamp,
@@ -82,10 +82,10 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The given span; by default a week from `now`.
+    /// The given span. The default is a week from `now`.
     ///
     /// # Errors
-    /// It ends before it begins, or is longer than ten years.
+    /// The span ends before it begins, or is longer than ten years.
     pub(super) fn new(
         from: Option<Timestamp>,
         to: Option<Timestamp>,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_begins_by_the_clocks_of_the_zone() {
+    fn a_date_begins_at_midnight_of_the_zone() {
         let date: Moment = "2026-03-08".parse().unwrap();
         let zone = TimeZone::get("America/New_York").unwrap();
         assert_eq!(date.instant_in(&zone), moment("2026-03-08T05:00:00Z"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_whose_midnight_the_clocks_skip_begins_when_they_have() {
+    fn a_day_whose_midnight_is_skipped_begins_after_the_gap() {
         let date: Moment = "2026-03-29".parse().unwrap();
         let zone = TimeZone::get("America/Nuuk").unwrap();
         let begins = date.instant_in(&zone).to_zoned(zone.clone());

@@ -21,12 +21,12 @@ spec:
 const OFFICE: &str =
     "{daysOfWeek: [mon-fri], hoursOfDay: [9-17], timezone: America/New_York}";
 
-/// The preview of a machine with that schedule, or what is said instead.
+/// The preview of a machine with that schedule, or the error message.
 fn preview(schedule: &str, form: Form, span: (&str, &str)) -> String {
     preview_of(&WORKER.replace("{SCHEDULE}", schedule), view(form), span)
 }
 
-/// As it is printed where there is no terminal.
+/// The view for output that is not a terminal.
 fn view(form: Form) -> View {
     View {
         form,
@@ -66,7 +66,7 @@ fn preview_of(manifests: &str, view: View, span: (&str, &str)) -> String {
 const SPRING: (&str, &str) = ("2026-03-06T21:30:00Z", "2026-03-10");
 
 #[test]
-fn people_see_a_week_and_every_change_of_schedule_and_clocks() {
+fn text_shows_a_week_and_every_change_of_schedule_and_clocks() {
     assert_snapshot!(preview(OFFICE, Form::Text, SPRING), @r"
     default/worker: mon-fri 9-17 in America/New_York
 
@@ -133,7 +133,7 @@ fn parts_of_an_hour_and_days_that_do_not_exist_are_marked() {
 }
 
 #[test]
-fn programs_get_the_same_changes_as_json() {
+fn json_has_the_same_changes() {
     assert_snapshot!(preview(OFFICE, Form::Json, SPRING), @r#"
     {
       "items": [
@@ -177,7 +177,7 @@ fn programs_get_the_same_changes_as_json() {
 }
 
 #[test]
-fn calendars_get_an_event_for_each_time_of_service() {
+fn icalendar_output_has_an_event_for_each_window() {
     let lines = preview(OFFICE, Form::Ics, SPRING);
     assert!(
         lines
@@ -210,7 +210,7 @@ fn calendars_get_an_event_for_each_time_of_service() {
 }
 
 #[test]
-fn a_disabled_schedule_is_never_wanted_and_says_so() {
+fn a_disabled_schedule_is_never_wanted_with_a_note() {
     let disabled = OFFICE.replace('{', "{enabled: false, ");
     assert_snapshot!(preview(&disabled, Form::Text, SPRING), @r"
     default/worker: mon-fri 9-17 in America/New_York
@@ -233,7 +233,7 @@ fn wanted_seconds_are_those_between_the_transitions() {
 }
 
 #[test]
-fn a_schedule_that_makes_no_sense_is_named_with_its_place() {
+fn an_invalid_schedule_is_reported_with_its_location() {
     for (schedule, field, why) in [
         (
             "{daysOfWeek: [mon, fry], hoursOfDay: ['9']}",
@@ -299,7 +299,7 @@ fn windows_that_repeat_are_one_line_and_all_prints_each() {
 }
 
 #[test]
-fn a_long_list_and_a_long_grid_are_cut_and_say_so() {
+fn a_long_list_and_a_long_grid_are_cut_with_a_note() {
     let year = preview(OFFICE, Form::Text, ("2026-01-01", "2027-01-01"));
     assert!(
         year.contains("… 315 more days; --all prints them\n"),
@@ -325,7 +325,7 @@ fn no_line_of_a_week_is_wider_than_eighty_columns_or_sixty() {
     }
 }
 
-/// Three machines of two zones, over the change of the clocks in New York.
+/// Three machines in two zones, over the clock change in New York.
 fn three() -> String {
     let machine = |name: &str, schedule: &str| {
         let text = WORKER.replace("{SCHEDULE}", schedule);
@@ -370,7 +370,7 @@ const NIGHTS: &str = "{timezone: Europe/Zurich,
 const CHRISTMAS: (&str, &str) = ("2026-12-24", "2026-12-28");
 
 #[test]
-fn exceptions_and_overrides_are_named_where_they_change_something() {
+fn exceptions_and_overrides_are_named_at_their_changes() {
     let worker = WORKER.replace("{SCHEDULE}", NIGHTS).replace(
         "spec:\n  schedule",
         "spec:\n  provisioning: {leadTime: 10m}\n  shutdown: {endPolicy: CompleteByWindowEnd}\n  \

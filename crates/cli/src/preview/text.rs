@@ -1,4 +1,4 @@
-//! The preview as text: one machine with its days and changes, or several with a line each.
+//! The preview as text: one machine with its days and changes, or a line for each of several.
 
 use std::io::{self, Write};
 
@@ -11,11 +11,11 @@ use crate::preview::forecast::Forecast;
 use crate::preview::grid::Grid;
 use crate::preview::{View, fleet, human, list};
 
-/// The most days of a grid unless all are asked for.
+/// The largest number of days of a grid without --all.
 const DAYS: usize = 50;
 
-/// Prints one machine at length. Of several it prints a line each, and at length only where
-/// nothing is to be left out.
+/// Prints one machine in detail. For several machines it prints a line for each, and the details
+/// only with --all.
 pub(super) fn print(
     out: &mut dyn Write,
     forecasts: &[Forecast],
@@ -71,7 +71,7 @@ fn one(out: &mut dyn Write, forecast: &Forecast, view: View) -> io::Result<()> {
     )
 }
 
-/// How much earlier a machine is needed and leaves, if it does.
+/// Prints how much earlier machines are created and shut down, if so.
 fn needed(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
     let (lead_time, early_end) =
         (forecast.schedule.lead_time(), forecast.schedule.early_end());
@@ -90,7 +90,7 @@ fn needed(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
     Ok(())
 }
 
-/// The schedule as it is written, in one line.
+/// A one-line description of the schedule as written.
 pub(super) fn rule(forecast: &Forecast) -> String {
     words::schedule(&forecast.rule)
 }

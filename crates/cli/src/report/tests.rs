@@ -37,7 +37,7 @@ spec:
   endTime: 2026-10-11T20:00:00Z
 ";
 
-/// The report in JSON at noon of 11 October, or what is said instead.
+/// The report in JSON at noon of 11 October, or the error message.
 fn reported(manifests: &str, month: &str) -> String {
     let documents = document::parse("desk.yaml", manifests).unwrap();
     let query = Query {
@@ -71,7 +71,7 @@ fn the_time_since_the_account_was_written_is_counted_with_overrides_and_enabled(
         total(&reported(&desk, "2026-10")),
         [14 * hour, 14 * hour, 36 * hour]
     );
-    // An hour of the four is not wanted.
+    // One of the four hours is not wanted.
     let stopped = format!("{desk}{STOP}");
     assert_eq!(
         total(&reported(&stopped, "2026-10")),
@@ -96,7 +96,7 @@ fn a_month_that_has_not_begun_is_refused() {
 }
 
 #[test]
-fn a_file_of_rates_that_cannot_be_used_is_named_with_what_to_do() {
+fn an_invalid_file_of_rates_is_reported_with_a_remedy() {
     let failure = read_rates(Path::new("nowhere.yaml"))
         .unwrap_err()
         .to_string();
@@ -109,7 +109,7 @@ fn a_file_of_rates_that_cannot_be_used_is_named_with_what_to_do() {
     fs::write(&path, "currency: CHF\nrates: []\n").unwrap();
     let failure = read_rates(&path).unwrap_err().to_string();
     fs::remove_file(&path).unwrap();
-    let wanted = "rates: 0 rates; from 1 to 256 are possible; correct the file; \
+    let wanted = "rates: expected 1 to 256 rates, found 0; correct the file; \
                   `5spot report --help` shows one";
     assert!(failure.ends_with(wanted), "{failure}");
 }
@@ -125,7 +125,7 @@ fn the_example_of_the_help_is_a_file_of_rates() {
 }
 
 #[test]
-fn the_schema_in_the_source_tree_is_that_of_the_report() {
+fn the_schema_in_the_source_tree_is_up_to_date() {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
     let schema = schema().unwrap();
     let found = fs::read_to_string(tree.join(&schema.path)).ok();

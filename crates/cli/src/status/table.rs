@@ -1,4 +1,4 @@
-//! One line for each machine.
+//! Prints one line for each machine.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,13 +26,13 @@ pub(super) struct Row {
     message: String,
 }
 
-/// How wide an instant is: `2026-03-06T23:00:00Z`.
+/// The width of an instant: `2026-03-06T23:00:00Z`.
 const INSTANT: usize = 20;
 
 const HEAD: [&str; 6] = ["NAMESPACE", "NAME", "PHASE", "NODE", "NEXT", "MESSAGE"];
 
 impl Row {
-    /// Reads a ScheduledMachine, whatever its status holds.
+    /// Reads a ScheduledMachine. Accepts any status.
     pub(super) fn of(object: &Value) -> Self {
         let text = |pointer: &str| {
             let found = object.pointer(pointer).and_then(Value::as_str);
@@ -59,7 +59,7 @@ impl Row {
         }
     }
 
-    /// The same machine, deleted.
+    /// The row of the machine after its deletion.
     pub(super) fn deleted(self) -> Self {
         Self {
             phase: "Deleted".to_owned(),
@@ -87,13 +87,13 @@ fn or_dash(text: &str) -> &str {
     if text.is_empty() { "-" } else { text }
 }
 
-/// The rows under their heads, in columns.
+/// Prints rows under their heads, in columns.
 pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     let rows: Vec<_> = rows.iter().map(Row::cells).collect();
     columns::table(out, HEAD, &rows)
 }
 
-/// What has been shown so far while watching.
+/// The rows that were printed so far while watching.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     rows: BTreeMap<(String, String), Row>,
@@ -111,8 +111,8 @@ impl Shown {
         self.rows.insert(key, row.clone()).as_ref() != Some(row)
     }
 
-    /// Prints them, below the heads if they are the first ones. The columns leave room for what
-    /// is likely to come: any phase, and Nodes that are named like their machines.
+    /// Prints rows, below the heads if they are the first ones. The columns are wide enough for any
+    /// phase, and for Nodes that are named like their machines.
     pub(super) fn lines(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let is_first = self.columns.is_none();
         let mut columns = self.columns.unwrap_or_else(|| Columns::under(HEAD));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_stays_in_its_cell() {
+    fn text_of_a_server_cannot_leave_its_cell() {
         let hostile = "\u{1b}]0;pwned\u{7}\u{1b}[31m\ndefault    trusted  Active\r";
         let row = Row::of(&json!({
             "metadata": {"namespace": "default", "name": "worker"},

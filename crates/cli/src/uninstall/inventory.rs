@@ -1,4 +1,4 @@
-//! What there is of 5-Spot in a cluster.
+//! The objects of 5-Spot in a cluster.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::Failure;
 use crate::check::is_lease_fresh;
 use crate::reader::{Answer, Reader};
 
-/// An object, by what people call it and by its path.
+/// An object, with its kind and name and its API path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Object {
     kind: &'static str,
@@ -28,7 +28,7 @@ impl std::fmt::Display for Object {
     }
 }
 
-/// A release of Helm.
+/// A Helm release.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Release {
     name: String,
@@ -42,24 +42,24 @@ impl Release {
     }
 }
 
-/// What there is, in the order in which it goes.
+/// The installed objects, in the order of their removal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inventory {
-    /// Every object of the CRDs.
+    /// The objects of the CRDs.
     pub(super) machines: Vec<Object>,
     /// Whether an operator holds its Lease.
     pub(super) is_operated: bool,
-    /// What acts or is asked: the webhook's registration before the webhook, then the Deployments.
+    /// The active components: the webhook configuration, then the Deployments and DaemonSets.
     pub(super) running: Vec<Object>,
-    /// What it needed.
+    /// The objects that the components need.
     pub(super) rest: Vec<Object>,
-    /// What Helm has installed is left to Helm.
+    /// The Helm releases. Their objects are removed by Helm.
     pub(super) releases: Vec<Release>,
     /// The CRDs.
     pub(super) crds: Vec<Object>,
 }
 
-/// A kind of which 5-Spot is made.
+/// A kind of objects that belong to 5-Spot.
 struct Kind {
     name: &'static str,
     group: &'static str,
@@ -78,7 +78,8 @@ const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const APPS: &str = "/apis/apps/v1";
 
-/// First the registration: without it nobody asks the webhook, which then may go.
+/// The webhook configuration first: after it is deleted, the API server does not call the webhook,
+/// which can then be removed.
 const RUNNING: [Kind; 3] = [
     kind(
         "ValidatingWebhookConfiguration",
@@ -89,7 +90,7 @@ const RUNNING: [Kind; 3] = [
     kind("DaemonSet", APPS, "daemonsets"),
 ];
 
-/// Bindings before what they bind.
+/// Bindings come before the objects that they bind.
 const REST: [Kind; 13] = [
     kind(
         "PodDisruptionBudget",
@@ -124,10 +125,10 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const LABEL: &str = "app.kubernetes.io/name=5spot";
 
 impl Inventory {
-    /// Looks for everything.
+    /// Reads all objects.
     ///
     /// # Errors
-    /// The server does not list a kind.
+    /// The server refuses to list a kind.
     pub(super) async fn read(reader: &Reader, home: &str) -> Result<Self, Failure> {
         let failed = |why: String| {
             Failure::new("reading what is installed", why)
@@ -151,7 +152,7 @@ impl Inventory {
         Ok(inventory)
     }
 
-    /// The CRDs that are there, and their objects.
+    /// Reads the installed CRDs and their objects.
     async fn crds(&mut self, reader: &Reader) -> Result<(), String> {
         for document in manifest::installed(reader.minor) {
             if document["kind"] != "CustomResourceDefinition" {
@@ -176,7 +177,7 @@ impl Inventory {
                     text(&object, "/metadata/name"),
                 );
                 self.machines.push(Object {
-                    // Kinds are not known to a list; the plural says what it is.
+                    // Items of a list have no kind, so it is derived from the CRD.
                     kind: kind_of(&document),
                     path: format!("{root}/namespaces/{namespace}/{plural}/{name}"),
                     namespace,
@@ -187,7 +188,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// The objects of a kind that 5-Spot was installed with, those of Helm excepted.
+    /// The installed objects of a kind, except those of Helm.
     async fn installed(
         &mut self,
         reader: &Reader,
@@ -195,7 +196,7 @@ impl Inventory {
     ) -> Result<Vec<Object>, String> {
         let path = format!("{}/{}", kind.group, kind.plural);
         let mut found = reader.list_where(&path, LABEL).await?;
-        // The policy has no label of its own.
+        // The policies and bindings are found by name, because their manifests have no such label.
         for document in manifest::installed(reader.minor) {
             if document["kind"] == kind.name && [POLICY, BINDING].contains(&kind.name) {
                 let path = format!("{path}/{}", text(&document, "/metadata/name"));
@@ -270,11 +271,11 @@ impl Inventory {
             };
             step(title, &self.machines)?;
         }
-        step("Delete what runs:", &self.running)?;
+        step("Delete the workloads:", &self.running)?;
         if choice.releases_machines() {
             step("Delete without their machines, which stay:", &self.machines)?;
         }
-        step("Delete what it needed:", &self.rest)?;
+        step("Delete the objects that they needed:", &self.rest)?;
         if choice.deletes_crds {
             step("Delete:", &self.crds)?;
         }
@@ -287,7 +288,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Says what stays because it was not asked for.
+    /// Prints the CRDs that are kept.
     pub(super) fn describe_kept(&self, out: &mut dyn Write) -> Result<(), Failure> {
         for crd in &self.crds {
             writeln!(out, "Kept: {crd} (--delete-crds deletes it)")?;
@@ -296,7 +297,7 @@ impl Inventory {
     }
 }
 
-/// The kind that a CRD defines, as far as it is one of ours.
+/// The kind that one of 5-Spot's CRDs defines.
 fn kind_of(crd: &Value) -> &'static str {
     match crd["spec"]["names"]["kind"].as_str() {
         Some("ScheduleOverride") => "ScheduleOverride",

@@ -1,4 +1,4 @@
-//! Removing what there is.
+//! Removes the installed objects.
 
 use std::io::Write;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use super::inventory::{Inventory, Object};
 use crate::reader::{Answer, Reader};
 use crate::{Failure, Outcome};
 
-/// How often it is looked whether something has gone.
+/// The interval between two checks whether an object is gone.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// One removal.
+/// The removal of an inventory.
 pub(super) struct Removal<'r> {
     pub(super) reader: &'r Reader,
     pub(super) inventory: &'r Inventory,
     pub(super) choice: Choice,
-    /// How long something may take to go.
+    /// How long the deletion of the objects of a step may take.
     pub(super) timeout: Duration,
 }
 
 impl Removal<'_> {
-    /// Does it step by step, and stops at the first step that does not succeed.
+    /// Runs the steps in order, and stops at the first step that does not succeed.
     ///
     /// # Errors
     /// The output cannot be written, or the server refuses a request.
@@ -72,7 +72,7 @@ impl Removal<'_> {
         Ok(Outcome::Yes)
     }
 
-    /// What Helm has installed goes by Helm, and what comes after it by a second run.
+    /// Prints the Helm commands. Later steps need a second run.
     fn left_to_helm(&self, out: &mut dyn Write) -> Result<Outcome, Failure> {
         for release in &self.inventory.releases {
             writeln!(out, "Now run: {}", release.command())?;
@@ -97,7 +97,7 @@ impl Removal<'_> {
         Ok(out.flush()?)
     }
 
-    /// Takes the operator's finalizer off an object, whose machine stays.
+    /// Removes the operator's finalizer from an object, so that its machine is kept.
     async fn release(&self, object: &Object) -> Result<(), Failure> {
         let Answer::Found(found) = self.reader.get(&object.path).await else {
             return Ok(());
@@ -110,14 +110,14 @@ impl Removal<'_> {
             .collect();
         let change = json!({"metadata": {
             "finalizers": others,
-            // Another finalizer, put there meanwhile, is not overwritten.
+            // A finalizer that was added meanwhile is not overwritten.
             "resourceVersion": found["metadata"]["resourceVersion"],
         }});
         let done = self.reader.merge(&object.path, &change).await;
         done.map_err(|why| refused(object, why))
     }
 
-    /// Waits until all of them are gone, and says which are not.
+    /// Waits until all objects are gone. Prints those that are not gone within the timeout.
     async fn are_gone(
         &self,
         objects: &[Object],
@@ -138,7 +138,7 @@ impl Removal<'_> {
                 let message = found["status"]["message"].as_str().unwrap_or_default();
                 writeln!(
                     out,
-                    "still there: {object}: {}",
+                    "still exists: {object}: {}",
                     crate::plain::line(message)
                 )?;
             }
@@ -149,6 +149,6 @@ impl Removal<'_> {
 
 fn refused(object: &Object, why: String) -> Failure {
     Failure::new(format!("deleting {object}"), why).remedy(
-        "run it as a cluster administrator, then again: it goes on where it stopped",
+        "run it as a cluster administrator, then again: it continues where it stopped",
     )
 }

@@ -14,7 +14,7 @@ use crate::reader::Reader;
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 
-/// Acts only with the Lease that is looked for.
+/// Enables leader election with the Lease that `uninstall` reads.
 fn elected(options: &mut fivespot_controller::Options) {
     options.coordination = Coordination::Leader(Lease {
         namespace: "5spot-system".to_owned(),
@@ -45,7 +45,7 @@ async fn inventory(cluster: &Cluster) -> (Reader, Inventory) {
     (reader, inventory)
 }
 
-/// Uninstalls, and returns how it ended.
+/// Uninstalls, and returns the outcome.
 async fn uninstall(cluster: &Cluster, choice: Choice) -> Outcome {
     let (reader, inventory) = inventory(cluster).await;
     let removal = Removal {
@@ -88,7 +88,7 @@ async fn a_dry_run_prints_the_order_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn machines_go_first_then_everything_else_and_the_crd_stays() {
+async fn machines_are_removed_first_and_the_crd_is_kept() {
     let (cluster, _replica) = installed(NIGHT).await;
     let choice = Choice {
         keeps_machines: false,
@@ -102,7 +102,7 @@ async fn machines_go_first_then_everything_else_and_the_crd_stays() {
 }
 
 #[tokio::test]
-async fn machines_that_are_kept_stay_as_they_are() {
+async fn kept_machines_are_unchanged() {
     let (cluster, replica) = installed(WITHIN).await;
     drop(replica);
     let before = cluster.get(&machine_path("worker")).await.unwrap();
@@ -119,7 +119,7 @@ async fn machines_that_are_kept_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn machines_outlive_their_crd_when_they_are_kept() {
+async fn kept_machines_still_exist_after_their_crd_is_deleted() {
     let (cluster, replica) = installed(WITHIN).await;
     drop(replica);
     let choice = Choice {
@@ -139,7 +139,7 @@ async fn machines_outlive_their_crd_when_they_are_kept() {
 }
 
 #[tokio::test]
-async fn what_helm_has_installed_is_left_to_helm() {
+async fn objects_installed_by_helm_are_left_to_helm() {
     let (cluster, _replica) = installed(NIGHT).await;
     let path = "/apis/apps/v1/namespaces/5spot-system/deployments/5spot-controller";
     let owned = json!({"metadata": {"annotations": {

@@ -7,7 +7,7 @@ use super::LintLevel;
 use super::refusal::{self, Refusal};
 use crate::document::{Document, Place};
 
-/// One object and what the server would answer.
+/// An object with the expected response of the server.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) subject: Subject,
@@ -31,13 +31,13 @@ impl Answer {
         }
     }
 
-    /// Whether the object is invalid: rejected by a server, or with a lint warning that is an error.
+    /// Whether the object is invalid: rejected by a server, or with a lint warning of error level.
     pub(super) fn is_no(&self, lint: LintLevel) -> bool {
         let is_error = |it: &LintWarning| lint.level(it) == Level::Error;
         self.lints.iter().any(is_error) || matches!(self.verdict, Verdict::Refused(_))
     }
 
-    /// What a server refuses the object for, one by one.
+    /// The reasons why a server refuses the object.
     pub(super) fn faults(&self) -> Vec<Finding> {
         match &self.verdict {
             Verdict::Refused(refusals) => {
@@ -47,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// The warnings of a server, then the lint warnings.
+    /// The warnings of a server, followed by the lint warnings.
     pub(super) fn warnings_and_lints(&self, lint: LintLevel) -> Vec<Finding> {
         let warnings = self.warnings.iter().map(|warning| Finding {
             rule: refusal::rule("", warning).unwrap_or("Warning").to_owned(),
@@ -64,8 +64,8 @@ impl Answer {
         warnings.chain(lints).collect()
     }
 
-    /// Everything that there is to say, one by one: why a server refuses the object or why it is
-    /// not looked at, then what is said beside that.
+    /// All findings: the reasons why a server refuses the object, or why it was skipped, followed
+    /// by warnings.
     pub(super) fn findings(&self, lint: LintLevel) -> Vec<Finding> {
         let skipped = match &self.verdict {
             Verdict::Skipped(why) => Some(Finding {
@@ -81,13 +81,13 @@ impl Answer {
     }
 }
 
-/// One thing that there is to say.
+/// A single finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
-    /// The rule or the lint by its code; where it has none, the reason of the refusal, `Warning`
-    /// or `Skipped`.
+    /// The code of the rule or the lint. Without a code, the reason of the refusal, `Warning` or
+    /// `Skipped`.
     pub(super) rule: String,
-    /// The field; empty for the whole object.
+    /// The field. Empty for the whole object.
     pub(super) field: String,
     pub(super) message: String,
     pub(super) level: Level,
@@ -103,19 +103,19 @@ impl Finding {
     }
 }
 
-/// How much a finding weighs.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// The answer is no for it.
+    /// The object is invalid.
     Error,
-    /// The answer may be yes in spite of it.
+    /// The object may be valid.
     Warning,
-    /// There is no answer for it.
+    /// The object was not validated.
     Note,
 }
 
 impl Level {
-    /// The word of SARIF, and of our own JSON.
+    /// The name in SARIF and in the JSON output.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -129,30 +129,30 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
-    /// `decoding`, `CRD` or `policy`; `API server` for all of them of a built-in kind.
+    /// `decoding`, `CRD` or `policy`; `API server` for all steps of a built-in kind.
     pub(super) layer: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) policy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) binding: Option<String>,
-    /// In the units of Kubernetes' tracker; none where nothing is counted.
+    /// In units of the Kubernetes cost tracker. `None` if no cost is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cost: Option<u64>,
-    /// What was found wrong.
+    /// The number of violations.
     pub(super) refused: usize,
 }
 
-/// Which object it is.
+/// The identity of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
-    /// The file, and which of its documents.
+    /// The file, and the number of the document.
     pub(super) origin: String,
-    /// Where its text is.
+    /// The location of its text.
     pub(super) place: Option<Place>,
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
-    /// Empty for objects that live in none.
+    /// Empty for cluster-scoped objects.
     pub(super) namespace: String,
     pub(super) name: String,
 }
@@ -161,9 +161,9 @@ pub(super) struct Subject {
 #[derive(Debug)]
 pub(super) enum Verdict {
     Valid,
-    /// The server would answer with the first of these.
+    /// Refused. The server would return the first of these.
     Refused(Vec<Refusal>),
-    /// There is no schema for the object.
+    /// Skipped, with the reason.
     Skipped(String),
 }
 
@@ -193,7 +193,7 @@ impl Subject {
         }
     }
 
-    /// `scheduledmachine.5spot.finos.org/name`, as kubectl calls an object.
+    /// `scheduledmachine.5spot.finos.org/name`: the name that kubectl prints.
     pub(super) fn handle(&self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
         let kind = self.kind.to_lowercase();

@@ -1,4 +1,4 @@
-//! Objects of Kubernetes' own kinds: an API server within this process answers a dry run.
+//! Validates objects of built-in kinds: an API server in this process receives a dry-run request.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use super::{Args, Operation};
 use crate::Failure;
 use crate::document::Document;
 
-/// Plugins that look for objects beside the one that is written, which files need not contain.
+/// Plugins that read other objects of a cluster, which the files need not contain.
 const OF_A_CLUSTER: [&str; 4] = [
     "NamespaceLifecycle",
     "ServiceAccount",
@@ -28,7 +28,7 @@ const OF_A_CLUSTER: [&str; 4] = [
     "RuntimeClass",
 ];
 
-/// Kubernetes' own kinds.
+/// Validates built-in kinds.
 pub(super) struct Builtin {
     registry: Registry,
     sources: Sources,
@@ -45,15 +45,15 @@ impl Builtin {
         }
     }
 
-    /// Whether the kind is one of them.
+    /// Whether the kind is a built-in kind.
     pub(super) fn knows(&self, subject: &Subject) -> bool {
         of_kind(&self.registry, subject).is_some()
     }
 
-    /// What a server answers to one object.
+    /// The response of a server to one object.
     ///
     /// # Errors
-    /// It refuses what is given beside the object.
+    /// The server refuses one of the other given objects.
     pub(super) fn answer(
         &self,
         mut subject: Subject,
@@ -85,21 +85,21 @@ fn of_kind<'a>(registry: &'a Registry, subject: &Subject) -> Option<&'a Arc<Reso
     registry.of_kind(&subject.group, &subject.version, &subject.kind)
 }
 
-/// An API server with the policies, their parameters and the namespaces that were given.
+/// An API server with the given policies, parameters and namespaces.
 pub(super) struct Cluster {
     server: Server,
     client: Client,
     runtime: Runtime,
 }
 
-/// What the server answered.
+/// The response of the server.
 struct Response {
     code: u16,
     body: Value,
     warnings: Vec<String>,
 }
 
-/// What is asked of the server.
+/// A request to the server.
 struct Call {
     method: Method,
     path: String,
@@ -107,10 +107,10 @@ struct Call {
 }
 
 impl Cluster {
-    /// Starts it.
+    /// Starts the server.
     ///
     /// # Errors
-    /// It refuses what it was given.
+    /// The server refuses one of the given objects.
     pub(super) fn start(sources: &Sources) -> Result<Self, Failure> {
         let mut options = Options::new(Clock::system());
         options.kube = sources.version;
@@ -147,8 +147,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Stores something that is given beside what is validated; nothing of a kind that is not
-    /// served.
+    /// Stores an object that policies or updates need. Objects of a kind that is not served are
+    /// ignored.
     fn store(&self, document: &Document) -> Result<(), Failure> {
         let subject = Subject::of(document);
         let Some(resource) = self.resource(&subject) else {
@@ -168,10 +168,10 @@ impl Cluster {
         of_kind(&self.server.registry(), subject).cloned()
     }
 
-    /// What a server answers to one object; `old` is what it has stored.
+    /// The response of the server to one object. `old` is the stored object.
     ///
     /// # Errors
-    /// `old` is refused itself.
+    /// The server refuses `old`.
     pub(super) fn answer(
         &self,
         subject: Subject,
@@ -215,7 +215,7 @@ impl Cluster {
         })
     }
 
-    /// Creates an object, or updates it where it is already.
+    /// Creates an object, or updates it if it exists.
     fn write(
         &self,
         resource: &Resource,
@@ -271,7 +271,7 @@ impl Cluster {
     }
 }
 
-/// The object without what a server wrote into it.
+/// The object without the metadata that a server maintains.
 fn writable(mut object: Value) -> Value {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         for field in ["uid", "resourceVersion", "managedFields"] {
@@ -281,7 +281,7 @@ fn writable(mut object: Value) -> Value {
     object
 }
 
-/// The texts of `Warning` headers.
+/// The texts of the `Warning` headers.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
     let all = headers.get_all(WARNING).iter();
     let all = all.filter_map(|it| it.to_str().ok());

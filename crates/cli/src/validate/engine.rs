@@ -54,7 +54,7 @@ pub(super) struct Engine {
     user: User,
     lookup: Lookup,
     builtin: Builtin,
-    /// Lint warnings by the fields that they depend on: many machines share a schedule.
+    /// Lint warnings by the fields that they depend on, because many machines share a schedule.
     known_lints: Mutex<HashMap<String, Vec<LintWarning>>>,
 }
 
@@ -68,7 +68,7 @@ impl Engine {
                 let it = Crd::compile(&builtin, version);
                 definitions.push(it.map_err(|it| invalid("the built-in CRD", &it))?);
             }
-            // Before 1.30 admission policies are not enabled by default.
+            // Before 1.30, ValidatingAdmissionPolicy is not enabled by default.
             let is_enabled = version.is_at_least(30);
             for resource in RESOURCES.iter().filter(|_| is_enabled) {
                 let policy = Policy::compile(&vap::policy_of(resource), version);
@@ -83,7 +83,7 @@ impl Engine {
             let what = &document.origin;
             expect(document, &["CustomResourceDefinition"])?;
             let definition = Crd::compile(&document.object, version);
-            // A CRD that is given replaces the built-in one.
+            // A given CRD replaces the built-in one.
             let definition = definition.map_err(|it| invalid(what, &it))?;
             definitions.retain(|it: &Crd| {
                 (it.group(), it.kind()) != (definition.group(), definition.kind())
@@ -115,12 +115,12 @@ impl Engine {
         })
     }
 
-    /// What objects are held against.
+    /// The CRDs that objects are validated against.
     pub(super) fn definitions(&self) -> &[Crd] {
         &self.definitions
     }
 
-    /// What the server would answer to one object.
+    /// The response that the server would send for one object.
     pub(super) fn answer(
         &self,
         mut document: Document,
@@ -164,15 +164,15 @@ impl Engine {
         })
     }
 
-    /// The result for an object without a CRD.
+    /// The verdict for an object without a CRD.
     fn undefined(&self, subject: &Subject, object: &Value) -> Verdict {
         let api_version = subject.api_version();
         let required = [("Kind", &subject.kind), ("apiVersion", &api_version)];
         if let Some((field, _)) = required.iter().find(|(_, text)| text.is_empty()) {
             return Verdict::Refused(vec![Refusal::incomplete(subject, field, object)]);
         }
-        // Of a group that is defined in part, the rest is misspelt or has yet to be defined; a
-        // server refuses either.
+        // If a CRD of the same group is given, the kind is misspelt or its CRD is missing. A server
+        // refuses it in either case.
         let mut groups = self.definitions.iter().map(Crd::group);
         if groups.any(|group| group == subject.group) {
             return Verdict::Refused(vec![Refusal::not_served(subject)]);
@@ -197,7 +197,7 @@ impl Engine {
         lints
     }
 
-    /// The same about its schedule alone.
+    /// The lint warnings about its schedule.
     fn schedule_lints(
         &self,
         object: &Value,
@@ -234,7 +234,7 @@ fn invalid(what: &str, errors: &[FieldError]) -> Failure {
         .remedy("correct it; a server would reject it too")
 }
 
-/// The kind of a document that has to be one of `kinds`.
+/// The kind of a document, which must be one of `kinds`.
 fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure> {
     let found = document.text("/kind");
     let kind = kinds.iter().find(|kind| **kind == found);
@@ -357,7 +357,7 @@ impl Validation<'_> {
             }));
     }
 
-    /// A server stops at the first refusal.
+    /// Whether validation continues: a server stops at the first refusal.
     fn continues(&self, refusals: &[Refusal]) -> bool {
         refusals.is_empty() || self.all_failures
     }

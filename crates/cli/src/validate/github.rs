@@ -32,14 +32,14 @@ pub(super) fn print(
     Ok(())
 }
 
-/// A message, with what ends a command escaped.
+/// Escapes a message of a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// A property, with what ends a property escaped as well.
+/// Escapes a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

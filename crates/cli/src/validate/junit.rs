@@ -1,11 +1,11 @@
-//! The XML that test reports are made of: a case for each object.
+//! The JUnit XML format: a test case for each object.
 
 use std::io::{self, Write};
 
 use super::LintLevel;
 use super::answer::{Answer, Finding, Level, Verdict};
 
-/// Prints one suite.
+/// Prints one test suite.
 pub(super) fn print(
     out: &mut dyn Write,
     answers: &[Answer],
@@ -62,7 +62,7 @@ fn line(finding: &Finding) -> String {
     format!("{}{colon} {}", finding.rule, finding.text())
 }
 
-/// Text as XML takes it; characters that XML has no way to write become a question mark.
+/// Escapes text for XML. Characters that XML cannot represent become a question mark.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,34 +1,34 @@
-//! What policies may look up: parameters and namespaces that were given as files.
+//! Objects that policies may look up: parameters and namespaces from files.
 
 use std::collections::BTreeMap;
 
 use fivespot_admission::crd::Crd;
 use fivespot_admission::object_meta::Scope;
-use fivespot_admission::policy::{ParamKind, World};
+use fivespot_admission::policy::{ParamKind, Resolver};
 use serde_json::{Value, json};
 
 use super::engine::Sources;
 use crate::Failure;
 
-/// Kinds that every cluster has and that are not in namespaces.
+/// Built-in kinds that are cluster-scoped.
 const CLUSTER_WIDE: [&str; 4] =
     ["Namespace", "Node", "ClusterRole", "ClusterRoleBinding"];
 
-/// Objects that were given beside those that are to be looked at.
+/// The given objects other than those that are validated.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     params: Vec<Value>,
-    /// By name.
+    /// Namespaces by name.
     namespaces: BTreeMap<String, Value>,
-    /// Group and kind of definitions, and whether their objects live in namespaces.
+    /// The group and kind of each CRD, and whether it is namespaced.
     defined: Vec<(String, String, bool)>,
 }
 
 impl Lookup {
-    /// Takes the objects out of what was read.
+    /// Collects the objects from the sources.
     ///
     /// # Errors
-    /// What is given as a namespace is none.
+    /// An object that is given as a namespace has another kind.
     pub(super) fn of(sources: &Sources, definitions: &[Crd]) -> Result<Self, Failure> {
         let mut namespaces = BTreeMap::new();
         for document in &sources.namespaces {
@@ -39,7 +39,7 @@ impl Lookup {
                     .remedy("give Namespaces with --namespace-object"));
             }
             let mut object = document.object.clone();
-            // Every namespace has this label; a server sees to it.
+            // Every namespace has this label; the API server sets it.
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
             for (part, default) in [
                 ("spec", json!({"finalizers": ["kubernetes"]})),
@@ -81,7 +81,7 @@ impl Lookup {
     }
 }
 
-impl World for Lookup {
+impl Resolver for Lookup {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         let (group, _) = kind.api_version.split_once('/').unwrap_or_default();
         let defined = self.defined.iter();
@@ -94,7 +94,7 @@ impl World for Lookup {
             |it: &&Value| it["apiVersion"] == kind.api_version && it["kind"] == kind.kind;
         match self.params.iter().find(is_kind) {
             Some(given) => Some(given["metadata"].get("namespace").is_some()),
-            // Kinds that come with Kubernetes are known without an object of them.
+            // The scope of built-in kinds is known without an object.
             None if !group.contains('.') || group.ends_with(".k8s.io") => {
                 Some(!CLUSTER_WIDE.contains(&kind.kind.as_str()))
             }

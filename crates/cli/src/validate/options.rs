@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Operation;
 
-/// What a server makes of a request that says nothing of how it is to be done.
+/// The options of a request without query parameters.
 pub(super) fn request_options(operation: Operation) -> &'static Value {
     static CREATE: LazyLock<Value> = LazyLock::new(|| of_kind("CreateOptions"));
     static UPDATE: LazyLock<Value> = LazyLock::new(|| of_kind("UpdateOptions"));

@@ -1,4 +1,4 @@
-//! The refusals of the API server and kubectl's way to print them.
+//! Refusals of the API server, in kubectl's output format.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -13,27 +13,27 @@ use serde_json::{Value, json};
 use super::Operation;
 use super::answer::{Finding, Level, Subject};
 
-/// One Status that refuses.
+/// A Status of a refused request.
 #[derive(Debug)]
 pub(super) struct Refusal {
     code: u16,
     reason: String,
     message: String,
-    /// `details`, without the causes.
+    /// The fields of `details`, without the causes.
     group: String,
     kind: String,
     name: String,
     causes: Vec<Cause>,
-    /// What kubectl puts before a message of a server that is no list of faults; empty where it
-    /// asks none.
+    /// The text that kubectl prints before an error message of the server. Empty for errors that
+    /// kubectl reports itself.
     source: String,
 }
 
-/// How many characters of an object are repeated that does not say what it is.
+/// The largest number of characters that are printed of an object without kind or apiVersion.
 const LONGEST_ECHO: usize = 80;
 
 impl Refusal {
-    /// The object breaks its schema or a rule in it.
+    /// The object violates its schema or a validation rule.
     pub(super) fn invalid(subject: &Subject, errors: &[FieldError]) -> Self {
         let Subject {
             group, kind, name, ..
@@ -52,7 +52,7 @@ impl Refusal {
         }
     }
 
-    /// The object has fields that its schema does not know.
+    /// The object has fields that its schema does not have.
     pub(super) fn unknown_fields(
         subject: &Subject,
         fields: &[String],
@@ -79,7 +79,7 @@ impl Refusal {
         }
     }
 
-    /// A policy refuses. The details name the resource, not the kind.
+    /// A policy denies the request. The details contain the resource, not the kind.
     pub(super) fn denied(
         subject: &Subject,
         crd: &Crd,
@@ -98,7 +98,7 @@ impl Refusal {
         }
     }
 
-    /// A server refuses, with this Status.
+    /// A server refuses the request with this Status.
     pub(super) fn of_server(
         subject: &Subject,
         status: &Value,
@@ -125,13 +125,14 @@ impl Refusal {
         }
     }
 
-    /// The object does not say what it is.
+    /// The object has no kind or no apiVersion.
     pub(super) fn incomplete(subject: &Subject, field: &str, object: &Value) -> Self {
         let mut object = object.clone();
-        // As kubectl sends it.
+        // In the order in which kubectl sends it.
         object.sort_all_objects();
         let origin = &subject.origin;
-        // What is no manifest may be a secret, and this is printed into the log of a pipeline.
+        // A file that is not a manifest may contain a secret, and the output may go to the log of a
+        // pipeline.
         let mut shown = object.to_string();
         if let Some((end, _)) = shown.char_indices().nth(LONGEST_ECHO) {
             shown.truncate(end);
@@ -145,7 +146,7 @@ impl Refusal {
         )
     }
 
-    /// The kind is not defined, or not in this version.
+    /// The kind is not served, or not in this version.
     pub(super) fn not_served(subject: &Subject) -> Self {
         let Subject {
             origin, kind, name, ..
@@ -177,7 +178,7 @@ impl Refusal {
         }
     }
 
-    /// As kubectl prints it, with an end of line.
+    /// The text that kubectl prints, with a line feed.
     pub(super) fn text(&self) -> String {
         match self.reason.as_str() {
             "Invalid" => self.faults(),
@@ -189,7 +190,7 @@ impl Refusal {
         }
     }
 
-    /// Everything that is wrong, one by one.
+    /// The findings, one for each cause.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let finding = |field: &str, message: &str| Finding {
             rule: rule(field, message).unwrap_or(&self.reason).to_owned(),
@@ -206,7 +207,8 @@ impl Refusal {
             .collect()
     }
 
-    /// A single error is on the same line; several are on lines of their own, without duplicates.
+    /// A single error is printed on the same line; several are on separate lines, without
+    /// duplicates.
     fn faults(&self) -> String {
         let mut seen = HashSet::new();
         let faults: Vec<String> = self
@@ -228,7 +230,7 @@ impl Refusal {
         text
     }
 
-    /// The `metav1.Status` of the answer.
+    /// The `metav1.Status` of the response.
     pub(super) fn status(&self) -> Value {
         let mut status = json!({
             "kind": "Status",
@@ -269,7 +271,7 @@ fn cause(cause: &Cause) -> Value {
 
 /// The id of the rule with this message, if there is one.
 pub(super) fn rule(field: &str, message: &str) -> Option<&'static str> {
-    // In the policy the field is part of the message.
+    // In a policy, the message contains the field.
     let matches = |rule: &&'static Rule| {
         message.ends_with(rule.requirement.message)
             && (field.starts_with(rule.field())

@@ -1,4 +1,4 @@
-//! Answers, printed.
+//! Prints the results.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ pub(super) fn print(
     }
 }
 
-/// As kubectl prints them, followed by lint warnings, and by how many there are of each.
+/// Prints the results as kubectl does, followed by lint warnings and by the counts.
 fn text(out: &mut dyn Write, answers: &[Answer], args: &Args) -> io::Result<()> {
     for answer in answers {
         for warning in &answer.warnings {
@@ -67,7 +67,7 @@ fn text(out: &mut dyn Write, answers: &[Answer], args: &Args) -> io::Result<()> 
     writeln!(out, "{valid} valid, {invalid} invalid, {skipped} skipped")
 }
 
-/// How many are valid, invalid and skipped. One with a lint error is not valid.
+/// The numbers of valid, invalid and skipped objects. An object with a lint error is invalid.
 fn counts(answers: &[Answer], args: &Args) -> [usize; 3] {
     let count =
         |wanted: &dyn Fn(&Answer) -> bool| answers.iter().filter(|it| wanted(it)).count();
@@ -80,7 +80,7 @@ fn counts(answers: &[Answer], args: &Args) -> [usize; 3] {
     ]
 }
 
-/// The steps, their cost, and the violated rules.
+/// Prints the steps, their cost, and the violated rules.
 fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     for step in &answer.steps {
         write!(out, "  {}", step.layer)?;
@@ -106,7 +106,7 @@ fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     Ok(())
 }
 
-/// One document: every object with its answer, and how many there are of each.
+/// Prints one JSON document with all results and the counts.
 fn json(out: &mut dyn Write, args: &Args, answers: &[Answer]) -> Result<(), Failure> {
     let [valid, invalid, skipped] = counts(answers, args);
     let report = json!({

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, the format of code scanning.
+//! SARIF 2.1.0, the format of code scanning tools.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Args;
 use crate::document::Document;
 
-/// An object that can be read as one of ours.
+/// The ScheduledMachine in an object. `None` if it is another kind or cannot be decoded.
 pub(super) fn scheduled_machine(object: &Value) -> Option<ScheduledMachine> {
     let is_ours =
         object["kind"] == name::KIND && object["apiVersion"] == name::API_VERSION;
@@ -16,7 +16,7 @@ pub(super) fn scheduled_machine(object: &Value) -> Option<ScheduledMachine> {
     read.and_then(Result::ok)
 }
 
-/// Hosts that several of the documents name, each with the place of its document.
+/// Hosts that several of the documents refer to, each with the index of its document.
 pub(super) fn hosts(documents: &[Document], args: &Args) -> Vec<(usize, LintWarning)> {
     let read = |document: &Document| {
         let mut object = document.object.clone();

@@ -1,4 +1,4 @@
-//! The objects as they are stored: `--old`.
+//! The stored objects: `--old`.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use super::answer::Subject;
 use crate::Failure;
 use crate::document::Document;
 
-/// Objects by what they are; of several that are the same, the first.
+/// Objects by group, kind, namespace and name. Of duplicates, the first is kept.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     by_group_and_kind: HashMap<[String; 2], HashMap<[String; 2], Value>>,
 }
 
 impl Stored {
-    /// Takes what was read. Objects that name no namespace may be in `namespace`.
+    /// Collects the objects. Objects without a namespace are also found in `namespace`.
     pub(super) fn of(documents: Vec<Document>, namespace: &str) -> Self {
         let mut stored = Self::default();
         for mut document in documents {
@@ -27,7 +27,7 @@ impl Stored {
             let kind = stored.by_group_and_kind.entry([it.group, it.kind]);
             let kind = kind.or_default();
             if it.namespace.is_empty() {
-                // Where objects of the kind live in none, it is looked for there.
+                // For cluster-scoped kinds, the object is found without a namespace.
                 let everywhere = [String::new(), it.name.clone()];
                 kind.entry(everywhere)
                     .or_insert_with(|| document.object.clone());
@@ -41,10 +41,10 @@ impl Stored {
         stored
     }
 
-    /// The stored state of an object, decoded; none if it is not stored.
+    /// The stored state of an object, decoded. `None` if it is not stored.
     ///
     /// # Errors
-    /// It is to be updated and not stored.
+    /// The operation is an update and the object is not stored.
     pub(super) fn state_of(
         &self,
         subject: &Subject,
@@ -61,10 +61,10 @@ impl Stored {
         Ok(Some(object))
     }
 
-    /// An object as it was given; none if it was not.
+    /// The stored object as given. `None` if it was not given.
     ///
     /// # Errors
-    /// It is to be updated and was not given.
+    /// The operation is an update and the object was not given.
     pub(super) fn find(
         &self,
         subject: &Subject,

@@ -34,12 +34,12 @@ fn read(text: &str) -> Vec<Document> {
     document::parse("machine.yaml", text).unwrap()
 }
 
-/// What is printed for `text` over the stored `old`, and how it ends.
+/// The output for `text` over the stored `old`, and the outcome.
 fn validate(text: &str, old: &str, words: &[&str]) -> Result<(String, Outcome), Failure> {
     validate_with(text, old, (words, &Around::default()))
 }
 
-/// What else is given.
+/// The other given objects.
 #[derive(Default)]
 struct Around {
     policies: Vec<Document>,
@@ -69,7 +69,7 @@ fn validate_with(
     let mut out = Vec::new();
     report::print(&mut out, &args, &answers)?;
     let text = String::from_utf8_lossy(&out).into_owned();
-    // The counts have a test of their own.
+    // The counts are tested separately.
     let text = match text.trim_end().rsplit_once('\n') {
         Some((before, last)) if is_count(last) => format!("{before}\n"),
         None if is_count(&text) => String::new(),
@@ -117,21 +117,21 @@ fn said(text: &str) -> (String, Outcome) {
 }
 
 #[test]
-fn a_machine_that_keeps_every_rule_is_valid() {
+fn a_machine_without_violations_is_valid() {
     let (text, outcome) = said(MACHINE);
     assert_eq!(text, "scheduledmachine.5spot.finos.org/worker valid\n");
     assert_eq!(outcome, Outcome::Yes);
 }
 
 #[test]
-fn one_fault_stands_in_the_line_in_the_words_of_the_server() {
+fn a_single_error_is_printed_on_the_same_line() {
     let (text, outcome) = said(&MACHINE.replace("5m", "five minutes"));
     assert_snapshot!(text, @r#"The ScheduledMachine "worker" is invalid: spec.gracefulShutdownTimeout: Invalid value: "five minutes": must be a duration string such as '5m', '30s', or '1h'"#);
     assert_eq!(outcome, Outcome::No);
 }
 
 #[test]
-fn several_faults_stand_below_the_line() {
+fn several_errors_are_printed_below_the_line() {
     let text = MACHINE
         .replace("5m", "five minutes")
         .replace("k0smotron.io/v1beta1", "rbac.authorization.k8s.io/v1");
@@ -176,7 +176,7 @@ fn all_failures_lists_the_policies_too() {
 }
 
 #[test]
-fn an_update_is_not_refused_for_what_was_there_before() {
+fn an_update_is_not_refused_for_an_existing_violation() {
     let old = MACHINE.replace("5m", "five minutes");
     let new = old.replace("mon-fri", "mon-sat");
     let (text, outcome) = validate(&new, &old, &[]).unwrap();
@@ -186,7 +186,7 @@ fn an_update_is_not_refused_for_what_was_there_before() {
 }
 
 #[test]
-fn an_update_of_nothing_cannot_be_answered() {
+fn an_update_without_a_stored_object_is_an_error() {
     let failure = validate(MACHINE, "", &["--operation", "update"]).unwrap_err();
     assert_eq!(
         failure.to_string(),
@@ -197,7 +197,7 @@ fn an_update_of_nothing_cannot_be_answered() {
 }
 
 #[test]
-fn the_group_of_the_oldest_documents_is_understood() {
+fn the_oldest_api_group_is_accepted() {
     let text = MACHINE.replace("5spot.finos.org", "capi.5spot.io");
     assert_eq!(
         said(&text),
@@ -209,7 +209,7 @@ fn the_group_of_the_oldest_documents_is_understood() {
 }
 
 #[test]
-fn a_version_that_is_not_served_is_refused_as_kubectl_refuses_it() {
+fn a_version_that_is_not_served_is_refused_as_by_kubectl() {
     assert_snapshot!(said(&MACHINE.replace("v1alpha1", "v9")).0, @r#"
     error: resource mapping not found for name: "worker" namespace: "default" from "machine.yaml": no matches for kind "ScheduledMachine" in version "5spot.finos.org/v9"
     ensure CRDs are installed first
@@ -230,7 +230,7 @@ fn kinds_without_a_schema_are_skipped() {
 }
 
 #[test]
-fn a_kind_that_its_group_does_not_have_is_refused_as_kubectl_refuses_it() {
+fn a_kind_that_its_group_does_not_have_is_refused_as_by_kubectl() {
     let misspelt = MACHINE.replace("kind: ScheduledMachine", "kind: ScheduledMachin");
     let (text, outcome) = said(&format!("{misspelt}---\n{MACHINE}"));
     assert_eq!(outcome, Outcome::No);
@@ -245,7 +245,7 @@ fn a_kind_that_its_group_does_not_have_is_refused_as_kubectl_refuses_it() {
 }
 
 #[test]
-fn an_object_that_does_not_say_what_it_is_is_refused_as_kubectl_refuses_it() {
+fn an_object_without_kind_or_api_version_is_refused_as_by_kubectl() {
     let machine = "metadata: {name: worker}\nkind: ScheduledMachine\n";
     let version = "apiVersion: 5spot.finos.org/v1alpha1\n";
     let nothing = "metadata: {name: worker}\n";
@@ -262,7 +262,7 @@ fn an_object_that_does_not_say_what_it_is_is_refused_as_kubectl_refuses_it() {
 }
 
 #[test]
-fn json_carries_the_status_of_each_refusal() {
+fn json_contains_the_status_of_each_refusal() {
     let text = format!("{MACHINE}---\n{}", MACHINE.replace("5m", "five minutes"));
     let (text, outcome) = validate(&text, "", &["-o", "json"]).unwrap();
     assert_eq!(outcome, Outcome::No);
@@ -280,7 +280,7 @@ fn json_carries_the_status_of_each_refusal() {
 }
 
 #[test]
-fn every_supported_version_compiles_what_is_built_in() {
+fn the_built_in_policies_compile_for_every_supported_version() {
     for minor in 30..=37 {
         let version = format!("1.{minor}");
         let (text, outcome) =
@@ -290,7 +290,7 @@ fn every_supported_version_compiles_what_is_built_in() {
 }
 
 #[test]
-fn the_examples_of_the_help_are_understood() {
+fn the_examples_of_the_help_are_parsed() {
     use clap::Parser as _;
     let lines = EXAMPLES.lines().skip(1);
     for line in lines {
@@ -349,7 +349,7 @@ fn policies_see_their_parameters_the_namespace_and_the_user() {
 }
 
 #[test]
-fn a_parameter_that_is_not_given_is_not_found() {
+fn a_parameter_without_a_file_is_not_found() {
     let around = Around {
         params: Vec::new(),
         ..around("production")
@@ -464,7 +464,7 @@ fn sarif_names_rules_and_lines() {
     assert_snapshot!(validate(ODD, "", &["-o", "sarif"]).unwrap().0);
 }
 
-/// What is printed in every form, and how it ends, which is the same in all of them.
+/// The output in every format, and the outcome, which is the same in all of them.
 fn in_every_form(text: &str, words: &[&str], given: &Around) -> (String, Outcome) {
     let forms = ["text", "json", "sarif", "junit", "github"].map(|form| {
         let words = [words, &["-o", form]].concat();
@@ -511,7 +511,7 @@ fn what_is_skipped_is_a_note_in_every_format() {
     assert_snapshot!(text);
 }
 
-/// As it is often written for the definition of others, where there is no such field.
+/// A common mistake: the policy uses a field that the kind does not have.
 const ILL_TYPED: &str = "\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -550,7 +550,7 @@ fn a_policy_with_type_errors_is_rejected_with_type_check() {
         report::print(&mut out, &args(&[]), &answers).unwrap();
         String::from_utf8(out).unwrap()
     };
-    // What is shipped fits.
+    // The built-in policy has no type errors.
     assert_eq!(checked(""), "");
     assert_snapshot!(checked(ILL_TYPED));
 }
@@ -590,7 +590,7 @@ fn requests_have_options_and_namespaces_a_spec_and_a_status() {
     }
 }
 
-/// As `kubectl create deployment` prints it, without replicas.
+/// The output of `kubectl create deployment`, without replicas.
 const DEPLOYMENT: &str = "\
 apiVersion: apps/v1
 kind: Deployment
@@ -603,7 +603,7 @@ spec:
 ";
 
 #[test]
-fn built_in_kinds_are_refused_in_the_words_of_kubernetes() {
+fn built_in_kinds_are_refused_with_the_messages_of_kubernetes() {
     let (text, outcome) = said(DEPLOYMENT);
     assert_eq!(text, "deployment.apps/web valid\n");
     assert_eq!(outcome, Outcome::Yes);
@@ -626,7 +626,7 @@ fn built_in_kinds_are_refused_in_the_words_of_kubernetes() {
 }
 
 #[test]
-fn an_update_of_a_built_in_kind_is_compared_with_what_is_stored() {
+fn an_update_of_a_built_in_kind_is_compared_with_the_stored_object() {
     let new = DEPLOYMENT.replace("app: web}", "app: new}");
     let (text, outcome) = validate(&new, DEPLOYMENT, &[]).unwrap();
     assert_eq!(outcome, Outcome::No);
@@ -654,7 +654,7 @@ fn policies_decide_about_built_in_kinds() {
     assert_snapshot!(text);
 }
 
-/// Defaults are filled in before: replicas that are left out are one.
+/// Policies are evaluated after defaulting: omitted replicas are one.
 const LIMIT: &str = "\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy

@@ -1,4 +1,4 @@
-//! One write of an object.
+//! A write request for one object.
 
 use serde_json::Value;
 
@@ -40,8 +40,8 @@ impl Write {
         }
     }
 
-    /// Fills in what the server keeps: a name that it makes, the status, and what it wrote
-    /// into the metadata itself.
+    /// Fills in the fields that the server sets or keeps: a generated name, the status, and the
+    /// metadata that the server maintains.
     pub(super) fn complete(&mut self, has_status: bool) {
         const KEPT: [&str; 7] = [
             "uid",

@@ -9,7 +9,7 @@ use fivespot_controller::{Answer, Detail};
 use fivespot_webhook::upkeep::Condition;
 use fivespot_webhook::{Certificate, Metrics};
 
-/// What can be seen of a webhook from beside it. Clones see the same.
+/// The state of the webhook that its metrics and health ports report. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probes {
     pub(super) metrics: Arc<Metrics>,
@@ -19,7 +19,7 @@ pub(super) struct Probes {
 }
 
 impl Probes {
-    /// From now on it is not ready, so that no new question comes.
+    /// Marks the replica as not ready, so that API servers stop sending requests to it.
     pub(super) fn shut_down(&self) {
         self.is_shutting_down.store(true, Ordering::Relaxed);
     }
@@ -43,8 +43,8 @@ impl Probes {
         }
     }
 
-    /// Ready if there is a valid certificate. Problems with its renewal are reported but do not make
-    /// the replica unready.
+    /// Ready if there is a valid certificate. Problems with its renewal are reported but do not
+    /// make the replica unready.
     fn readiness(&self, detail: Detail) -> Answer {
         let has_ended = self
             .condition

@@ -23,7 +23,7 @@ fn actions_that_no_binding_may_have_are_refused_by_the_name_of_the_flag() {
 }
 
 #[test]
-fn a_certificate_is_for_the_service_and_for_what_is_said_besides() {
+fn a_certificate_is_for_the_service_and_for_additional_names() {
     let args = parse(&[
         "--namespace",
         "ops",
@@ -42,20 +42,20 @@ fn a_certificate_is_for_the_service_and_for_what_is_said_besides() {
 }
 
 #[tokio::test]
-async fn it_is_ready_with_a_certificate_and_until_it_leaves() {
+async fn the_webhook_is_not_ready_without_a_certificate_or_after_shutdown() {
     let probes = Probes::default();
     let answer = probes.on_health_port("/readyz", Detail::Verbose);
-    let said = "[-]certificate failed: no certificate yet\n";
-    assert_eq!((answer.code, answer.body.as_str()), (503, said));
+    let expected = "[-]certificate failed: no certificate yet\n";
+    assert_eq!((answer.code, answer.body.as_str()), (503, expected));
     assert_eq!(probes.on_health_port("/healthz", Detail::Brief).code, 200);
     probes.shut_down();
     let answer = probes.on_health_port("/readyz", Detail::Verbose);
-    let said = "[-]certificate failed: shutting down\n";
-    assert_eq!((answer.code, answer.body.as_str()), (503, said));
+    let expected = "[-]certificate failed: shutting down\n";
+    assert_eq!((answer.code, answer.body.as_str()), (503, expected));
 }
 
 #[tokio::test]
-async fn why_it_is_not_ready_is_said_only_where_details_are() {
+async fn the_reason_for_not_being_ready_is_only_reported_in_detail() {
     let answer = Probes::default().on_health_port("/readyz", Detail::Brief);
     assert_eq!((answer.code, answer.body.as_str()), (503, "not ready\n"));
 }

@@ -5,7 +5,7 @@ use fivespot_testkit::fixed_zone;
 
 use super::*;
 
-/// A directory of zones that is removed at the end of its test.
+/// A temporary directory of zones; removed when dropped.
 struct Zones(PathBuf);
 
 impl Zones {
@@ -23,7 +23,7 @@ impl Zones {
         self
     }
 
-    /// With Havana at a fixed number of hours east of Greenwich.
+    /// Sets Havana to a fixed number of hours east of Greenwich.
     fn with_havana_at(self, hours: i32) -> Self {
         self.with("America/Havana", &fixed_zone(hours))
     }
@@ -50,7 +50,7 @@ fn hours(data: &ZoneData, zone: &str) -> i32 {
 }
 
 #[test]
-fn the_systems_data_is_used_where_it_is_newer_than_the_embedded() {
+fn the_systems_data_is_used_if_it_is_newer_than_the_embedded() {
     let zones = Zones::new("newer").of_release("2999a").with_havana_at(7);
     let (data, warning) = choose(None, None, &[Path::new("/nowhere"), &zones.0]).unwrap();
     assert_eq!(
@@ -58,12 +58,12 @@ fn the_systems_data_is_used_where_it_is_newer_than_the_embedded() {
         (ZoneSource::System, "2999a")
     );
     assert_eq!((hours(&data, "America/Havana"), warning), (7, None));
-    // What a system does not have is looked up in the embedded data.
+    // Zones that the system does not have are read from the embedded data.
     assert_eq!(hours(&data, "Europe/Zurich"), 1);
 }
 
 #[test]
-fn the_embedded_data_is_used_where_the_systems_is_older_or_says_no_release() {
+fn the_embedded_data_is_used_if_the_systems_is_older_or_has_no_release() {
     let older = Zones::new("older").of_release("2001a").with_havana_at(7);
     let silent = Zones::new("silent").with_havana_at(7);
     let broken = Zones::new("broken").of_release("2999a");
@@ -75,7 +75,7 @@ fn the_embedded_data_is_used_where_the_systems_is_older_or_says_no_release() {
 }
 
 #[test]
-fn a_directory_that_is_named_is_used_as_it_is_and_an_older_one_with_a_warning() {
+fn a_given_directory_is_used_and_an_older_release_causes_a_warning() {
     let zones = Zones::new("named").of_release("2001a").with_havana_at(7);
     let (data, warning) = named(&zones);
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_directory_without_a_release_counts_as_older() {
 }
 
 #[test]
-fn tzdir_is_used_unless_the_command_line_names_another() {
+fn tzdir_is_used_unless_the_flag_is_given() {
     let zones = Zones::new("tzdir").of_release("2001a").with_havana_at(7);
     let other = Zones::new("other").of_release("2999a").with_havana_at(8);
     let tzdir = || Some(zones.0.clone().into_os_string());

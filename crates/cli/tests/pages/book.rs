@@ -1,4 +1,4 @@
-//! The book, `docs/`: its pages, its links, and the files and flags that it names.
+//! The book, `docs/`: its pages, its links, and the files and flags in it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 
 use super::ROOT;
 
-/// One page.
+/// A page.
 pub(crate) struct Page {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
-/// The pages that `docs/SUMMARY.md` lists, which are those that are rendered.
+/// The rendered pages, which `docs/SUMMARY.md` lists.
 pub(crate) struct Book {
     pub(crate) pages: Vec<Page>,
 }
@@ -47,12 +47,12 @@ impl Page {
         Self { path, text }
     }
 
-    /// The page below `docs/` with this path.
+    /// Whether this is the page with that path below `docs/`.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.path == docs().join(name)
     }
 
-    /// Written by a program, or for those who change 5-Spot. Their commands need a source tree and
+    /// Whether the page is generated, or for contributors. Their commands need a source tree,
     /// minutes, or a terminal.
     pub(crate) fn is_internal(&self) -> bool {
         let Ok(name) = self.path.strip_prefix(docs()) else {
@@ -64,8 +64,8 @@ impl Page {
                 .contains(&folder.to_str().unwrap())
     }
 
-    /// The lines of its fenced blocks in one of `languages`, a command that goes on in the next
-    /// line as one line.
+    /// The lines of its fenced blocks in one of `languages`. A command with a continuation line is
+    /// one line.
     fn lines_in(&self, languages: &[&str]) -> Vec<String> {
         let mut is_in = false;
         let mut found = Vec::new();
@@ -80,7 +80,7 @@ impl Page {
         found
     }
 
-    /// The anchors of its headings, as mdBook and GitHub make them.
+    /// The anchors of its headings, as mdBook and GitHub generate them.
     fn anchors(&self) -> BTreeSet<String> {
         let headings = prose(&self.text)
             .into_iter()
@@ -108,7 +108,7 @@ fn prose(text: &str) -> Vec<&str> {
     text.lines().filter(is_prose).collect()
 }
 
-/// The targets of the links of a text, without those in code.
+/// The targets of the links of a text, except in code.
 fn links(text: &str) -> Vec<String> {
     let prose = prose(text).join("\n");
     let texts = prose.split('`').step_by(2).collect::<Vec<_>>().join("``");
@@ -191,7 +191,7 @@ fn the_summary_lists_every_page() {
     assert_eq!(pages, BTreeSet::new(), "add them to docs/SUMMARY.md");
 }
 
-/// The end of the summary, made from the pages. With `UPDATE_PAGES=1` it is written.
+/// Compares the end of the summary with the pages. With `UPDATE_PAGES=1` it is updated.
 #[test]
 fn the_summary_ends_with_the_decisions_and_their_titles() {
     let mut pages = BTreeSet::new();
@@ -214,7 +214,7 @@ fn the_summary_ends_with_the_decisions_and_their_titles() {
     }
 }
 
-/// What `5spot validate` answers to a manifest.
+/// Whether `5spot validate` accepts a manifest.
 fn is_valid(manifest: &str) -> bool {
     let mut process = Command::new(env!("CARGO_BIN_EXE_5spot"))
         .args(["validate", "-f", "-"])
@@ -244,7 +244,7 @@ fn every_manifest_of_the_book_is_valid() {
     assert!(found > 1);
 }
 
-/// What a text names that begins with one of `folders`; patterns are left out.
+/// The paths in a text that begin with one of `folders`, except patterns.
 fn paths<'a>(text: &'a str, folders: &[&str]) -> Vec<&'a str> {
     let is_end = |letter: char| letter.is_whitespace() || "`\"'(),:;|".contains(letter);
     let words = text.split(is_end).map(|word| word.trim_end_matches('.'));
@@ -289,7 +289,7 @@ fn every_file_that_the_architecture_names_is_there() {
     }
 }
 
-/// The calls of `5spot` in a line of a shell, without what follows them.
+/// The calls of `5spot` in a shell line, without what follows them.
 fn calls(line: &str) -> impl Iterator<Item = &str> {
     let commands = line.trim_start_matches("$ ").split(" | ");
     let ends = [" > ", " && ", " &", "  #"];
@@ -307,7 +307,7 @@ fn calls(line: &str) -> impl Iterator<Item = &str> {
     commands.map(call).filter(own)
 }
 
-/// What follows `--help` is not looked at, and what comes before it is.
+/// Appends `--help` to each call: the flags before it are parsed, and the command is not run.
 #[test]
 fn every_call_of_5spot_in_the_book_has_flags_that_exist() {
     let own = Path::new(env!("CARGO_BIN_EXE_5spot")).parent().unwrap();

@@ -25,7 +25,7 @@ fn the_examples_are_valid_and_have_no_lint_warnings() {
 }
 
 #[test]
-fn a_remote_machine_of_an_example_names_a_secret_that_stands_beside_it() {
+fn a_remote_machine_of_an_example_names_a_secret_in_the_same_file() {
     let path = |file: &str| format!("{}/examples/{file}.yaml", super::ROOT);
     for file in EXAMPLES.into_iter().filter(|it| *it != "kubeadm") {
         let text = std::fs::read_to_string(path(file)).unwrap();

@@ -1,4 +1,4 @@
-//! What pages say that `5spot` prints, it prints.
+//! Checks that `5spot` prints what pages show.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What `5spot <words>` prints in the root of the source tree, and how it ends.
+/// The output and the exit code of `5spot <words>` in the root of the source tree.
 fn run(words: &str) -> (String, Option<i32>) {
     let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
         .args(words.split_whitespace())
@@ -51,7 +51,7 @@ fn every_command_of_the_page_about_admission_is_run_somewhere() {
     }
 }
 
-/// The annotation that the page shows is the one that the audit log has.
+/// The annotation on the page is the one in the audit log.
 #[test]
 fn the_page_about_admission_shows_the_annotation_of_an_audit() {
     let read = |file: &str| std::fs::read_to_string(format!("{ROOT}/{file}")).unwrap();
@@ -76,9 +76,9 @@ fn the_page_about_admission_shows_the_annotation_of_an_audit() {
     );
 }
 
-/// What the page shows of a file is what the file says.
+/// The file on the page is the file in the source tree.
 #[test]
-fn the_page_about_admission_shows_the_quota_that_is_shipped() {
+fn the_page_about_admission_shows_the_example_quota() {
     let read = |file: &str| std::fs::read_to_string(format!("{ROOT}/{file}")).unwrap();
     let shipped = read("examples/policies/tenant-quota.yaml");
     let (_, manifest) = shipped.split_at(shipped.find("apiVersion").unwrap());

@@ -1,4 +1,4 @@
-//! The example policy about fields of providers, on the admission engine.
+//! The example policy about fields of providers, evaluated by the admission engine.
 
 use std::fs;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn policies() -> Policies {
     Policies::new([Arc::new(policy)], [Arc::new(binding)])
 }
 
-/// What the policy says of an object with these specs; empty if it admits it.
+/// The denials of the policy for an object with these specs. Empty if it is admitted.
 fn denials(bootstrap: &Value, infrastructure: &Value) -> Vec<String> {
     let object = json!({
         "apiVersion": name::API_VERSION,
@@ -66,7 +66,7 @@ fn a_plain_worker_within_the_network_is_admitted() {
 }
 
 #[test]
-fn every_field_that_runs_code_is_refused_by_its_name_in_both_versions() {
+fn every_field_that_runs_code_is_refused_in_both_versions() {
     let of_bootstrap = [
         "preStartCommands",
         "postStartCommands",

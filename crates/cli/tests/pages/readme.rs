@@ -1,22 +1,22 @@
-//! What the README shows of `5spot`, it prints.
+//! Checks that `5spot` prints what the README shows.
 
 use std::fs;
 
 use super::{ROOT, run};
 
-/// Stands for any number of lines that are not shown.
+/// Represents any number of lines that are not shown.
 const GAP: &str = "…";
 
-/// A command of the README, in one line, and the lines that it shows of what is printed.
+/// A command of the README as one line, and its output in the README.
 struct Shown {
     command: String,
     lines: Vec<String>,
 }
 
-/// Every command of the README, in its order.
+/// All commands of the README, in order.
 fn shown() -> Vec<Shown> {
     let page = fs::read_to_string(format!("{ROOT}/README.md")).unwrap();
-    // A command goes on where its line ends so.
+    // Joins a command with its continuation lines.
     let page = page.replace(" \\\n   ", "");
     let mut all: Vec<Shown> = Vec::new();
     let mut is_console = false;
@@ -36,17 +36,17 @@ fn shown() -> Vec<Shown> {
     all
 }
 
-/// The README's only command that begins so.
+/// The only command of the README that begins with this text.
 fn the_one(start: &str) -> Shown {
     let mut found = shown()
         .into_iter()
         .filter(|it| it.command.starts_with(start));
     let one = found.next().unwrap_or_else(|| panic!("no {start}"));
-    assert!(found.next().is_none(), "{start} stands there twice");
+    assert!(found.next().is_none(), "{start} is there twice");
     one
 }
 
-/// The shown lines follow each other, but for gaps.
+/// Asserts that the output has the shown lines in order, with other lines only at gaps.
 fn assert_shows(printed: &str, shown: &Shown) {
     let mut rest = printed.lines();
     let mut may_skip = false;
@@ -74,12 +74,12 @@ fn assert_shows(printed: &str, shown: &Shown) {
 }
 
 #[test]
-fn the_evening_goes_as_shown() {
+fn the_evening_runs_as_shown() {
     let evening = the_one("cargo run --release -- dev --start");
     let (_, words) = evening.command.split_once("-- ").unwrap();
     let place = std::env::temp_dir().join(format!("5spot-readme-{}", std::process::id()));
     let kubeconfig = place.join("kubeconfig");
-    // What happens does not depend on how fast it does.
+    // The transitions do not depend on the speed.
     let words = words.replace("--speed 600", "--speed 100000");
     let words = format!("{words} --kubeconfig {}", kubeconfig.display());
     let (printed, code) = run(&words);

@@ -1,11 +1,11 @@
-//! The page about troubleshooting has a row for every reason.
+//! Checks that the page about troubleshooting has a row for every reason.
 
 use fivespot_api::condition::Reason;
 
 use super::book::Book;
 
 #[test]
-fn every_reason_of_a_condition_has_a_row_about_what_to_do() {
+fn every_reason_of_a_condition_has_a_row_with_a_remedy() {
     let book = Book::open();
     let page = book.pages.iter().find(|it| it.is("troubleshooting.md"));
     let (_, table) = page.unwrap().text.split_once("## Reasons").unwrap();
@@ -18,9 +18,9 @@ fn every_reason_of_a_condition_has_a_row_about_what_to_do() {
     assert_eq!(rows.collect::<Vec<_>>(), reasons);
 }
 
-/// The links of the table are relative to `docs/`, and `5spot explain` prints them as addresses.
+/// The links of the table are relative to `docs/`, and `5spot explain` prints them as URLs.
 #[test]
-fn every_section_that_a_remedy_names_has_its_title() {
+fn every_section_that_a_remedy_links_has_its_title() {
     let book = Book::open();
     for row in Reason::TABLE {
         let Some(section) = row.remedy.and_then(|it| it.section) else {

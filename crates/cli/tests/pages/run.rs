@@ -1,10 +1,10 @@
-//! The commands of the book are run, and print what its pages show.
+//! Runs the commands of the book and compares their output with its pages.
 //!
-//! A page says how with a comment: after `<!-- run -->` its blocks of `console` are run without a
-//! cluster, after `<!-- run: 5spot dev ... -->` or `<!-- run: 5spot apiserver ... -->` on that
-//! server, which is started for them. A line
-//! that begins with `$ ` is a command for `sh`, run in the root of the source tree. The lines after
-//! it are what it prints; a line `…` stands for any number of lines.
+//! A page selects the server with a comment: after `<!-- run -->` its blocks of `console` are run
+//! without a cluster, after `<!-- run: 5spot dev ... -->` or `<!-- run: 5spot apiserver ... -->` on
+//! such a server, which is started for them. A line that begins with `$ ` is a command for `sh`,
+//! run in the root of the source tree. The lines after it are its output; a line `…` represents any
+//! number of lines.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -16,24 +16,25 @@ use std::thread;
 use super::ROOT;
 use super::book::{Book, Page};
 
-/// Stands for any number of lines that are not shown.
+/// Represents any number of lines that are not shown.
 const GAP: &str = "…";
-/// What a comment calls a server, and the start of the line with which it says that it is ready.
+/// The command that starts a server, and the beginning of the line that it prints when it is ready.
 const SERVERS: [(&str, &str); 2] =
     [("dev", "applied "), ("apiserver", "export KUBECONFIG=")];
 const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
 
-/// Distinguishes the servers of one run.
+/// Distinguishes the directories of the servers.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
-/// An embedded server; ends when it is dropped.
+/// An embedded server; stopped when dropped.
 struct Server {
     process: Child,
     directory: PathBuf,
 }
 
 impl Server {
-    /// Starts one by its words, `5spot dev ...`, and waits until it is ready; none by other words.
+    /// Starts a server by its command line, `5spot dev ...`, and waits until it is ready. `None`
+    /// for other commands.
     fn named(words: &str) -> Option<Self> {
         let words = words.strip_prefix("5spot ")?;
         let (command, arguments) = words.split_once(' ').unwrap_or((words, ""));
@@ -58,7 +59,7 @@ impl Server {
             .unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let is_ready = lines.any(|line| line.is_ok_and(|it| it.starts_with(ready)));
-        // Made before it is judged, so that the process ends in either case.
+        // Created before the assertion, so that the process is stopped in either case.
         let server = Self { process, directory };
         assert!(is_ready, "5spot {command} {arguments} ended");
         thread::spawn(move || lines.for_each(drop));
@@ -72,14 +73,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // What is left behind is in the way of nobody.
+        // Errors of the cleanup are ignored.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// What a command prints on both streams.
+/// The output of a command, from both streams.
 fn printed_by(command: &str, server: Option<&Server>) -> Vec<String> {
     let kubeconfig =
         server.map_or_else(|| PathBuf::from("/nonexistent"), Server::kubeconfig);
@@ -95,12 +96,12 @@ fn printed_by(command: &str, server: Option<&Server>) -> Vec<String> {
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    // What newer kubectls add.
+    // A suffix that newer versions of kubectl add.
     let printed = printed.replace("\" deleted from default namespace", "\" deleted");
     printed.trim_end().lines().map(str::to_owned).collect()
 }
 
-/// Whether the shown lines are the printed ones, but for gaps.
+/// Whether the shown lines equal the printed ones, except at gaps.
 fn shows(shown: &[&str], printed: &[String]) -> bool {
     let Some((first, rest)) = shown.split_first() else {
         return printed.is_empty();
@@ -113,7 +114,7 @@ fn shows(shown: &[&str], printed: &[String]) -> bool {
         .is_some_and(|(line, others)| line == first && shows(rest, others))
 }
 
-/// A page with what its commands have printed.
+/// A page with the output of its commands.
 struct Run {
     text: String,
     commands: usize,
@@ -175,7 +176,7 @@ impl Run {
     }
 }
 
-/// The first line that a page has otherwise than it was printed, and that line as printed.
+/// The first line in which a page differs from the output, and that line of the output.
 fn first_difference(page: &str, output: &str) -> Option<(String, String)> {
     let line = |text: &str, number| text.lines().nth(number).unwrap_or("").to_owned();
     let lines = page.lines().count().max(output.lines().count());
@@ -183,17 +184,17 @@ fn first_difference(page: &str, output: &str) -> Option<(String, String)> {
     both.into_iter().find(|(shown, printed)| shown != printed)
 }
 
-/// Whether there is a kubectl. `REQUIRE_KUBECTL=1` insists that there is.
+/// Whether kubectl is installed. `REQUIRE_KUBECTL=1` assumes that it is.
 fn has_kubectl() -> bool {
-    let insists = std::env::var("REQUIRE_KUBECTL").as_deref() == Ok("1");
+    let is_required = std::env::var("REQUIRE_KUBECTL").as_deref() == Ok("1");
     let mut command = Command::new("kubectl");
     command.arg("options").stdout(Stdio::null());
-    insists || command.status().is_ok()
+    is_required || command.status().is_ok()
 }
 
-/// With `UPDATE_PAGES=1` the pages are written anew with what the commands print.
+/// With `UPDATE_PAGES=1` the pages are updated with the output of the commands.
 #[test]
-fn the_commands_of_the_book_print_what_it_shows() {
+fn the_commands_of_the_book_print_the_shown_output() {
     let book = Book::open();
     let has_kubectl = has_kubectl();
     let is_run = |page: &&Page| {
@@ -201,7 +202,7 @@ fn the_commands_of_the_book_print_what_it_shows() {
             || has_kubectl && page.text.contains("<!-- run: ")
     };
     let pages: Vec<&Page> = book.pages.iter().filter(is_run).collect();
-    // A page waits for its server for most of the time.
+    // The pages run in parallel, because most of the time they wait for their servers.
     let runs: Vec<Run> = thread::scope(|scope| {
         let threads: Vec<_> =
             pages.iter().map(|page| scope.spawn(|| run(page))).collect();
@@ -222,9 +223,9 @@ fn the_commands_of_the_book_print_what_it_shows() {
     }
 }
 
-/// No block stands on a page as if it were run, and is not.
+/// Every page with a `console` block has a comment that selects how it is run.
 #[test]
-fn a_page_with_a_console_says_where_it_is_run() {
+fn a_page_with_a_console_block_selects_how_it_is_run() {
     for page in &Book::open().pages {
         let is_shown = page.text.contains("\n```console\n");
         let is_run = page.text.contains("<!-- run");

@@ -1,11 +1,11 @@
-//! SECURITY.md names the test that shows each of its claims: those tests are there.
+//! SECURITY.md names a test for each of its claims. Checks that these tests exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::ROOT;
 
-/// Every file of the source tree with that ending, but what is built.
+/// Collects the files of the source tree with that ending, except build output.
 fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -18,7 +18,7 @@ fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands between backticks in the third of the four columns of a table: what shows a claim.
+/// The names of tests: the code spans in the third of the four columns of a table.
 fn witnesses(page: &str) -> BTreeSet<String> {
     let rows = page.lines().map(|line| line.split('|').collect::<Vec<_>>());
     let shown_by = rows.filter_map(|cells| match cells[..] {
@@ -30,7 +30,7 @@ fn witnesses(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_test_that_the_page_about_security_names_is_there() {
+fn every_test_that_the_page_about_security_names_exists() {
     let root = Path::new(ROOT);
     let page = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
     let witnesses = witnesses(&page);

@@ -1,4 +1,4 @@
-//! Where a request goes.
+//! The server and the resource of a request.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::kind::{
 use crate::observe::projection::CachedKind;
 use crate::observe::workload::{Link, pods_of};
 
-/// Where a request goes, and which cache will show what it does.
+/// The destination of a request, and the cache that will show its effect.
 pub(super) struct Route {
     pub(super) api: ApiClient,
     pub(super) resource: ApiResource,
@@ -81,9 +81,9 @@ pub(super) async fn route(
     }
 }
 
-/// What is not there any more, as an API server would say it.
+/// The error of an API server for an object that does not exist.
 fn missing(what: &str) -> kube::Error {
-    // That it is named tells this from an API that is not served.
+    // The name distinguishes this error from that of an API that is not served.
     let details = StatusDetails {
         name: what.to_owned(),
         group: String::new(),

@@ -17,10 +17,10 @@ use crate::Options;
 use crate::observe::watch::KindInformer;
 
 #[tokio::test]
-async fn a_list_that_began_before_the_answer_came_does_not_show_the_write() {
+async fn a_list_that_began_before_the_response_does_not_show_the_write() {
     let lists: Arc<OnceLock<Arc<KindInformer>>> = Arc::default();
     let own = lists.clone();
-    // While the write is under way, everything is listed as it was before.
+    // While the write is under way, the objects are listed in their earlier state.
     let answer = move |_: Asked<Body>| {
         if let Some(informer) = own.get() {
             informer.store.begin(&None);

@@ -1,4 +1,4 @@
-//! Which ScheduledMachines an event concerns.
+//! The keys that an event enqueues.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use crate::observe::projection::{
 use crate::schedule_override::queue_key;
 
 impl Context {
-    /// Wakes whoever is concerned.
-    pub(crate) fn wake(&self, targets: BTreeSet<Target>) {
-        self.wake_keys(self.keys_of(targets));
+    /// Enqueues the keys of the targets.
+    pub(crate) fn enqueue(&self, targets: BTreeSet<Target>) {
+        self.enqueue_keys(self.keys_of(targets));
     }
 
-    /// Whether anybody is concerned.
+    /// Whether the targets have any key.
     pub(crate) fn has_any(&self, targets: &[Target]) -> bool {
         !self.keys_of(targets.iter().cloned().collect()).is_empty()
     }
 
-    /// Wakes whoever is concerned; those that have created a machine after others that are due.
-    pub(crate) fn wake_deferred(&self, targets: BTreeSet<Target>) {
+    /// Enqueues the keys of the targets; those that have created a machine with low priority.
+    pub(crate) fn enqueue_deferred(&self, targets: BTreeSet<Target>) {
         for key in self.keys_of(targets) {
-            self.queue.wake_deferred(&key);
+            self.queue.enqueue_deferred(&key);
         }
     }
 
@@ -54,10 +54,10 @@ impl Context {
         keys
     }
 
-    /// Wakes these.
-    pub(crate) fn wake_keys(&self, keys: impl IntoIterator<Item = Key>) {
+    /// Enqueues these keys.
+    pub(crate) fn enqueue_keys(&self, keys: impl IntoIterator<Item = Key>) {
         for key in keys {
-            self.queue.wake(&key);
+            self.queue.enqueue(&key);
         }
     }
 
@@ -68,7 +68,7 @@ impl Context {
         cache.map_or_else(Vec::new, |cache| cache.store.found_by(&term))
     }
 
-    /// The ScheduledMachines that ask for a Cluster, or whose Machine is in it.
+    /// The ScheduledMachines that name a Cluster, or that have a Machine in it.
     pub(crate) fn of_cluster(&self, cluster: &Key) -> BTreeSet<Key> {
         let term = cluster_term(cluster);
         let mut keys = BTreeSet::from_iter(self.scheduled_machines.store.found_by(&term));
@@ -76,8 +76,8 @@ impl Context {
         keys
     }
 
-    /// The ScheduledMachines of the Machines that can be found by `term`: a Machine is named
-    /// like its ScheduledMachine.
+    /// The ScheduledMachines of the Machines that the index term finds: a Machine has the name of
+    /// its ScheduledMachine.
     pub(crate) fn machines(&self, term: &str) -> Vec<Key> {
         let tables = self.tables();
         let informers = tables.informers.values();

@@ -3,7 +3,7 @@ use fivespot_capi::Contract;
 use super::*;
 use crate::kind::cluster_api;
 
-/// A shell whose server never answers.
+/// A context with a server that never responds.
 fn context() -> Arc<Context> {
     let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
         std::future::pending::<

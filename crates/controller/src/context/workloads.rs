@@ -1,4 +1,4 @@
-//! Which workload clusters are in use, and by which ScheduledMachines.
+//! The workload clusters in use, and the ScheduledMachines that use them.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use crate::Key;
 use crate::observe::workload::Workload;
 
 impl Context {
-    /// The workload cluster of that Cluster, which `key` uses; reached out for if nobody has
-    /// used it yet.
+    /// The workload cluster of that Cluster, for `key`. The first call connects to it.
     pub(crate) fn workload(self: &Arc<Self>, cluster: &Key, key: &Key) -> Arc<Workload> {
         let (workload, is_new) = {
             let mut tables = self.tables();
@@ -31,7 +30,7 @@ impl Context {
         workloads.find(|workload| workload.is_used_by(key)).cloned()
     }
 
-    /// `key` uses no workload cluster but `except`. Those that nobody uses are let go.
+    /// `key` uses no workload cluster except `except`. Workload clusters without users are closed.
     pub(crate) fn release(&self, key: &Key, except: Option<&Key>) {
         let idle: Vec<Arc<Workload>> = {
             let mut tables = self.tables();

@@ -1,4 +1,4 @@
-//! What is read before objects are created that were planned from caches.
+//! Live reads before objects are created that were planned from caches.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::observe::live_reads::LiveReads;
 use crate::provider_specs;
 
 /// Whether the precondition of `plan` holds, if it has one. The ScheduledMachine is read live for
-/// it, unless a write of this reconcile has just been answered with it; its provider specs, which
-/// caches do not keep, go into the objects that are created.
+/// it, unless a write of this reconcile has just returned it. Its provider specs, which caches do
+/// not keep, are put into the objects that are created.
 pub(crate) async fn confirm(
     context: &Arc<Context>,
     key: &Key,
@@ -33,7 +33,7 @@ pub(crate) async fn confirm(
         reads,
     };
     let informer = context.scheduled_machines.clone();
-    // Whatever went wrong is met again where everything is read.
+    // The live observation that follows meets the same error.
     let Fact::Known(Some(stored)) = source.live(&informer, &key.name).await else {
         return false;
     };
@@ -50,9 +50,9 @@ pub(crate) async fn confirm(
     true
 }
 
-/// Whether the Machine's name is not known to be taken. It is asked for before the first machine
-/// that this process creates for a ScheduledMachine: an infrastructure object that is made for a
-/// Machine which cannot be made may hang for ever when it is deleted.
+/// Whether the Machine's name is free. It is read before this process creates the first machine
+/// for a ScheduledMachine: an infrastructure object whose Machine cannot be created may never
+/// finish its deletion.
 async fn is_name_free(source: &Source<'_>) -> bool {
     let Source { context, key, .. } = source;
     if context
@@ -69,8 +69,8 @@ async fn is_name_free(source: &Source<'_>) -> bool {
     is_free
 }
 
-/// Puts the provider specs of a ScheduledMachine into the objects that are made from them. Those
-/// that are too large to be kept in it are read when the object is sent.
+/// Copies the provider specs of a ScheduledMachine into the objects that are created from them.
+/// Specs that are too large to be kept are read when the object is sent.
 fn fill(actions: &mut [Action], stored: &Value) {
     for action in actions {
         if let Some(field) = provider_specs::field(action.step)

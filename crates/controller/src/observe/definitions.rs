@@ -1,4 +1,4 @@
-//! Noticing that kinds appear and change: CustomResourceDefinitions, by their metadata.
+//! Watches CustomResourceDefinitions, by their metadata, to notice kinds that appear and change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::context::Context;
 use crate::failure;
 use crate::observe::watch::retry;
 
-/// Discovery answers a little later than a definition is established: who found a kind not
-/// served asks again after these waits, and then only when the definition changes again.
+/// Discovery lists a kind a little later than its definition is established. A key whose kind was
+/// not served tries again after these waits, and then only when the definition changes again.
 const SECOND_LOOKS: [SignedDuration; 3] = [
     SignedDuration::from_secs(1),
     SignedDuration::from_secs(4),
@@ -25,8 +25,8 @@ const SECOND_LOOKS: [SignedDuration; 3] = [
 
 /// Notifies the controller of every definition that is created, changed or deleted. Never ends.
 ///
-/// Without the right to watch definitions, whoever found a kind not served asks again as often
-/// as the watch is tried.
+/// Without the permission to watch definitions, keys whose kind was not served are enqueued at
+/// each retry of the watch.
 pub(crate) async fn follow_definitions(context: Arc<Context>) {
     let watch = Watch {
         client: context.api.clone(),
@@ -47,7 +47,7 @@ pub(crate) async fn follow_definitions(context: Arc<Context>) {
 struct Definitions {
     context: Arc<Context>,
     known: Versions,
-    /// What the list under way has named.
+    /// The definitions of the list under way.
     listed: Versions,
 }
 
@@ -122,7 +122,7 @@ fn group_of(definition: &Value) -> &str {
         .map_or("", |(_, group)| group)
 }
 
-/// The version in which each definition was last seen, by name.
+/// The resourceVersion in which each definition was last seen, by name.
 #[derive(Debug, Default)]
 struct Versions(BTreeMap<String, String>);
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_whose_definitions_came_changed_or_went_differ() {
+    fn groups_of_added_changed_and_deleted_definitions_differ() {
         let before =
             versions(&[("as.a", "1"), ("bs.b", "1"), ("cs.c", "1"), ("ds.d", "1")]);
         let after =

@@ -1,4 +1,4 @@
-//! Which kinds the management cluster serves, and under which URLs.
+//! The kinds that the management cluster serves, and their URLs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,18 +10,18 @@ use tokio::sync::OnceCell;
 
 use fivespot_runtime::http::{ApiClient, is_segment};
 
-/// What discovery has answered. Asked once, and again after a CustomResourceDefinition of the
-/// group has changed.
+/// The results of discovery. Each document is requested once, and again after a
+/// CustomResourceDefinition of the group has changed.
 pub(crate) struct Discovery {
     api: ApiClient,
     groups: Mutex<BTreeMap<String, Group>>,
 }
 
-/// What one document says, once it has been read. Many who want to know ask once, and nobody else
-/// waits for them.
+/// One discovery document, once it has been read. Concurrent readers share one request, and
+/// readers of other documents do not wait for it.
 type Document<T> = Arc<OnceCell<T>>;
 
-/// The kinds of one version, by their names.
+/// The kinds of one version, by name.
 type Kinds = BTreeMap<String, ApiResource>;
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ struct Group {
 }
 
 impl Discovery {
-    /// Nothing is known yet about the server behind `api`.
+    /// Discovery of the server behind `api`, with no document read yet.
     pub(crate) fn new(api: ApiClient) -> Self {
         Self {
             api,
@@ -45,15 +45,15 @@ impl Discovery {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The version in which Clusters and Machines are read and written; none where Cluster API
-    /// is not installed.
+    /// The version in which Clusters and Machines are read and written. `None` if Cluster API is
+    /// not installed.
     pub(crate) async fn contract(&self) -> kube::Result<Option<Contract>> {
         let versions = self.versions(version::GROUP).await?;
         Ok(Contract::choose(versions.iter().map(String::as_str)))
     }
 
-    /// The kind that `place` names; without a version the most preferred one that has it.
-    /// None where it is not served.
+    /// The kind that `place` names; without a version, in the most preferred version that has it.
+    /// `None` if it is not served.
     pub(crate) async fn resource(
         &self,
         place: &Reference,
@@ -75,8 +75,8 @@ impl Discovery {
         Ok(None)
     }
 
-    /// Something about the group has changed: ask again. Whoever is asking already gets the answer
-    /// that is on its way.
+    /// Forgets a group that has changed, so that it is requested again. Callers that already wait
+    /// get the response that is under way.
     pub(crate) fn forget(&self, group: &str) {
         self.groups().remove(group);
     }
@@ -137,7 +137,7 @@ fn kinds(list: &Value, group: &str, version: &str) -> Kinds {
         else {
             continue;
         };
-        // Subresources are listed beside the kinds they belong to.
+        // Subresources are listed next to their kinds.
         if plural.contains('/') || resource["namespaced"] != Value::Bool(true) {
             continue;
         }
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that never answers about one group.
+    /// A server that never responds for one group.
     async fn answer(request: Request<Body>) -> Result<Response<Body>, BoxError> {
         if request.uri().path().contains("slow.example.com") {
             return std::future::pending().await;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_group_that_is_slow_to_answer_stalls_nobody_who_asks_for_another() {
+    async fn a_slow_group_does_not_delay_the_discovery_of_another() {
         let client = kube::Client::new(service_fn(answer), "default");
         let discovery = Discovery::new(ApiClient::new(client, "5spot"));
         let slow = Reference::new("slow.example.com/v1", "Host", "");
@@ -189,7 +189,7 @@ mod tests {
             }
             tokio::task::yield_now().await;
         }
-        panic!("it waits for the other group");
+        panic!("the contract waits for the other group");
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_are_those_that_the_server_names() {
+    fn plurals_are_taken_from_the_server() {
         let list = json!({"resources": [
             {"name": "metal3machines", "kind": "Metal3Machine", "namespaced": true},
             {"name": "metal3machines/status", "kind": "Metal3Machine", "namespaced": true},

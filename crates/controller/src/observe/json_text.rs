@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A value as text, which takes a fraction of the memory: at an edge many reconciles wait for answers
-/// at the same time, and few of them look at what they keep once more.
+/// A value as JSON text, which takes a fraction of the memory. At an edge many reconciles wait for
+/// responses at the same time, and few of them read again what they keep.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonText(Box<str>);
 
@@ -13,7 +13,7 @@ impl JsonText {
         Self(value.to_string().into_boxed_str())
     }
 
-    /// The value again. Cannot fail: the text was printed from one, so that it always parses.
+    /// Parses the text. Cannot fail, because the text was printed from a value.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_str(&self.0).unwrap_or_default()
     }

@@ -1,9 +1,10 @@
-//! Which kubeconfigs are accepted: those that can do nothing but reach an https server.
+//! Strict parsing of kubeconfigs: only those are accepted that do nothing but connect to an https
+//! server.
 //!
-//! Whoever can write a kubeconfig Secret must gain nothing by it: no program is started
-//! (`exec`, auth providers), no file of the operator is read, nobody else is impersonated, no
-//! proxy is used, and the server must prove itself. What is not listed here is refused rather
-//! than ignored.
+//! The author of a kubeconfig Secret must gain no privilege by it: no program is started (`exec`,
+//! auth providers), no file of the operator is read, no user is impersonated, no proxy is used,
+//! and the server's certificate is verified. Fields that are not listed here are rejected instead
+//! of ignored.
 
 mod pem;
 
@@ -21,45 +22,45 @@ pub use fivespot_runtime::http::is_local_host;
 /// The largest kubeconfig that is read, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// Why a kubeconfig was refused. The sentences never repeat a value from it.
+/// Why a kubeconfig was rejected. The messages never contain a value from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is larger than [`MAX_BYTES`].
+    /// The kubeconfig is larger than [`MAX_BYTES`].
     #[error("the kubeconfig has {0} bytes; at most {MAX_BYTES} are accepted")]
     TooLarge(usize),
-    /// It is no kubeconfig.
+    /// The input is no kubeconfig.
     #[error("the kubeconfig cannot be read; it must be YAML or JSON of kind Config")]
     Malformed,
-    /// Something that must be there is not.
+    /// A required field or section is missing.
     #[error("the kubeconfig has no {0}; add it")]
     Missing(&'static str),
-    /// A field that is never accepted, or that is not known.
+    /// A field that is never accepted, or that is unknown.
     #[error("{0} is not accepted in a kubeconfig Secret; remove it")]
     Forbidden(String),
-    /// A field is there but cannot be used.
+    /// A field is present but cannot be used.
     #[error("{field} {why}")]
     Unusable {
         /// The field.
         field: &'static str,
-        /// What is wrong, and what it must be.
+        /// What is wrong, and what the field must be.
         why: &'static str,
     },
 }
 
-/// What a kubeconfig's `server` may be beyond an https URL of another host. The default is nothing:
-/// the writer of the Secret then reaches no page of his choice, and no service of the operator's
-/// own host.
+/// What a kubeconfig's `server` may be besides an https URL of another host. By default nothing:
+/// the author of the Secret then cannot make the operator connect to a path of his choice or to a
+/// service on the operator's own host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// A path, as management servers have that stand before several clusters.
+    /// A path, as in the URLs of management servers in front of several clusters.
     pub path: bool,
     /// A loopback or link-local address, or a name that resolves to one.
     pub local: bool,
 }
 
-/// A kubeconfig that has been accepted: an https server, who it must prove to be, and one
-/// credential. Its `Debug` form shows no credential.
+/// An accepted kubeconfig: an https server, the authorities for its certificate, and one
+/// credential. The `Debug` form shows no credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Access {
     server: Uri,
@@ -95,7 +96,7 @@ impl fmt::Debug for Access {
 }
 
 impl Access {
-    /// Reads a kubeconfig strictly: its current context, and that context's cluster and user.
+    /// Parses a kubeconfig strictly: its current context, and that context's cluster and user.
     ///
     /// # Example
     /// ```
@@ -123,7 +124,7 @@ impl Access {
         let user = named(&file.users, &context.user)
             .and_then(|named| named.user.as_ref())
             .ok_or(Error::Missing("user of the current context"))?;
-        // The user first: what would run a program is worth naming before anything else.
+        // The user first, so that a field that would run a program is reported before any other.
         let credential = user.credential()?;
         cluster.refuse_unknown()?;
         Ok(Self {
@@ -135,27 +136,27 @@ impl Access {
         })
     }
 
-    /// The server, always https.
+    /// The server's URL, always https.
     pub fn server(&self) -> &Uri {
         &self.server
     }
 
-    /// The name that the server's certificate must have, where it is not the host's.
+    /// The name that the server's certificate must have, if it is not the host's.
     pub fn server_name(&self) -> Option<&str> {
         self.server_name.as_deref()
     }
 
-    /// Whether the server may be this host, or on its link.
+    /// Whether the server may have a loopback or link-local address.
     pub(crate) fn allows_local(&self) -> bool {
         self.allows_local
     }
 
-    /// The certificates that may vouch for the server, DER; at least one.
+    /// The certificate authorities for the server, in DER; at least one.
     pub fn authorities(&self) -> &[Vec<u8>] {
         &self.authorities
     }
 
-    /// The credential, in kube's form.
+    /// The credential as kube's `AuthInfo`.
     pub fn auth_info(&self) -> AuthInfo {
         let mut info = AuthInfo::default();
         match &self.credential {
@@ -226,7 +227,7 @@ struct Cluster {
     tls_server_name: Option<String>,
     #[serde(default)]
     insecure_skip_tls_verify: bool,
-    /// Says only how answers are packed.
+    /// Only controls how responses are compressed.
     #[serde(default, rename = "disable-compression")]
     _disable_compression: IgnoredAny,
     #[serde(flatten)]
@@ -251,7 +252,7 @@ impl Cluster {
         };
         let server = self.server.as_deref();
         let server = server.ok_or(Error::Missing("cluster.server"))?;
-        let server: Uri = server.parse().map_err(|_| unusable("is no URL"))?;
+        let server: Uri = server.parse().map_err(|_| unusable("is not a URL"))?;
         if server.scheme_str() != Some("https") {
             return Err(unusable("must be an https URL"));
         }
@@ -358,7 +359,7 @@ fn present(field: Option<&String>) -> Option<&str> {
 }
 
 fn forbidden(part: &str, field: &str) -> Error {
-    // A field's name is the writer's own words: shown, but bounded and without control
+    // The field's name is text of the Secret's author: shown, but bounded and without control
     // characters.
     let field: String = field
         .chars()

@@ -1,4 +1,5 @@
-//! What has been read live in the reconcile that is under way, and what our writes made of it.
+//! The objects that the current reconcile has read live, updated with the responses to its own
+//! writes.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,10 +10,10 @@ use serde_json::Value;
 use crate::observe::json_text::JsonText;
 use fivespot_runtime::Key;
 
-/// Objects by the name of their cache and their key; none is a 404.
+/// Objects by the name of their cache and their key; `None` for a 404.
 ///
-/// A reconcile that writes goes on from the answers to its own writes instead of reading everything
-/// again. It never destroys anything on that ground: for that it reads anew.
+/// After a write, a reconcile continues with the response instead of reading all objects again. It
+/// never deletes on that basis: before a deletion it reads again.
 #[derive(Debug, Default)]
 pub(crate) struct LiveReads(Mutex<State>);
 
@@ -23,7 +24,7 @@ struct State {
     pods: Option<Pods>,
 }
 
-/// The pods on a Node that were listed while it was of that version.
+/// The pods on a Node that were listed while the Node had that resourceVersion.
 #[derive(Debug)]
 struct Pods {
     node_version: String,
@@ -45,13 +46,13 @@ impl LiveReads {
         }
     }
 
-    /// The object was read.
+    /// Records that the object was read.
     pub(crate) fn read(&self, cache: &str, object: &Key, found: Option<&Value>) {
         let place = (cache.to_owned(), object.clone());
         self.state().objects.insert(place, found.map(JsonText::of));
     }
 
-    /// The object was written; none as an answer means that it is to be read again.
+    /// Records that the object was written. Without an `answer` it is read again.
     pub(crate) fn wrote(&self, cache: &str, object: &Key, answer: Option<&Value>) {
         let place = (cache.to_owned(), object.clone());
         let mut state = self.state();
@@ -63,7 +64,7 @@ impl LiveReads {
         };
     }
 
-    /// The pods on the Node were listed while it was of that version.
+    /// Records the pods on the Node that were listed while it had that resourceVersion.
     pub(crate) fn listed(&self, node_version: &str, pods: &Value) {
         self.state().pods = Some(Pods {
             node_version: node_version.to_owned(),
@@ -71,8 +72,8 @@ impl LiveReads {
         });
     }
 
-    /// The pods on the Node, if they have been listed since our last write and the Node is still of
-    /// the version that it was of then: nobody has opened it to others since.
+    /// The pods on the Node, if they have been listed since our last write and the Node still has
+    /// that resourceVersion: it has not been uncordoned since.
     pub(crate) fn pods(&self, node_version: &str) -> Option<Value> {
         let state = self.state();
         let pods = state.pods.as_ref();
@@ -80,12 +81,12 @@ impl LiveReads {
         pods.map(|pods| pods.listed.value())
     }
 
-    /// Pods are being removed: they are to be listed again.
+    /// Records that pods are being removed: they are listed again.
     pub(crate) fn removes_pods(&self) {
         self.state().pods = None;
     }
 
-    /// Everything is to be read again but what was listed since our last write.
+    /// Forgets all reads except the pods that were listed since our last write.
     pub(crate) fn clear(&self) {
         let mut state = self.state();
         *state = State {
@@ -94,7 +95,7 @@ impl LiveReads {
         };
     }
 
-    /// Whether all of it was read after our last write.
+    /// Whether all objects were read after our last write.
     pub(crate) fn is_fresh(&self) -> bool {
         !self.state().has_written
     }

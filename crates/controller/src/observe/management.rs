@@ -1,4 +1,4 @@
-//! One object of the management cluster, from its cache or live.
+//! Reads one object of the management cluster, from its cache or live.
 
 use std::sync::Arc;
 
@@ -18,30 +18,30 @@ use fivespot_runtime::cache::Health;
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
 
-/// What a live read came to.
+/// The result of a live read.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     found: Result<Option<Value>, Refused>,
-    /// How many lists the cache had begun before it was sent.
+    /// How many lists the cache had begun before the read was sent.
     lists_begun: u64,
 }
 
-/// Why it has found nothing out.
+/// Why a read failed.
 #[derive(Clone, Debug)]
 struct Refused {
-    /// The HTTP status; none where no answer came.
+    /// The HTTP status; `None` without a response.
     code: Option<u16>,
     unknown: Unknown,
 }
 
-/// What a live read has shown.
+/// An object that a live read has returned.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a> {
     pub(super) at: &'a Key,
     pub(super) found: Option<&'a Value>,
 }
 
-/// For whom is observed, and how.
+/// The reconcile that objects are read for, and how they are read.
 pub(super) struct Source<'a> {
     pub(super) context: &'a Arc<Context>,
     pub(super) key: &'a Key,
@@ -58,7 +58,7 @@ impl Source<'_> {
         self.found(&informer, &self.key.name).await
     }
 
-    /// An object in the ScheduledMachine's namespace. Its kind is watched from now on.
+    /// An object in the ScheduledMachine's namespace. The first call starts the watch of its kind.
     pub(super) async fn object(
         &self,
         resource: &ApiResource,
@@ -79,7 +79,7 @@ impl Source<'_> {
             Freshness::Cached => {
                 let at = Key::new(self.key.namespace.clone(), name);
                 match self.reads.get(&informer.name, &at) {
-                    // The answer to a write of this reconcile is newer than the cache.
+                    // The response to a write of this reconcile is newer than the cache.
                     Fact::Known(known) => Ok(Fact::Known(known)),
                     Fact::Unknown(_) => self.cached(informer, &at),
                 }
@@ -97,7 +97,7 @@ impl Source<'_> {
         if let Fact::Known(known) = self.reads.get(&informer.name, &at) {
             return Fact::Known(known);
         }
-        // Many machines open together in one Cluster.
+        // Many machines in one Cluster start at the same time and share one read.
         let answer = if informer.projection == CachedKind::Cluster {
             let ask = self.ask(informer, name);
             // Boxed, so that waiting for any other object takes a third of the memory.
@@ -143,8 +143,8 @@ impl Source<'_> {
         }
     }
 
-    /// A live read has shown something that the cache may not show yet: it counts like a write
-    /// of our own, so that no later reconcile goes back behind it.
+    /// A live read has returned something that the cache may not show yet. It is recorded like a
+    /// write of our own, so that no later reconcile uses an older state.
     pub(super) fn expect(
         &self,
         informer: &KindInformer,
@@ -175,7 +175,7 @@ impl Source<'_> {
         }
     }
 
-    /// The version of Cluster API's own kinds; none where they are not served.
+    /// The version of Cluster API's own kinds. `None` if they are not served.
     pub(super) async fn contract(&self) -> kube::Result<Option<Contract>> {
         let discovery = &self.context.discovery;
         match discovery.contract().await? {
@@ -187,7 +187,7 @@ impl Source<'_> {
         }
     }
 
-    /// The kind that `place` names; none where it is not served.
+    /// The kind that `place` names. `None` if it is not served.
     pub(super) async fn resource(
         &self,
         place: &Reference,
@@ -205,13 +205,13 @@ impl Source<'_> {
         }
     }
 
-    /// Whether nothing that was received earlier counts. That a kind is not served is as good as
-    /// that its objects are gone, so that it is asked anew then.
+    /// Whether earlier reads must not be used. A kind that is not served implies that its objects
+    /// are gone, so that discovery is requested again in this case.
     pub(super) fn is_live(&self) -> bool {
         self.freshness == Freshness::Live
     }
 
-    /// What the cache shows under `at`, once it shows anything.
+    /// The object `at` that key in the cache, once the cache is synced.
     pub(super) fn cached(
         &self,
         informer: &KindInformer,

@@ -1,4 +1,4 @@
-//! Names that somebody else has taken: each is watched until it is free.
+//! Names that are taken by objects without our label: each is watched until it is free.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use crate::context::Context;
 use crate::failure;
 use crate::observe::watch::retry;
 
-/// How many names are watched at most, each with a connection of its own or a stream of one. Who
-/// comes later is looked after by asking now and then.
+/// The maximum number of names that are watched, each with its own connection or a stream of one.
+/// For further names the ScheduledMachine is requeued periodically.
 const MOST: usize = 100;
 
-/// An object that is not ours under a name that we need, in the ScheduledMachine's namespace.
+/// An object without our label under a name that we need, in the ScheduledMachine's namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameConflict {
     /// Its kind.
@@ -26,15 +26,15 @@ pub(crate) struct NameConflict {
     pub(crate) name: String,
 }
 
-/// The watches of names that are taken, by who needs them. They exist only as long as that lasts,
-/// because no other watch shows what does not have our label. Of an object nothing is kept.
+/// The watches of taken names, by the ScheduledMachine that needs the name. They exist only while
+/// the name is taken, because no other watch shows objects without our label. No object is kept.
 #[derive(Debug, Default)]
 pub(crate) struct NameConflicts(Mutex<BTreeMap<Key, Watched>>);
 
 #[derive(Debug)]
 struct Watched {
     names: Vec<NameConflict>,
-    /// Held for their drop.
+    /// Held until dropped.
     _watches: Vec<Task>,
 }
 
@@ -43,14 +43,14 @@ impl NameConflicts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `key` needs no such name any more.
+    /// `key` needs no taken name any more.
     pub(crate) fn forget(&self, key: &Key) {
         self.all().remove(key);
     }
 }
 
-/// Sees to it that `key` is woken when one of these names, all that it needs and others have, is
-/// free. Says whether it will be.
+/// Ensures that `key` is enqueued when one of these names, which other objects have, is free.
+/// `names` are all such names of `key`. Returns whether it will be.
 pub(crate) fn watch_names(
     context: &Arc<Context>,
     key: &Key,
@@ -81,7 +81,7 @@ pub(crate) fn watch_names(
     true
 }
 
-/// Wakes `key` when the object is gone, for ever.
+/// Enqueues `key` whenever the object is gone. Never ends.
 async fn follow_name(context: Arc<Context>, key: Key, conflict: NameConflict) {
     let watch = Watch {
         client: context.api.clone(),
@@ -100,12 +100,12 @@ async fn follow_name(context: Arc<Context>, key: Key, conflict: NameConflict) {
     follow(watch, retry, free).await;
 }
 
-/// Wakes a ScheduledMachine when the name is free.
+/// Enqueues a ScheduledMachine when the name is free.
 struct WakeWhenFree {
     context: Arc<Context>,
     key: Key,
     name: String,
-    /// Whether the list under way has named the object.
+    /// Whether the list under way contains the object.
     is_listed: bool,
 }
 
@@ -121,7 +121,7 @@ impl Sink for WakeWhenFree {
 
     fn list_ends(&mut self) {
         if !self.is_listed {
-            self.context.queue.wake(&self.key);
+            self.context.queue.enqueue(&self.key);
         }
     }
 
@@ -130,7 +130,7 @@ impl Sink for WakeWhenFree {
     }
 
     fn deleted(&mut self, _object: Value) {
-        self.context.queue.wake(&self.key);
+        self.context.queue.enqueue(&self.key);
     }
 
     fn failed(&mut self, error: &kube::Error) {

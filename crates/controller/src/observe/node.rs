@@ -1,4 +1,4 @@
-//! What is seen of the workload cluster: the Node, and the pods on it.
+//! Observes the workload cluster: the Node, and the pods on it.
 
 use fivespot_api::{ScheduledMachine, name};
 use fivespot_plan::{
@@ -18,8 +18,8 @@ use fivespot_runtime::Key;
 use fivespot_runtime::cache::{MOST_OBJECTS, TooLarge};
 use fivespot_runtime::http::{Address, ApiClient};
 
-/// What is seen of the Node that `locations` names, if it names one. A kill switch does not wait for
-/// what a workload cluster says now.
+/// The Node that `locations` names, if it names one, and its pods. A kill switch does not wait for
+/// a response of the workload cluster.
 pub(super) async fn workload(
     source: &Source<'_>,
     object: &ScheduledMachine,
@@ -57,12 +57,12 @@ pub(super) async fn workload(
         (Link::Down(access), _) => Ok(only(access)),
         (Link::Connecting, Freshness::Cached) => Err(Incomplete::NotYet),
         (Link::Connecting, Freshness::Live) => Ok(only(Access::Unreachable {
-            message: "the workload cluster has not answered yet".to_owned(),
+            message: "the workload cluster has not responded yet".to_owned(),
         })),
     }
 }
 
-/// Nothing but whether it answers.
+/// Only whether the workload cluster responds.
 fn only(access: Access) -> Workload {
     Workload {
         access,
@@ -81,7 +81,7 @@ struct NodeLookup<'a> {
 }
 
 impl NodeLookup<'_> {
-    /// What is known already, of a Node that only messages are about: nothing waits for it.
+    /// The Node from the cache, for status messages only; does not wait for it.
     fn cached_if_connected(&self) -> Workload {
         match self.workload.link() {
             Link::Connecting => Workload::default(),
@@ -101,7 +101,7 @@ impl NodeLookup<'_> {
         let Source { context, key, .. } = self.source;
         let nodes = self.workload.node_cache(context);
         let name = Key::new("", self.node);
-        // Of a Node that no Machine was known to be nothing has been kept.
+        // Only the name is kept of a Node that had no Machine.
         if nodes
             .store
             .get(&name)
@@ -111,7 +111,7 @@ impl NodeLookup<'_> {
         }
         let node = understood(self.source.cached(&nodes, &name)?);
         let pods = if self.wants_pods {
-            // They are watched only where a live look has shown one to be waited for.
+            // Pods are watched only if a live read has found one that must be waited for.
             let informer = context.cache(&pods_of(key)).ok_or(Incomplete::NotCached)?;
             match self.source.cached(&informer, &Key::new("", ""))? {
                 Fact::Known(_) => {
@@ -144,7 +144,7 @@ impl NodeLookup<'_> {
             Err(error) => return self.broken(&error),
         };
         let bound = if self.wants_pods {
-            // After the Node: only what is listed once it is closed is all there will be.
+            // After the Node: the list is complete only if the Node was already cordoned.
             let pods = match self.pods_at(&version, api).await {
                 Ok(items) => all_pods(items),
                 // The Node itself can be reached.
@@ -153,8 +153,9 @@ impl NodeLookup<'_> {
                 }
                 Err(error) => return self.broken(&error),
             };
-            // What has to be waited for is watched, so that a pod's end brings the next reconcile;
-            // watches cost memory, and at an edge thousands of Nodes may have nothing on them.
+            // Pods that must be waited for are watched, so that the end of a pod triggers the next
+            // reconcile. Watches cost memory, and at an edge thousands of Nodes may have no such
+            // pods.
             let is_waited_for = |pods: &Vec<Pod>| pods.iter().any(Pod::has_to_leave);
             if pods.known().is_some_and(is_waited_for) {
                 let Source { context, key, .. } = self.source;
@@ -178,7 +179,7 @@ impl NodeLookup<'_> {
         }
     }
 
-    /// All pods that are bound to the Node, which is of that version.
+    /// All pods that are bound to the Node, which has that resourceVersion.
     async fn pods_at(&self, version: &str, api: &ApiClient) -> kube::Result<Vec<Value>> {
         if let Some(Value::Array(pods)) = self.source.reads.pods(version) {
             return Ok(pods);
@@ -223,13 +224,13 @@ impl NodeLookup<'_> {
         }
     }
 
-    /// Whether the agent's configuration matters: there is to be one, or there may be one left.
+    /// Whether the agent's configuration is needed: there should be one, or one may be left.
     fn looks_for_agent(&self, node: &Fact<Option<Node>>) -> bool {
         let node = node.known().and_then(Option::as_ref);
         node.is_some_and(|node| self.wants_agent || node.agent_label.is_some())
     }
 
-    /// Another Machine of the Cluster that names the Node, or its provider's identifier, for its own.
+    /// Another Machine of the Cluster that refers to the Node, or has its provider ID.
     fn rival(&self, node: &Fact<Option<Node>>) -> Option<String> {
         let node = node.known()?.as_ref()?;
         let provider_id = node.provider_id.as_deref().unwrap_or_default();
@@ -247,7 +248,8 @@ impl NodeLookup<'_> {
         Key::new(name::SYSTEM_NAMESPACE, name)
     }
 
-    /// Trouble with it is reported as such: the Node itself can be reached.
+    /// Reads the agent's ConfigMap live. An error is reported only for it: the Node can be
+    /// reached.
     async fn agent_config_now(&self, api: &ApiClient) -> Fact<Option<AgentConfig>> {
         let (cache, key) = (self.workload.agent_configs(), self.agent_config());
         if let Fact::Known(known) = self.source.reads.get(&cache, &key) {
@@ -310,7 +312,7 @@ impl NodeLookup<'_> {
         Ok(found)
     }
 
-    /// The cluster does not answer, or does not let us.
+    /// The workload cluster does not respond, or rejects the request.
     fn broken(&self, error: &kube::Error) -> Workload {
         self.workload.has_failed(self.source.context, error);
         match self.workload.link() {
@@ -322,7 +324,7 @@ impl NodeLookup<'_> {
     }
 }
 
-/// The version of a Node; empty where there is none.
+/// The resourceVersion of a Node; empty if there is none.
 fn version(node: Option<&Value>) -> String {
     let version = node.and_then(|node| node["metadata"]["resourceVersion"].as_str());
     version.unwrap_or_default().to_owned()

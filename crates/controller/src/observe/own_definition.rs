@@ -1,5 +1,5 @@
-//! Whether the stored CustomResourceDefinition of ScheduledMachine has the fields that this operator
-//! needs: an API server drops the others from every object.
+//! Whether the stored CustomResourceDefinition of ScheduledMachine has the fields that this
+//! operator needs: an API server drops other fields from every object.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,18 +11,18 @@ use tokio::sync::OnceCell;
 
 use crate::failure;
 
-/// What was found out about the stored definition.
+/// The result of reading the stored definition.
 #[derive(Debug, Default)]
 pub(crate) struct OwnDefinition {
-    /// Set once it was read for the first time.
+    /// Set once the definition was read for the first time.
     is_read: OnceCell<()>,
-    /// What it lacks.
+    /// The fields that it lacks.
     missing: Mutex<Vec<&'static str>>,
 }
 
 impl OwnDefinition {
-    /// What the definition lacks, for people; none if it lacks nothing, or could not be read. The
-    /// first call reads it.
+    /// A message about the fields that the definition lacks. `None` if it lacks none or could not
+    /// be read. The first call reads it.
     pub(crate) async fn outdated(&self, api: &ApiClient) -> Option<String> {
         self.is_read
             .get_or_init(|| async {
@@ -32,7 +32,7 @@ impl OwnDefinition {
         self.problem()
     }
 
-    /// The same, as it was read last.
+    /// The same, according to the last read.
     pub(crate) fn problem(&self) -> Option<String> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let [first, rest @ ..] = missing.as_slice() else {
@@ -50,7 +50,7 @@ impl OwnDefinition {
         ))
     }
 
-    /// Reads the definition. Says whether something else is missing now.
+    /// Reads the definition. Returns whether the missing fields have changed.
     pub(crate) async fn read(&self, api: &ApiClient) -> bool {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         let all = Address {
@@ -69,7 +69,7 @@ impl OwnDefinition {
             .await;
         if let Err(error) = read {
             let error = failure::message(&error);
-            tracing::debug!(error, "the own definition could not be read");
+            tracing::debug!(error, "the stored CRD could not be read");
             return false;
         }
         let mut before = self.missing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What is kept of an object in a cache, who is woken by it, and how it is found again.
+//! Which fields of an object a cache keeps, which keys it enqueues, and how it is indexed.
 
 use fivespot_api::name;
 use fivespot_capi::{machine, provider};
@@ -11,7 +11,7 @@ use fivespot_runtime::cache::FieldMask;
 use fivespot_runtime::cache::{self, Cached, Projection};
 
 /// The domains of the labels and annotations that are read of any object: ours, Cluster API's with
-/// its subdomains, and Kubernetes' own of Nodes and pods.
+/// its subdomains, and those of Kubernetes on Nodes and pods.
 const DOMAINS: [&str; 6] = [
     "5spot.finos.org",
     "cluster.x-k8s.io",
@@ -21,7 +21,7 @@ const DOMAINS: [&str; 6] = [
     "node-role.kubernetes.io",
 ];
 
-/// What is read of any object's metadata, besides its labels and annotations.
+/// The fields that are read of any object's metadata, besides its labels and annotations.
 const META: FieldMask = FieldMask::Only(
     &[
         "name",
@@ -40,14 +40,14 @@ const META: FieldMask = FieldMask::Only(
     ],
 );
 
-/// Which kind an object is of; items of a list may leave it out.
+/// The kind of an object; items of a list may omit it.
 const KIND: &[&str] = &["apiVersion", "kind"];
 
-/// A provider spec: whatever its author likes.
+/// A provider spec: arbitrary JSON.
 const INLINE: FieldMask =
     FieldMask::AllBut(&[("spec", FieldMask::Text(provider_specs::LARGEST))]);
 
-/// The same with all labels: overrides select by any.
+/// The same with all labels: overrides may select by any label.
 const LABELLED_META: FieldMask = FieldMask::Only(
     &[
         "name",
@@ -163,13 +163,13 @@ static AGENT_CONFIG: FieldMask = FieldMask::Only(
     ],
 );
 
-/// An override or a calendar: small, and all of it is read.
+/// An override or a calendar: small, and all fields are read.
 static SCHEDULE_INPUT: FieldMask = FieldMask::Only(
     &["apiVersion", "kind", "spec", "status"],
     &[("metadata", META)],
 );
 
-/// Who is concerned by an object.
+/// The keys that an object enqueues.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     /// One ScheduledMachine.
@@ -184,15 +184,15 @@ pub(crate) enum Target {
     Calendar(Key),
     /// Every ScheduledMachine that names this Cluster.
     Cluster(Key),
-    /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: by the
-    /// first term under which a Machine is found.
+    /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of
+    /// these index terms that finds a Machine.
     Machine(Vec<String>),
 }
 
 /// One cached object.
 pub(crate) type Object = cache::Object<Target>;
 
-/// How the objects of a watch are to be read.
+/// The kind of the objects of a watch, and how they are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CachedKind {
     /// ScheduledMachines.
@@ -215,43 +215,43 @@ pub(crate) enum CachedKind {
     AgentConfig(Key),
 }
 
-/// Finds what belongs to the Cluster of that name.
+/// The index term of the objects that belong to the Cluster of that name.
 pub(crate) fn cluster_term(cluster: &Key) -> String {
     format!("cluster {cluster}")
 }
 
-/// Finds the ScheduledMachines whose exceptions name that calendar.
+/// The index term of the ScheduledMachines whose exceptions name that calendar.
 pub(crate) fn calendar_term(calendar: &Key) -> String {
     format!("calendar {calendar}")
 }
 
-/// Finds the overrides of a namespace.
+/// The index term of the overrides of a namespace.
 pub(crate) fn overrides_term(namespace: &str) -> String {
     format!("overrides {namespace}")
 }
 
-/// Finds the overrides that name that ScheduledMachine.
+/// The index term of the overrides that name that ScheduledMachine.
 pub(crate) fn overridden_term(machine: &Key) -> String {
     format!("overridden {machine}")
 }
 
-/// Finds the Machine that became the Node of that name.
+/// The index term of the Machine whose Node has that name.
 fn node_term(cluster: &Key, node: &str) -> String {
     format!("node {cluster} {node}")
 }
 
-/// Finds the Machine of that name which has no Node yet.
+/// The index term of the Machine of that name which has no Node yet.
 fn coming_term(cluster: &Key, machine: &str) -> String {
     format!("coming {cluster} {machine}")
 }
 
-/// Finds the Machine with that provider's identifier.
+/// The index term of the Machine with that provider ID.
 fn provider_term(cluster: &Key, provider_id: &str) -> String {
     format!("provider {cluster} {provider_id}")
 }
 
-/// Finds the Machines that became the Node of that name, or with that provider's identifier; either
-/// may be empty.
+/// The index terms of the Machines whose Node has that name, or with that provider ID; either may
+/// be empty.
 pub(crate) fn node_terms(cluster: &Key, node: &str, provider_id: &str) -> Vec<String> {
     let node = (!node.is_empty()).then(|| node_term(cluster, node));
     let provider = (!provider_id.is_empty()).then(|| provider_term(cluster, provider_id));
@@ -272,7 +272,7 @@ impl CachedKind {
         }
     }
 
-    /// Whether the watches of this shape show `object`.
+    /// Whether the watches of this kind show `object`.
     pub(crate) fn shows(&self, object: &Value) -> bool {
         match self {
             Self::Machine | Self::Provider => {
@@ -327,9 +327,9 @@ impl CachedKind {
             Self::Pod(whose) => (vec![Target::One(whose.clone())], Vec::new()),
             Self::AgentConfig(cluster) => {
                 let node = name::reclaim_node(&own.name);
-                let wakes =
+                let targets =
                     node.map(|node| Target::Machine(vec![node_term(cluster, node)]));
-                (wakes.into_iter().collect(), Vec::new())
+                (targets.into_iter().collect(), Vec::new())
             }
         }
     }
@@ -341,7 +341,7 @@ fn cluster_of(object: &Value, own: &Key) -> Key {
     Key::new(own.namespace.clone(), cluster)
 }
 
-/// What a ScheduledMachine wakes, and what it is woken by: its Cluster, and its calendars.
+/// The targets of a ScheduledMachine, and its index terms: its Cluster and its calendars.
 fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let mut terms = vec![cluster_term(&cluster_of(object, own))];
     let exceptions = object["spec"]["schedule"]["exceptions"].as_array();
@@ -356,7 +356,8 @@ fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<Strin
     )
 }
 
-/// What a ScheduleOverride wakes: itself, and the machines that it is about.
+/// The targets of a ScheduleOverride: itself and the machines that it applies to. And its index
+/// terms.
 fn override_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let target = object["spec"]["targetRef"]["name"].as_str();
     let target = target.map(|name| Key::new(own.namespace.clone(), name));
@@ -383,8 +384,9 @@ impl Projection for CachedKind {
         }
     }
 
-    /// Makes what a reconcile plans from of an object that was read [as it is kept](Self::keeps): of a
-    /// ScheduledMachine its provider specs stay if they are small, else their hash does.
+    /// Prepares an object that was read [with these fields](Self::keeps) for planning. The
+    /// provider specs of a ScheduledMachine stay if they are small, else they are replaced by
+    /// their hash.
     fn settle(&self, object: &mut Value) {
         if *self == Self::ScheduledMachine {
             provider_specs::settle(object, provider_specs::INLINE);
@@ -402,12 +404,12 @@ impl Cached for CachedKind {
         }
         let meta = &object["metadata"];
         let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));
-        let (wakes, terms) = self.links(&object, &own);
-        Object::new(object, wakes, terms)
+        let (targets, terms) = self.links(&object, &own);
+        Object::new(object, targets, terms)
     }
 }
 
-/// Items of a list may leave out their kind.
+/// Items of a list may omit their kind.
 fn name_kind(object: &mut Value, resource: &ApiResource) {
     if let Value::Object(fields) = object {
         fields

@@ -1,4 +1,4 @@
-//! What a schedule depends on besides its spec: calendars and overrides of the namespace.
+//! The inputs of a schedule besides its spec: calendars and overrides of the namespace.
 
 use fivespot_api::schedule_override::keep_considered;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
@@ -15,7 +15,7 @@ use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
 use crate::schedule_override::{self as overrides, is_about};
 
-/// Reads what the schedule of `object` depends on. Where a kind is not served there is none of it.
+/// Reads the calendars and overrides of `object`. A kind that is not served counts as empty.
 pub(super) async fn schedule_inputs(
     source: &Source<'_>,
     object: &ScheduledMachine,
@@ -29,7 +29,7 @@ pub(super) async fn schedule_inputs(
         let found = source.object(&resource, CachedKind::Calendar, name).await?;
         match found {
             Fact::Known(Some(value)) => {
-                // One that makes no sense has no dates that could be applied.
+                // A calendar that cannot be parsed has no dates that could be applied.
                 if let Ok(calendar) = ScheduleCalendar::deserialize(&value) {
                     let dates = calendar.spec.dates();
                     inputs.calendars.insert(name.to_owned(), dates);
@@ -44,7 +44,7 @@ pub(super) async fn schedule_inputs(
             let about = all.iter().filter(|of| is_about(of, object));
             let now = source.context.queue.now();
             let ended = &source.context.ended_overrides;
-            // One that has ended by the clock says something about the time before.
+            // An override that has ended by now still applies to the time before its end.
             let is_over = |of: &ScheduleOverride| {
                 ended.end_of(of, now).is_some_and(|end| end > now)
             };
@@ -58,8 +58,8 @@ pub(super) async fn schedule_inputs(
     Ok(inputs)
 }
 
-/// The overrides of the namespace: from their cache, which is watched in any case, and live where
-/// that has not been filled and cannot be waited for.
+/// The overrides of the namespace, from their cache. A live observation lists them if the cache is
+/// not filled yet.
 async fn all_overrides(
     source: &Source<'_>,
 ) -> Result<Result<Vec<ScheduleOverride>, Unknown>, Incomplete> {

@@ -1,4 +1,4 @@
-//! Which objects a cache is filled with, and who is woken by them.
+//! The watches that fill the caches, and the keys that their events enqueue.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::observe::workload::Workload;
 /// A cache, and the watches that fill it.
 pub(crate) type KindInformer = Informer<CachedKind>;
 
-/// What one watch of a cache shows.
+/// The scope of one watch of a cache.
 pub(crate) struct WatchScope {
     /// The server.
     pub(crate) api: ApiClient,
-    /// The namespace; none for all, and for what has none.
+    /// The namespace; `None` for all namespaces, and for cluster-scoped kinds.
     pub(crate) namespace: Option<String>,
-    /// Which objects; none for all.
+    /// Which objects; `None` for all.
     pub(crate) selector: Option<Selector>,
-    /// What of the cache they are.
+    /// The part of the cache that this watch fills.
     pub(crate) part: Part,
-    /// The workload cluster whose link this watch shows to be up or down.
+    /// The workload cluster whose link this watch reports as up or down.
     pub(crate) link: Option<Arc<Workload>>,
-    /// Where what is kept is counted; none for the management cluster.
+    /// The memory budget of the cached objects; `None` for the management cluster.
     pub(crate) budget: Option<Arc<Budget>>,
 }
 
-/// Fills `informer` and wakes whoever is concerned, for ever.
+/// Fills `informer` and enqueues the keys affected. Never ends.
 pub(crate) async fn fill(
     context: Arc<Context>,
     informer: Arc<KindInformer>,
@@ -46,7 +46,7 @@ pub(crate) async fn fill(
         projection: Arc::new(informer.projection.clone()),
     };
     let retry = retry(&context, &informer.name);
-    let handler = Wake {
+    let handler = Enqueue {
         context,
         informer: informer.clone(),
         link: scope.link.map(|workload| Linked {
@@ -64,7 +64,7 @@ pub(crate) async fn fill(
     follow(watch, retry, fill).await;
 }
 
-/// When a watch of that name is tried again.
+/// When a watch of that name is retried.
 pub(crate) fn retry(context: &Context, name: &str) -> Retry {
     Retry {
         clock: context.clock.clone(),
@@ -73,26 +73,26 @@ pub(crate) fn retry(context: &Context, name: &str) -> Retry {
     }
 }
 
-/// Wakes the ScheduledMachines that are concerned by what a cache shows.
-struct Wake {
+/// Enqueues the ScheduledMachines that a change of a cache affects.
+struct Enqueue {
     context: Arc<Context>,
     informer: Arc<KindInformer>,
     link: Option<Linked>,
 }
 
-/// The workload cluster that a watch shows to be up or down.
+/// The workload cluster that a watch reports as up or down.
 struct Linked {
     workload: Arc<Workload>,
     api: ApiClient,
 }
 
-impl Handler<Target> for Wake {
+impl Handler<Target> for Enqueue {
     fn changed(&self, concerned: BTreeSet<Target>) {
-        self.context.wake(concerned);
+        self.context.enqueue(concerned);
     }
 
-    /// What Cluster API and providers report, and what we have written ourselves, waits for
-    /// machines that are to be created.
+    /// Status updates by Cluster API and providers, and our own writes, enqueue with low priority,
+    /// so that machines are created first.
     fn updated(&self, object: &Key, version: &Version, concerned: BTreeSet<Target>) {
         let is_report = match self.informer.projection {
             CachedKind::Machine | CachedKind::Provider => true,
@@ -102,14 +102,14 @@ impl Handler<Target> for Wake {
             _ => false,
         };
         if is_report {
-            self.context.wake_deferred(concerned);
+            self.context.enqueue_deferred(concerned);
         } else {
-            self.context.wake(concerned);
+            self.context.enqueue(concerned);
         }
     }
 
     fn synced(&self, waiting: BTreeSet<Key>) {
-        self.context.wake_keys(waiting);
+        self.context.enqueue_keys(waiting);
     }
 
     fn works(&self) {
@@ -124,13 +124,13 @@ impl Handler<Target> for Wake {
             format_args!("watch of {} failed", self.informer.name),
             &message,
         );
-        self.context.wake_keys(waiting);
+        self.context.enqueue_keys(waiting);
         if let Some(Linked { workload, .. }) = &self.link {
             workload.is_broken_by(&self.context, error);
         }
     }
 
-    /// Of a Node that no Machine is known to be nothing is kept.
+    /// A Node without a Machine is not kept.
     fn is_wanted(&self, concerned: &[Target]) -> bool {
         !matches!(self.informer.projection, CachedKind::Node(_))
             || self.context.has_any(concerned)

@@ -1,4 +1,4 @@
-//! The way to the nodes of one workload cluster.
+//! The connection to one workload cluster.
 
 mod secret;
 
@@ -21,49 +21,49 @@ use crate::observe::projection::CachedKind;
 use crate::observe::watch::{KindInformer, WatchScope, fill};
 use crate::{Key, NodeAccess};
 
-/// The parameter of a request that chooses objects by their fields.
+/// The query parameter that selects objects by their fields.
 pub(crate) const FIELDS: &str = "fieldSelector";
 
-/// How long until a cluster that has failed to answer is asked again.
+/// After how long a cluster that has failed to respond is tried again.
 const RETRY: SignedDuration = SignedDuration::from_secs(5);
 
-/// A workload cluster that is in use.
+/// A workload cluster in use.
 #[derive(Debug)]
 pub(crate) struct Workload {
     cluster: Key,
     state: Mutex<State>,
-    /// What is kept of it.
+    /// The memory budget of its caches.
     budget: Arc<Budget>,
-    /// The credentials were refused: the Secret is to be read again.
+    /// The credentials were rejected: the Secret must be read again.
     refused: Notify,
-    /// A request has failed that the watch knows nothing of: it is to begin anew.
+    /// A request failed outside the watch: the watch must restart.
     lost: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     link: Link,
-    /// Other credentials are in use than those with which the cluster answered last.
+    /// Other credentials are in use than those of the last response.
     is_anew: bool,
     users: BTreeSet<Key>,
-    /// Follows the Secret.
+    /// The task that watches the Secret.
     keeper: Option<Task>,
 }
 
-/// Whether the workload cluster can be talked to.
+/// Whether the workload cluster can be reached.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Link {
     /// Not known yet.
     #[default]
     Connecting,
-    /// It has answered.
+    /// It has responded; its client.
     Up(ApiClient),
-    /// It has not, and this is why.
+    /// It cannot be used; the reason.
     Down(Access),
 }
 
 impl Workload {
-    /// The workload cluster of `cluster`, not reached out for yet.
+    /// The workload cluster of `cluster`, not connected yet.
     pub(crate) fn new(cluster: Key) -> Self {
         Self {
             cluster,
@@ -78,29 +78,29 @@ impl Workload {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The Cluster.
+    /// The key of the Cluster.
     pub(crate) fn cluster(&self) -> &Key {
         &self.cluster
     }
 
-    /// Whether it can be talked to.
+    /// Whether it can be reached.
     pub(crate) fn link(&self) -> Link {
         self.state().link.clone()
     }
 
-    /// `key` uses it, and is woken when the link comes up or goes down.
+    /// Adds `key` as a user, which is enqueued when the link goes up or down.
     pub(crate) fn adopt(&self, key: &Key) {
         self.state().users.insert(key.clone());
     }
 
-    /// `key` does not use it any more. Says whether nobody does.
+    /// Removes `key` as a user. Returns whether there are no users left.
     pub(crate) fn release(&self, key: &Key) -> bool {
         let mut state = self.state();
         state.users.remove(key);
         state.users.is_empty()
     }
 
-    /// Whether `key` uses it.
+    /// Whether `key` is a user.
     pub(crate) fn is_used_by(&self, key: &Key) -> bool {
         self.state().users.contains(key)
     }
@@ -110,14 +110,14 @@ impl Workload {
         format!("nodes of {}", self.cluster)
     }
 
-    /// The Nodes; filled while the cluster is in use.
+    /// The cache of its Nodes; filled while the cluster is in use.
     pub(crate) fn node_cache(&self, context: &Context) -> Arc<KindInformer> {
         let projection = CachedKind::Node(self.cluster.clone());
         context.ensure(self.nodes(), node(), projection).0
     }
 
-    /// Follows the pods on the Node that belongs to `key`, from the first call on, into the cache
-    /// [`pods_of`] it.
+    /// Watches the pods on the Node of `key`, from the first call on. They are in the cache named
+    /// [`pods_of`].
     pub(crate) fn follow_pods(
         &self,
         context: &Arc<Context>,
@@ -140,7 +140,7 @@ impl Workload {
         }
     }
 
-    /// A Node was read live: it is kept where nothing but its name has been kept.
+    /// Stores a Node that was read live, if the cache has only its name.
     pub(crate) fn fill(&self, nodes: &KindInformer, node: &Value) {
         let mut object = nodes.projection.cache(node.clone(), &nodes.resource);
         if object.count(&self.budget).is_ok() {
@@ -149,12 +149,12 @@ impl Workload {
         }
     }
 
-    /// The name of the cache of the configurations of agents on its Nodes.
+    /// The name of the cache of the agent configurations on its Nodes.
     pub(crate) fn agent_configs(&self) -> String {
         format!("agent configurations of {}", self.cluster)
     }
 
-    /// The configurations of agents; followed from the first call on.
+    /// The cache of agent configurations; watched from the first call on.
     pub(crate) fn agent_config_cache(
         &self,
         context: &Arc<Context>,
@@ -178,8 +178,8 @@ impl Workload {
         informer
     }
 
-    /// Other credentials are in use from now on: what is followed besides the Nodes is followed
-    /// anew by whoever needs it next.
+    /// Other credentials are in use: drops the caches of agent configurations and pods. The next
+    /// reconcile that needs one starts its watch again.
     fn begin_anew(&self, context: &Context) {
         context.drop_cache(&self.agent_configs());
         let mut state = self.state();
@@ -191,35 +191,35 @@ impl Workload {
         }
     }
 
-    /// Reaches out: reads the Secret, connects, follows the Nodes.
+    /// Connects: reads the Secret and watches the Nodes.
     pub(crate) fn open(self: &Arc<Self>, context: &Arc<Context>) {
         let keeper = context.spawn(keep(context.clone(), self.clone()));
         self.state().keeper = Some(keeper);
     }
 
-    /// Lets it go.
+    /// Closes the connection and drops the caches.
     pub(crate) fn close(&self, context: &Context) {
         self.state().keeper = None;
         context.drop_cache(&self.nodes());
         context.drop_cache(&self.agent_configs());
     }
 
-    /// It has answered through `api`.
+    /// Records that the cluster has responded through `api`.
     pub(crate) fn is_up(&self, context: &Context, api: &ApiClient) {
         let mut state = self.state();
         let before = std::mem::replace(&mut state.link, Link::Up(api.clone()));
-        // Where credentials have been rotated, the link may have been up all the while.
+        // If credentials have been rotated, the link may have been up all the time.
         let is_anew = std::mem::take(&mut state.is_anew);
         if matches!(before, Link::Up(_)) && !is_anew {
             return;
         }
         let users = state.users.clone();
         drop(state);
-        tracing::info!(cluster = %self.cluster, "workload cluster answers");
-        context.wake_keys(users);
+        tracing::info!(cluster = %self.cluster, "workload cluster connected");
+        context.enqueue_keys(users);
     }
 
-    /// It cannot be used, for that reason.
+    /// Records that the cluster cannot be used, and the reason.
     pub(crate) fn is_down(&self, context: &Context, why: Access) {
         let mut state = self.state();
         if matches!(&state.link, Link::Down(known) if *known == why) {
@@ -232,10 +232,10 @@ impl Workload {
         state.link = Link::Down(why);
         let users = state.users.clone();
         drop(state);
-        context.wake_keys(users);
+        context.enqueue_keys(users);
     }
 
-    /// A request to it has failed in a way that concerns all of them.
+    /// Records that a request has failed in a way that affects all requests to the cluster.
     pub(crate) fn is_broken_by(&self, context: &Context, error: &kube::Error) {
         let message = failure::message(error);
         match failure::code(error) {
@@ -251,23 +251,23 @@ impl Workload {
         }
     }
 
-    /// A request beside the watch has failed: the watch begins anew, to see when the cluster
-    /// answers again.
+    /// A request outside the watch has failed. The watch restarts, so that it shows when the
+    /// cluster responds again.
     pub(crate) fn has_failed(&self, context: &Context, error: &kube::Error) {
         self.is_broken_by(context, error);
-        // Without a permission the watch would only say that all is well.
+        // If a permission is missing, restarting the watch would only report success.
         if failure::code(error) != Some(403) {
             self.lost.notify_one();
         }
     }
 }
 
-/// The name of the cache of the pods on the Node that belongs to `key`.
+/// The name of the cache of the pods on the Node of `key`.
 pub(crate) fn pods_of(key: &Key) -> String {
     format!("pods on the node of {key}")
 }
 
-/// Selects the pods that are bound to a Node.
+/// The field selector of the pods that are bound to a Node.
 pub(crate) fn on_node(node: &str) -> String {
     format!("spec.nodeName={node}")
 }
@@ -284,7 +284,7 @@ async fn keep(context: Arc<Context>, workload: Arc<Workload>) {
     }
 }
 
-/// Follows the Nodes through `api` for as long as the task is held.
+/// Watches the Nodes through `api` for as long as the task is held.
 fn follow_nodes(
     context: &Arc<Context>,
     workload: &Arc<Workload>,

@@ -1,4 +1,4 @@
-//! What a reconcile waits for: caches that do not show yet what was written.
+//! Waiting for caches that do not show yet what was written.
 
 use fivespot_clock::after;
 use fivespot_plan::{Freshness, Plan};
@@ -9,8 +9,8 @@ use crate::observe::Snapshot;
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::EVENT_TIMEOUT;
 
-/// Notes that a look succeeded, and of a live one whether a name is taken.
-pub(super) fn note_look(context: &Context, key: &Key, snapshot: &Snapshot) {
+/// Records that observing succeeded and, if it was live, whether a name is taken.
+pub(super) fn record_observation(context: &Context, key: &Key, snapshot: &Snapshot) {
     context.state(key, |state| {
         state.waiting_since = None;
         if snapshot.observed.freshness == Freshness::Live {
@@ -19,16 +19,17 @@ pub(super) fn note_look(context: &Context, key: &Key, snapshot: &Snapshot) {
     });
 }
 
-/// What was made or taken away shows through the watches, and wakes the key. When to look if it
-/// does not.
+/// Objects that were created or deleted show in the watches, and that enqueues the key. Returns
+/// when to reconcile if it does not.
 pub(super) fn await_effect(context: &Context, key: &Key, plan: &Plan) -> Timestamp {
     let now = context.queue.now();
     context.state(key, |state| state.waiting_since = Some(now));
     let until = after(now, EVENT_TIMEOUT);
-    plan.wake.map_or(until, |wake| wake.min(until))
+    plan.requeue_at
+        .map_or(until, |requeue_at| requeue_at.min(until))
 }
 
-/// Whether the caches show everything that we have written.
+/// Whether the caches show all writes of this process.
 pub(super) fn is_caught_up(context: &Context, key: &Key) -> bool {
     let mut expectations =
         context.state(key, |state| std::mem::take(&mut state.expectations));
@@ -41,7 +42,7 @@ pub(super) fn is_caught_up(context: &Context, key: &Key) -> bool {
     is_settled
 }
 
-/// Until when a reconcile may be put off; none when it has been put off long enough.
+/// Until when a reconcile may be deferred. `None` if it has been deferred long enough.
 pub(super) fn event_deadline(context: &Context, key: &Key) -> Option<Timestamp> {
     let now = context.clock.now();
     let since = context.state(key, |state| *state.waiting_since.get_or_insert(now));

@@ -1,4 +1,4 @@
-//! Which overrides have ended: a clock that is set back revives none of them.
+//! The overrides that have ended: setting the clock back does not revive them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,16 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use fivespot_api::ScheduleOverride;
 use jiff::Timestamp;
 
-/// How many are remembered. An override is deleted an hour after its end, unless it is kept.
+/// The maximum number of remembered ends. An override is deleted an hour after its end, unless it
+/// is kept.
 const MOST: usize = 4_096;
 
-/// The overrides that have ended while this process was looking: their ends, by their uids.
+/// The ends of the overrides that have ended while this process was running, by uid.
 #[derive(Debug, Default)]
 pub(crate) struct EndedOverrides(Mutex<BTreeMap<String, Timestamp>>);
 
 impl EndedOverrides {
-    /// The end of an override that has ended by `now`, or had at an earlier call though the clock has
-    /// been set back since; none if it has not. One whose end was edited is judged anew.
+    /// The end of an override that has ended by `now`, or by an earlier call before the clock was
+    /// set back. `None` if it has not ended. If its end was edited, it is evaluated again.
     pub(crate) fn end_of(
         &self,
         object: &ScheduleOverride,
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_revives_no_override_until_its_end_is_edited() {
+    fn an_ended_override_stays_ended_when_the_clock_is_set_back() {
         let ended = EndedOverrides::default();
         let one = ending(1, "2026-03-06T12:00:00Z");
         let (before, after) = (at("2026-03-06T11:00:00Z"), at("2026-03-06T12:00:00Z"));
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_a_bounded_number_of_ended_overrides_is_remembered() {
+    fn the_number_of_remembered_ends_is_bounded() {
         let ended = EndedOverrides::default();
         let now = at("2026-03-06T12:00:00Z");
         for uid in 0..=MOST {

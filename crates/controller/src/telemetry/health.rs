@@ -1,20 +1,20 @@
-//! Whether this instance is ready, truthfully.
+//! Whether this replica is ready.
 
 use std::fmt;
 
-/// What is looked at, and what is wrong with it.
+/// One check and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is looked at.
+    /// The name of the check.
     pub name: String,
-    /// What is wrong; none where all is well.
+    /// What is wrong. `None` if the check succeeded.
     pub problem: Option<String>,
-    /// Said besides, for people.
+    /// An additional note for display.
     pub note: Option<String>,
 }
 
 impl Check {
-    /// A check that went well, or did not.
+    /// A check with its result.
     pub(crate) fn new(name: impl Into<String>, problem: Option<String>) -> Self {
         Self {
             name: name.into(),
@@ -23,28 +23,28 @@ impl Check {
         }
     }
 
-    /// The same, with something said besides.
+    /// The same check, with a note.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
     }
 }
 
-/// All that was looked at.
+/// The results of all checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// What was looked at, in this order.
+    /// The checks, in this order.
     pub checks: Vec<Check>,
 }
 
 impl Health {
-    /// Whether all is well.
+    /// Whether all checks succeeded.
     pub fn is_well(&self) -> bool {
         self.checks.iter().all(|check| check.problem.is_none())
     }
 }
 
-/// As an API server prints its own: a line for each check.
+/// The format of an API server's health endpoints: one line per check.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for check in &self.checks {

@@ -1,4 +1,4 @@
-//! Looking into a running controller from beside it.
+//! Reads the metrics and the health of a running controller.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -17,8 +17,8 @@ use crate::telemetry::metrics::{Levels, Metrics};
 use fivespot_runtime::cache::Health as FeedHealth;
 use fivespot_runtime::lease::Role;
 
-/// A handle on the metrics and the health of a controller. Clones share one controller: the
-/// last that was [run](crate::run) with it.
+/// A handle on the metrics and the health of a controller. Clones share one controller: the first
+/// that was [run](crate::run) with it.
 #[derive(Clone, Debug, Default)]
 pub struct Instruments(Arc<Inner>);
 
@@ -37,23 +37,23 @@ impl Default for Inner {
     }
 }
 
-/// The answer to a question asked by HTTP.
+/// The response to an HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status.
     pub code: u16,
     /// The media type.
     pub content: &'static str,
-    /// What is said.
+    /// The body.
     pub body: String,
 }
 
-/// How much is to be said.
+/// How detailed a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Whether all is well.
+    /// Only whether the replica is ready.
     Brief,
-    /// Every check, with what is wrong: names of objects and texts of servers among it.
+    /// Every check with its problem, including names of objects and messages of servers.
     Verbose,
 }
 
@@ -78,7 +78,7 @@ impl Instruments {
 
     pub(crate) fn attach(&self, context: &Arc<Context>) {
         self.0.metrics.introduce(&context.options.identity);
-        // Set already where the same options run twice.
+        // Already set if the same options are run twice.
         let _ = self.0.context.set(Arc::downgrade(context));
     }
 
@@ -99,7 +99,7 @@ impl Instruments {
             None => Health {
                 checks: vec![Check::new(
                     "running",
-                    Some("the controller has not begun or has ended".to_owned()),
+                    Some("the controller has not started or has stopped".to_owned()),
                 )],
             },
         }
@@ -119,8 +119,8 @@ impl Instruments {
 
     /// Answers a GET of `path` on the health port.
     ///
-    /// `/healthz` and `/health` say that the process lives: whoever answers, does. `/readyz` and
-    /// `/ready` say whether it is ready, `/health/status` both, as JSON.
+    /// `/healthz`, `/health` and `/livez` report that the process responds. `/readyz` and `/ready`
+    /// report whether it is ready, `/health/status` both, as JSON.
     pub fn on_health_port(&self, path: &str, detail: Detail) -> Answer {
         match path {
             "/healthz" | "/health" | "/livez" => Answer::text(200, "ok\n"),
@@ -161,7 +161,7 @@ impl Instruments {
 
 const LAPSED: &str = "the Lease could not be renewed in time";
 
-/// The name of the check that the API server answers.
+/// The name of the check whether the API server responds.
 const API: &str = "api-server";
 
 fn readiness(context: &Context) -> Health {
@@ -196,10 +196,10 @@ fn readiness(context: &Context) -> Health {
     Health { checks }
 }
 
-/// A kind that is not served or not permitted is a condition of those that name it.
+/// A kind that is not served or not permitted is a condition of the objects that name it.
 fn problem(why: Unknown, is_own: bool) -> Option<String> {
     match why {
-        Unknown::NotAsked => None,
+        Unknown::NotRequested => None,
         Unknown::Failed { message } => Some(message),
         Unknown::NotServed { message } | Unknown::Forbidden { message } => {
             is_own.then_some(message)
@@ -211,20 +211,20 @@ fn lease(context: &Context) -> Check {
     let check = |problem: Option<&str>| Check::new("lease", problem.map(str::to_owned));
     let is_acting = context.fence.is_in_force();
     match context.role() {
-        Role::Alone => check(None).note("there is no other instance"),
+        Role::Alone => check(None).note("there is no other replica"),
         Role::Barred(holder) => Check::new(
             "lease",
             Some(format!(
-                "{holder} holds the Lease: stop it, or start this instance with \
+                "{holder} holds the Lease: stop it, or start this replica with \
                  --enable-leader-election"
             )),
         ),
         Role::Lapsed => check(Some(LAPSED)),
-        // A term ends without anybody saying so.
+        // A term ends without an event.
         Role::Leading if !is_acting => check(Some(LAPSED)),
         Role::Sharing { held, .. } if held > 0 && !is_acting => check(Some(LAPSED)),
-        Role::Following(holder) if holder.is_empty() => check(None).note("nobody leads"),
-        Role::Following(holder) => check(None).note(format!("{holder} leads")),
+        Role::Following(holder) if holder.is_empty() => check(None).note("no leader"),
+        Role::Following(holder) => check(None).note(format!("{holder} is the leader")),
         Role::Leading => check(None).note("leading"),
         Role::Sharing { held, count } => {
             check(None).note(format!("holds {held} of {count} shards"))
@@ -232,11 +232,11 @@ fn lease(context: &Context) -> Check {
         Role::OtherShards { own, other } => Check::new(
             "lease",
             Some(format!(
-                "others divide the objects among {other} shards, and this instance among {own}: \
-                 give all the same --instance-count"
+                "other replicas use {other} shards, and this one {own}: start all of them with the \
+                 same --instance-count"
             )),
         ),
-        Role::Undecided => check(Some("who leads is not known yet")),
+        Role::Undecided => check(Some("the leader is not known yet")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is measured, by name: one table, from which the metrics and their page are made.
+//! The metrics: one table, from which the metrics and their reference page are generated.
 
 mod process;
 mod request;
@@ -21,7 +21,7 @@ pub(crate) use request::counted;
 use table::row;
 pub use table::{METRICS, Row};
 
-/// The page about them.
+/// The reference page of the metrics.
 pub fn reference() -> String {
     let mut page = "# Metrics\n\nServed at `:8080/metrics` (`--metrics-port`) in the OpenMetrics text format.\n\n\
                     | name | type | labels | meaning |\n|---|---|---|---|\n"
@@ -48,7 +48,7 @@ pub fn reference() -> String {
 type Labels<const N: usize> = [(&'static str, String); N];
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
 
-/// The metrics of one instance.
+/// The metrics of one replica.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -61,7 +61,7 @@ pub(crate) struct Metrics {
     oldest_pending: Gauge,
     ready_lateness: Histogram,
     machine_seconds: Family<Labels<2>, Counter<f64, AtomicU64>>,
-    /// When the time in phases was counted last.
+    /// When the time in phases was last counted.
     counted_at: Mutex<Option<Timestamp>>,
     orphans: Gauge,
     evaluations: Counters<1>,
@@ -78,26 +78,26 @@ pub(crate) struct Metrics {
     zones: Family<Labels<2>, Gauge>,
 }
 
-/// What is looked up when the metrics are asked for.
+/// The values that are read when the metrics are scraped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
-    /// Phases of the instance's own ScheduledMachines.
+    /// The number of the replica's own ScheduledMachines in each phase.
     pub(crate) phases: Vec<(&'static str, u64)>,
-    /// The present instant; none before the controller has begun.
+    /// The current time; `None` before the controller has started.
     pub(crate) now: Option<Timestamp>,
-    /// How many of them are not ready, by the reason.
+    /// How many of them are not ready, by reason.
     pub(crate) unready: BTreeMap<String, u64>,
-    /// How long the one in phase Pending that waits longest has not been ready.
+    /// How long the ScheduledMachine in phase Pending that waits longest has not been ready.
     pub(crate) oldest_pending: SignedDuration,
-    /// How many of them are in a phase, by their namespaces.
+    /// How many of them are in each phase, by namespace.
     pub(crate) spent: BTreeMap<(String, &'static str), u64>,
     /// How many are due.
     pub(crate) due: u64,
-    /// Whether the instance may act.
+    /// Whether the replica may act.
     pub(crate) is_acting: bool,
-    /// How many shards the instance holds.
+    /// How many shards the replica holds.
     pub(crate) shards: u64,
-    /// How many Machines have outlived their ScheduledMachine.
+    /// How many Machines have no ScheduledMachine any more.
     pub(crate) orphans: u64,
 }
 
@@ -108,13 +108,13 @@ const LATENESSES: [f64; 12] = [
     0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 60.0, 300.0,
 ];
 
-/// A minute to two hours: what hosts take to boot.
+/// Ten seconds to two hours: the time that hosts take to boot.
 const READY_LATENESSES: [f64; 10] = [
     10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0,
 ];
 
 impl Metrics {
-    /// All of them, at zero.
+    /// All metrics, at zero.
     pub(crate) fn new() -> Self {
         let durations = Family::new_with_constructor(
             (|| Histogram::new(DURATIONS)) as fn() -> Histogram,
@@ -203,7 +203,7 @@ impl Metrics {
         registry.register_collector(Box::new(process::Process));
     }
 
-    /// Says which instance this is, and which time zones it knows.
+    /// Sets the info metrics of this replica and of its time zone data.
     pub(crate) fn introduce(&self, instance: &str) {
         let zones = fivespot_schedule::zone_data();
         let release = zones.release().to_owned();
@@ -215,7 +215,7 @@ impl Metrics {
         self.info.get_or_create(&labels).set(1);
     }
 
-    /// A reconcile has ended.
+    /// Counts a reconcile and its duration.
     pub(crate) fn passed(&self, phase: &str, is_success: bool, took: SignedDuration) {
         let phase = ("phase", phase.to_owned());
         let labels = [phase.clone(), ("result", result(is_success))];
@@ -225,12 +225,13 @@ impl Metrics {
             .observe(took.as_secs_f64().max(0.0));
     }
 
-    /// A change of phase was stored so long after it was foretold.
+    /// Records how late a change of phase was stored, compared with the announced transition.
     pub(crate) fn was_late(&self, by: SignedDuration) {
         self.lateness.observe(by.as_secs_f64().max(0.0));
     }
 
-    /// A machine came into service so long after it was wanted; before that with a lead time.
+    /// Records how long after it was wanted a machine became ready; zero if a lead time was long
+    /// enough.
     pub(crate) fn became_ready(&self, after: SignedDuration) {
         self.ready_lateness.observe(after.as_secs_f64().max(0.0));
     }
@@ -258,50 +259,50 @@ impl Metrics {
         }
     }
 
-    /// A schedule was asked.
+    /// Counts the evaluation of a schedule.
     pub(crate) fn evaluated(&self, is_active: bool) {
         let result = if is_active { "active" } else { "inactive" };
         let labels = [("result", result.to_owned())];
         self.evaluations.get_or_create(&labels).inc();
     }
 
-    /// A machine has gone by its kill switch.
+    /// Counts a machine that was removed by its kill switch.
     pub(crate) fn was_killed(&self) {
         self.kill_switches.inc();
     }
 
-    /// A finalizer was released although objects were left.
+    /// Counts a finalizer that was removed although objects remained.
     pub(crate) fn released(&self) {
         self.releases.inc();
     }
 
-    /// A Machine was deleted after a drain.
+    /// Counts a Machine that was deleted after a drain.
     pub(crate) fn drained(&self, is_success: bool) {
         self.drains
             .get_or_create(&[("result", result(is_success))])
             .inc();
     }
 
-    /// An eviction was answered.
+    /// Counts the response to an eviction.
     pub(crate) fn evicted(&self, is_success: bool) {
         self.evictions
             .get_or_create(&[("result", result(is_success))])
             .inc();
     }
 
-    /// Something failed.
+    /// Counts an error.
     pub(crate) fn failed(&self, error_type: &str) {
         self.errors
             .get_or_create(&[("error_type", error_type.to_owned())])
             .inc();
     }
 
-    /// A request was answered, or was not (code 0).
+    /// Counts a request by its response, or with code 0 if there was none.
     fn requested(&self, labels: &Labels<4>) {
         self.requests.get_or_create(labels).inc();
     }
 
-    /// The metrics as text, with these levels.
+    /// The metrics as text, with these values.
     pub(crate) fn text(&self, levels: &Levels) -> String {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         let mut active = 0;
@@ -312,7 +313,7 @@ impl Metrics {
             let labels = [("phase", (*phase).to_owned())];
             self.by_phase.get_or_create(&labels).set(number(*count));
         }
-        // A reason that nobody has any more is not shown with its last number.
+        // A reason that no ScheduledMachine has any more is not shown with its last value.
         self.unready.clear();
         for (reason, count) in &levels.unready {
             let labels = [("reason", reason.clone())];
@@ -336,7 +337,7 @@ impl Metrics {
 fn register(registry: &mut Registry, name: &str, metric: &(impl Metric + Clone)) {
     let row = METRICS.iter().find(|row| row.name == name);
     let help = row.map_or("", |row| row.help);
-    // The library puts the suffix of counters there itself.
+    // The library adds the suffix of counters.
     let name = name.strip_suffix("_total").unwrap_or(name);
     registry.register(name, help, metric.clone());
 }

@@ -1,4 +1,4 @@
-//! The metrics and health ports: GET and HEAD alone. Who is not on this host gets no details.
+//! The metrics and health ports: only GET and HEAD. Remote clients get no details.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 
 use crate::telemetry::instruments::{Answer, Detail};
 
-/// Answers everybody who connects to `listener`, until dropped. `answer` is given the path, and
-/// how much may be said: every detail only to who asks from this host for `verbose`.
+/// Serves every connection to `listener`, until dropped. `answer` receives the path and the level
+/// of detail: verbose only for a client on this host that requests `verbose`.
 pub async fn serve(
     listener: TcpListener,
     answer: impl Fn(&str, Detail) -> Answer + Clone + Send + 'static,
@@ -40,7 +40,7 @@ fn respond<B>(
         _ => Answer {
             code: 405,
             content: "text/plain; charset=utf-8",
-            body: "only GET is answered\n".to_owned(),
+            body: "only GET and HEAD are allowed\n".to_owned(),
         },
     };
     let mut response = Response::new(Full::new(Bytes::from(answer.body)));
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn details_are_for_who_asks_on_this_host() {
+    fn details_are_returned_only_to_loopback_clients() {
         let asked = |uri: &str, peer: &str| {
             let request = Request::get(uri).body(()).unwrap();
             let peer = format!("{peer}:50000").parse().unwrap();

@@ -1,4 +1,5 @@
-//! What strangers can cost: tenants with their specs, and whoever answers for a workload cluster.
+//! Limits on what untrusted parties can cost: tenants with their specs, and workload clusters with
+//! their responses.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::faults::in_service;
 use crate::world::{OWNED, SCHEDULED, World};
 
-/// A ScheduledMachine like the others whose bootstrap object has this spec.
+/// Creates a ScheduledMachine like the others, with this spec of its bootstrap object.
 async fn create_with(world: &World, name: &str, bootstrap: Value) {
     world.create_scheduled_machine("model").await;
     let model = world.get(&format!("{SCHEDULED}/model")).await.unwrap();
@@ -23,7 +24,7 @@ async fn create_with(world: &World, name: &str, bootstrap: Value) {
 }
 
 #[tokio::test]
-async fn an_object_is_created_from_a_large_spec_as_it_was_written() {
+async fn an_object_is_created_from_a_large_spec_unchanged() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let files: Vec<Value> = (0..5_000)
         .map(|number| json!({"path": format!("/\u{e9}/\"{number}\""), "mode": 0.5}))
@@ -43,7 +44,7 @@ async fn an_object_is_created_from_a_large_spec_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn a_spec_that_is_too_large_is_named_and_costs_nobody_else_anything() {
+async fn a_spec_that_is_too_large_is_reported_and_affects_no_other_object() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     create_with(&world, "fat", json!({"list": vec![0; 140_000]})).await;
     world.create_scheduled_machine("worker").await;
@@ -56,14 +57,14 @@ async fn a_spec_that_is_too_large_is_named_and_costs_nobody_else_anything() {
     let condition = World::condition(&status, "ReferencesValid");
     assert_eq!(condition["reason"], "SpecTooLarge", "{status:#}");
     assert_eq!(status["phase"], "Error");
-    // It heals with the spec.
+    // It recovers when the spec is changed.
     let smaller = json!({"spec": {"bootstrapSpec": {"spec": {"list": [0]}}}});
     world.merge(&format!("{SCHEDULED}/fat"), smaller).await;
     world.clock.quiet().await;
     assert_eq!(world.names(OWNED[2]).await, ["fat", "worker"]);
 }
 
-/// A page of a list that never ends.
+/// A page of a list with a continue token in every page.
 fn endless_page(kind: &str) -> String {
     let items: Vec<Value> = (0..2_000)
         .map(|number| json!({"metadata": {"name": format!("x-{number}"), "uid": "u"}}))
@@ -76,7 +77,7 @@ fn endless_page(kind: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_workload_cluster_without_end_is_given_up_and_asked_again_later() {
+async fn a_workload_cluster_with_endless_lists_is_dropped_and_retried_later() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.fail(7, "GET /api/v1/nodes", (200, &endless_page("Node")));
     let _controller = in_service(&world, &[]).await;
@@ -88,7 +89,7 @@ async fn a_workload_cluster_without_end_is_given_up_and_asked_again_later() {
         "GET /api/v1/nodes",
         (200, &endless_page("Node")),
     );
-    // The watch breaks, and all is listed again.
+    // The watch is closed, and all Nodes are listed again.
     world.fail(usize::MAX, "WATCH /api/v1/nodes", (410, &gone()));
     world.rotate_kubeconfig(&json!({"token": "abcd"})).await;
     world.clock.quiet().await;
@@ -110,7 +111,7 @@ fn gone() -> String {
 }
 
 #[tokio::test]
-async fn pods_without_end_hold_a_machine_no_longer_than_to_its_deadline() {
+async fn an_endless_pod_list_delays_a_machine_at_most_until_its_deadline() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     world.fail(usize::MAX, "GET /api/v1/pods", (200, &endless_page("Pod")));
@@ -119,7 +120,7 @@ async fn pods_without_end_hold_a_machine_no_longer_than_to_its_deadline() {
 }
 
 #[tokio::test]
-async fn what_no_api_server_has_said_is_not_repeated() {
+async fn only_the_message_of_a_kubernetes_status_is_repeated() {
     let page = format!("<html>db_password=hunter2 {}</html>", "x".repeat(1 << 20));
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500,
@@ -145,7 +146,7 @@ async fn what_no_api_server_has_said_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_kubeconfig_for_this_host_is_refused_unless_the_operator_allows_it() {
+async fn a_loopback_kubeconfig_is_rejected_unless_the_operator_allows_it() {
     for (is_allowed, expected) in [(false, "KubeconfigRefused"), (true, "Connected")] {
         let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
         world.wanted(&json!({"token": "abc"})).await;
@@ -167,7 +168,7 @@ async fn a_kubeconfig_for_this_host_is_refused_unless_the_operator_allows_it() {
 }
 
 #[tokio::test]
-async fn the_pods_of_a_node_are_listed_before_it_is_closed_and_once_after() {
+async fn pods_are_listed_once_before_and_once_after_the_cordon() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     let before = world.requests().len();

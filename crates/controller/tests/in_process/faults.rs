@@ -1,4 +1,4 @@
-//! What the operator concludes from answers that come late, wrong or not at all.
+//! The controller with slow, wrong and missing responses.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use fivespot_plan::Access;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::Ear;
+use crate::TransitionLog;
 use crate::world::{OWNED, Running, SCHEDULED, World, instant};
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/k0sworkerconfigs.bootstrap.cluster.x-k8s.io";
@@ -16,7 +16,7 @@ pub(crate) fn machine() -> String {
     format!("{}/worker", OWNED[2])
 }
 
-/// A machine in service on a Node that runs these pods, at 15:10.
+/// A machine in phase Active at 15:10, with these pods on its Node.
 pub(crate) async fn in_service(world: &World, pods: &[&str]) -> Running {
     world.wanted(&json!({"token": "abc"})).await;
     let running = world.run(|client, clock| world.options(client, clock));
@@ -40,7 +40,7 @@ pub(crate) fn refusal(code: u16, message: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_pod_whose_eviction_fails_holds_up_no_other() {
+async fn a_failed_eviction_does_not_delay_other_pods() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &["a", "b"]).await;
     let message = "This pod has more than one PodDisruptionBudget, which the eviction \
@@ -67,18 +67,17 @@ async fn a_pod_whose_eviction_fails_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn a_workload_cluster_without_evictions_is_named_until_the_deadline_ends_the_drain()
-{
+async fn a_missing_eviction_api_is_reported_until_the_drain_deadline() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &["a"]).await;
     let answer = refusal(404, "the server could not find the requested resource");
     let eviction = "POST /api/v1/namespaces/default/pods/a/eviction";
-    // One every five seconds; a fourteenth within the minute would succeed.
+    // One request every five seconds; a fourteenth within the minute would succeed.
     world.fail(13, eviction, (404, &answer));
     world.until("2026-03-06T23:01:00Z").await;
     let status = world.status("worker").await;
     let reported = status["message"].as_str().unwrap();
-    let named = "default/a is held back: the workload cluster does not serve the Eviction \
+    let named = "default/a is not evicted: the workload cluster does not serve the Eviction \
                  API: the server could not find the requested resource";
     assert!(reported.ends_with(named), "{reported}");
     world.fail(usize::MAX, eviction, (404, &answer));
@@ -89,11 +88,11 @@ async fn a_workload_cluster_without_evictions_is_named_until_the_deadline_ends_t
 }
 
 #[tokio::test]
-async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
+async fn a_workload_cluster_reconnects_after_one_failed_request() {
     for (code, reason) in [(503, "Unreachable"), (401, "Unauthorized")] {
         let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
         let _controller = in_service(&world, &["a"]).await;
-        // It is lost in a pass that has nothing to do with the Node.
+        // The connection is lost in a reconcile that was not triggered by the Node.
         let answer = refusal(code, "try again");
         world.fail(1, "GET /api/v1/nodes/worker", (code, &answer));
         let path = format!("{SCHEDULED}/worker");
@@ -111,7 +110,7 @@ async fn one_request_that_fails_does_not_lose_the_workload_cluster() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_stops_no_virtual_clock() {
+async fn a_failed_list_does_not_stop_the_virtual_clock() {
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     for path in ["/api/v1/namespaces/default/secrets", definitions] {
         let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
@@ -120,7 +119,7 @@ async fn a_list_that_fails_stops_no_virtual_clock() {
         world.fail(1, &format!("GET {path}"), (504, &answer));
         let _controller = world.run(|client, clock| world.options(client, clock));
         let close = world.clock.advance_to(instant("2026-03-06T23:05:00Z"));
-        // The machine's own time runs only when nothing else can.
+        // Tokio's paused clock advances only when all tasks are idle.
         let patience = std::time::Duration::from_hours(24);
         let closed = tokio::time::timeout(patience, close).await;
         assert!(closed.is_ok(), "{path}: {:#?}", world.requests());
@@ -141,9 +140,10 @@ async fn delete_scheduled_machine(world: &World) {
     world.delete(&path).await;
 }
 
-/// The server does not serve the path at all, for a moment: that is no word about the object.
+/// For a moment the server does not serve the path at all: that does not mean that the object is
+/// gone.
 #[tokio::test]
-async fn a_path_that_is_not_served_is_no_object_that_is_gone() {
+async fn a_path_that_is_not_served_does_not_count_as_a_missing_object() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     let request = format!("GET {}", machine());
@@ -161,7 +161,7 @@ async fn a_path_that_is_not_served_is_no_object_that_is_gone() {
 }
 
 #[tokio::test]
-async fn discovery_that_comes_late_lets_no_object_go() {
+async fn objects_are_deleted_even_if_discovery_is_late() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     drop(in_service(&world, &[]).await);
     delete_scheduled_machine(&world).await;
@@ -187,7 +187,7 @@ fn version(name: &str, is_served: bool) -> Value {
 }
 
 #[tokio::test]
-async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_removed() {
+async fn an_object_of_a_removed_version_is_found_and_deleted() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     let versions = json!([version("v1beta1", true), version("v1beta2", true)]);
@@ -213,7 +213,7 @@ async fn what_was_made_in_a_version_that_is_not_served_any_more_is_found_and_rem
     assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_err());
 }
 
-/// The cache of Machines stays as it was before the Machine became a Node.
+/// The cache of Machines keeps its state from before the Machine got its Node.
 #[tokio::test]
 async fn a_status_from_live_reads_is_not_overwritten_from_an_older_cache() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
@@ -224,7 +224,7 @@ async fn a_status_from_live_reads_is_not_overwritten_from_an_older_cache() {
     let answer = refusal(500, "no watch today");
     let watch = "WATCH /apis/cluster.x-k8s.io/v1beta2/machines";
     world.fail(usize::MAX, watch, (500, &answer));
-    let recorder = Arc::new(Ear::default());
+    let recorder = Arc::new(TransitionLog::default());
     let _second = world.run(|client, clock| {
         let mut options = world.options(client, clock);
         options.listener = recorder.clone();
@@ -235,7 +235,7 @@ async fn a_status_from_live_reads_is_not_overwritten_from_an_older_cache() {
     world.ready("worker", true).await;
     let path = format!("{SCHEDULED}/worker");
     for minutes in 2..8 {
-        // What the cache shows makes the operator read live, for the first time.
+        // The cached Machine is incomplete, so the operator reads live for the first time.
         let timeout = json!({"spec": {"nodeDrainTimeout": "4m"}});
         world.merge(&path, timeout).await;
         let label = json!({"metadata": {"labels": {"edit": minutes.to_string()}}});
@@ -249,7 +249,7 @@ async fn a_status_from_live_reads_is_not_overwritten_from_an_older_cache() {
     let printed = recorder.printed();
     assert_eq!(printed.len(), 1, "{printed:#?}");
     assert!(printed[0].ends_with("Pending Active"), "{printed:#?}");
-    // Nor do the two alternate, which nothing would end.
+    // The two statuses must not alternate forever either.
     let statuses = world
         .writes()
         .into_iter()
@@ -257,10 +257,9 @@ async fn a_status_from_live_reads_is_not_overwritten_from_an_older_cache() {
     assert!(statuses.count() < 10, "{:#?}", world.writes());
 }
 
-/// The Node's cluster is reached while the rest of the inspection is still under way.
+/// The Node's cluster connects while the rest of the inspection is still under way.
 #[tokio::test]
-async fn an_inspection_shows_the_node_of_a_cluster_that_answers_before_all_else_is_read()
-{
+async fn an_inspection_has_the_node_of_a_cluster_that_connects_meanwhile() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     drop(in_service(&world, &[]).await);
     let held = format!("{}/worker", OWNED[1]);

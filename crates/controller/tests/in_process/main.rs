@@ -1,4 +1,4 @@
-//! The controller against the embedded API server, where the test stands in for Cluster API.
+//! Tests the controller with the embedded API server; the tests play the part of Cluster API.
 
 mod bounds;
 mod faults;
@@ -17,7 +17,7 @@ use world::{SCHEDULED, World, instant};
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 
 #[tokio::test]
-async fn the_three_objects_appear_at_the_edge_and_not_before() {
+async fn the_three_objects_are_created_exactly_at_the_edge() {
     let world = World::with_cluster_api("2026-03-06T13:50:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
@@ -36,7 +36,7 @@ async fn the_three_objects_appear_at_the_edge_and_not_before() {
 }
 
 #[tokio::test]
-async fn an_idle_machine_costs_nothing() {
+async fn an_idle_machine_causes_no_requests() {
     let world = World::with_cluster_api("2026-03-06T23:10:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
@@ -48,7 +48,7 @@ async fn an_idle_machine_costs_nothing() {
 }
 
 #[tokio::test]
-async fn cluster_api_is_picked_up_when_it_is_installed() {
+async fn cluster_api_may_be_installed_later() {
     let world = World::at("2026-03-06T15:00:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(Options::new);
@@ -84,7 +84,7 @@ async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
 }
 
 #[tokio::test]
-async fn a_machine_that_a_lead_time_has_made_is_late_from_the_opening_on() {
+async fn the_lateness_of_a_machine_with_lead_time_starts_at_the_opening() {
     for (ready, late) in [
         ("2026-03-06T13:58:00Z", "0.0"),
         ("2026-03-06T14:00:30Z", "30.0"),
@@ -114,8 +114,7 @@ async fn a_machine_that_a_lead_time_has_made_is_late_from_the_opening_on() {
 }
 
 #[tokio::test]
-async fn a_machine_that_could_not_be_created_at_the_opening_is_late_from_the_opening_on()
-{
+async fn the_lateness_of_a_machine_created_late_starts_at_the_opening() {
     let world = World::at("2026-03-06T13:00:00Z").await;
     world.install_cluster_api().await;
     world.wanted(&json!({"token": "abc"})).await;
@@ -141,7 +140,7 @@ async fn a_machine_that_could_not_be_created_at_the_opening_is_late_from_the_ope
 }
 
 #[tokio::test]
-async fn a_kubeconfig_that_would_run_a_program_is_refused() {
+async fn a_kubeconfig_with_exec_is_rejected() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world
         .create_kubeconfig(&json!({"exec": {"command": "sh"}}))
@@ -161,7 +160,7 @@ async fn a_kubeconfig_that_would_run_a_program_is_refused() {
 }
 
 #[tokio::test]
-async fn a_foreign_object_of_that_name_is_left_alone_and_named() {
+async fn an_unlabelled_object_of_that_name_is_reported_and_not_changed() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let foreign = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
@@ -182,7 +181,7 @@ async fn a_foreign_object_of_that_name_is_left_alone_and_named() {
 }
 
 #[tokio::test]
-async fn a_controller_that_is_dropped_and_started_anew_goes_on() {
+async fn a_controller_may_be_dropped_and_restarted() {
     let world = World::at("2026-03-06T15:00:00Z").await;
     world.install_cluster_api().await;
     world.create_scheduled_machine("worker").await;
@@ -198,7 +197,7 @@ async fn a_controller_that_is_dropped_and_started_anew_goes_on() {
 }
 
 #[tokio::test]
-async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
+async fn rotated_credentials_are_used_at_once() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.wanted(&json!({"token": "refused"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
@@ -222,7 +221,7 @@ async fn rotated_credentials_are_used_as_soon_as_they_are_there() {
 }
 
 #[tokio::test]
-async fn what_was_followed_with_credentials_that_were_rotated_is_followed_anew() {
+async fn all_watches_restart_after_a_rotation_of_credentials() {
     const CONFIG: &str =
         "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker";
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
@@ -243,11 +242,11 @@ async fn what_was_followed_with_credentials_that_were_rotated_is_followed_anew()
     world.clock.quiet().await;
     world.delete(CONFIG).await;
     world.clock.quiet().await;
-    assert!(world.get(CONFIG).await.is_ok(), "it is made anew");
+    assert!(world.get(CONFIG).await.is_ok(), "it is created again");
 }
 
 #[tokio::test]
-async fn a_workload_cluster_that_does_not_answer_holds_nothing_up_past_the_deadline() {
+async fn an_unreachable_workload_cluster_does_not_delay_the_deadline() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.wanted(&json!({"token": "silent"})).await;
     let _controller = world.run(|client, clock| world.options(client, clock));
@@ -265,7 +264,7 @@ async fn a_workload_cluster_that_does_not_answer_holds_nothing_up_past_the_deadl
 }
 
 #[tokio::test]
-async fn the_management_cluster_serves_as_workload_cluster_where_that_is_asked_for() {
+async fn nodes_are_read_from_the_management_cluster_if_configured() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.create_scheduled_machine("worker").await;
     let _controller = world.run(|client, clock| {
@@ -287,7 +286,7 @@ async fn the_management_cluster_serves_as_workload_cluster_where_that_is_asked_f
 }
 
 #[tokio::test]
-async fn only_the_namespaces_that_were_given_are_read() {
+async fn only_the_configured_namespaces_are_read() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     world.create_scheduled_machine("worker").await;
     let before = world.requests().len();
@@ -306,9 +305,9 @@ async fn only_the_namespaces_that_were_given_are_read() {
 }
 
 #[derive(Default)]
-struct Ear(Mutex<Vec<String>>);
+struct TransitionLog(Mutex<Vec<String>>);
 
-impl Ear {
+impl TransitionLog {
     fn printed(&self) -> Vec<String> {
         self.0
             .lock()
@@ -317,7 +316,7 @@ impl Ear {
     }
 }
 
-impl Listener for Ear {
+impl Listener for TransitionLog {
     fn transition(&self, transition: &Transition) {
         let Transition { at, from, to, .. } = transition;
         let from = from.map_or("nothing", Phase::as_str);
@@ -329,11 +328,10 @@ impl Listener for Ear {
 }
 
 #[tokio::test]
-async fn each_transition_is_reported_once_with_its_instant_and_as_an_event_of_the_object()
-{
+async fn each_transition_is_reported_once_and_has_an_event() {
     let world = World::with_cluster_api("2026-03-06T13:50:00Z").await;
     world.wanted(&json!({"token": "abc"})).await;
-    let recorder = Arc::new(Ear::default());
+    let recorder = Arc::new(TransitionLog::default());
     let _controller = world.run(|client, clock| {
         let mut options = world.options(client, clock);
         options.listener = recorder.clone();

@@ -1,4 +1,4 @@
-//! An operator that is newer than the definitions in its cluster.
+//! An operator that is newer than the CustomResourceDefinitions in its cluster.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
 
@@ -12,7 +12,7 @@ use crate::world::{OWNED, World};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The definition of a release that knew no windows and kept no account of usage.
+/// The definition of a release without windows and without an account of usage.
 fn older() -> Value {
     let mut definition = crd::render_without_rules();
     let root = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -37,7 +37,7 @@ async fn store(world: &World, definition: &Value) {
     world.clock.quiet().await;
 }
 
-/// The definitions of a release before overrides and calendars.
+/// Installs the definitions of a release before overrides and calendars.
 async fn install_older(world: &World) {
     store(world, &older()).await;
     for other in fivespot_api::RESOURCES
@@ -51,7 +51,7 @@ async fn install_older(world: &World) {
 }
 
 #[tokio::test]
-async fn an_operator_newer_than_its_definitions_creates_nothing_and_rests() {
+async fn an_operator_newer_than_its_definitions_creates_no_machine() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     install_older(&world).await;
     world.create_scheduled_machine("worker").await;
@@ -75,7 +75,7 @@ async fn an_operator_newer_than_its_definitions_creates_nothing_and_rests() {
 }
 
 #[tokio::test]
-async fn newer_definitions_are_noticed_at_once() {
+async fn updated_definitions_take_effect_at_once() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     install_older(&world).await;
     world.create_scheduled_machine("worker").await;
@@ -105,7 +105,7 @@ async fn newer_definitions_are_noticed_at_once() {
 }
 
 #[tokio::test]
-async fn an_older_definition_blocks_no_shutdown_and_is_reported_to_probes() {
+async fn an_older_definition_is_unready_and_does_not_block_a_shutdown() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &[]).await;
     store(&world, &older()).await;

@@ -1,4 +1,4 @@
-//! When things happen: what delays what, and what a clock that was wrong does.
+//! Delays, deadlines and wrong clocks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,8 +12,8 @@ use crate::world::{OWNED, Running, SCHEDULED, World, instant};
 
 const AGENT_CONFIG: &str = "POST /api/v1/namespaces/5spot-system/configmaps";
 
-/// A machine in service from 15:10 on, whose agent cannot be configured: its namespace is not there.
-/// The deletion of the Machine fails once.
+/// A machine in service from 15:10 on, whose agent's ConfigMap cannot be created, because its
+/// namespace does not exist. The first deletion of the Machine fails.
 async fn without_agent(world: &World) -> Running {
     let running = in_service(world, &[]).await;
     let answer = refusal(404, "namespaces \"5spot-system\" not found");
@@ -27,7 +27,7 @@ async fn without_agent(world: &World) -> Running {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_beside_the_machine_delays_no_kill_switch() {
+async fn a_permanent_agent_failure_does_not_delay_a_kill_switch() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = without_agent(&world).await;
     set_kill_switch(&world).await;
@@ -36,27 +36,27 @@ async fn a_permanent_failure_beside_the_machine_delays_no_kill_switch() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_beside_the_machine_delays_no_closing() {
+async fn a_permanent_agent_failure_does_not_delay_a_closing() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = without_agent(&world).await;
     world.until("2026-03-06T23:00:03Z").await;
     assert_eq!(world.names(OWNED[2]).await, [""; 0]);
 }
 
-/// Starts are limited to one in a minute.
-fn one_a_minute(options: &mut fivespot_controller::Options) {
+/// Limits starts to one per minute.
+fn limit_starts_to_one_per_minute(options: &mut fivespot_controller::Options) {
     options.max_starts_per_minute = std::num::NonZeroU32::new(1);
 }
 
 #[tokio::test]
-async fn a_clock_that_was_an_hour_ahead_holds_up_no_start_when_it_is_set_right() {
+async fn the_start_limit_does_not_depend_on_a_clock_that_is_set_back() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let host = Host::default();
     host.set(SignedDuration::from_hours(1));
     let own = host.clone();
     let _controller = world.run(move |client, clock| {
         let mut options = options(client, clock.of_host(own.clone()));
-        one_a_minute(&mut options);
+        limit_starts_to_one_per_minute(&mut options);
         options
     });
     world.create_scheduled_machine("first").await;
@@ -75,7 +75,7 @@ fn options(
 }
 
 #[tokio::test]
-async fn a_retry_that_a_wrong_clock_has_put_off_is_not_waited_for_when_it_is_right() {
+async fn a_retry_is_not_delayed_by_a_clock_that_is_set_back() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let host = Host::default();
     host.set(SignedDuration::from_hours(1));
@@ -93,11 +93,11 @@ async fn a_retry_that_a_wrong_clock_has_put_off_is_not_waited_for_when_it_is_rig
 }
 
 #[tokio::test]
-async fn a_start_that_meets_a_conflict_gives_its_turn_back() {
+async fn a_start_with_a_conflict_releases_its_slot() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = world.run(|client, clock| {
         let mut options = options(client, clock);
-        one_a_minute(&mut options);
+        limit_starts_to_one_per_minute(&mut options);
         options
     });
     let create = format!("POST {}", OWNED[0]);
@@ -107,9 +107,9 @@ async fn a_start_that_meets_a_conflict_gives_its_turn_back() {
     assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }
 
-/// Nothing but time brings the operator to look: the edge comes while its host is suspended.
+/// No event triggers a reconcile: the edge passes while the operator's host is suspended.
 #[tokio::test]
-async fn an_edge_in_a_suspension_is_met_half_a_minute_after_it_at_the_latest() {
+async fn an_edge_during_a_suspension_is_handled_within_half_a_minute() {
     let world = World::with_cluster_api("2026-03-06T13:00:00Z").await;
     let host = Host::default();
     let own = host.clone();
@@ -124,18 +124,18 @@ async fn an_edge_in_a_suspension_is_met_half_a_minute_after_it_at_the_latest() {
     assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }
 
-/// The pods of a full Node.
-fn sixty() -> Vec<String> {
+/// The names of the pods of a full Node.
+fn sixty_pods() -> Vec<String> {
     (0..60).map(|number| format!("pod-{number:02}")).collect()
 }
 
 const PODS: &str = "/api/v1/namespaces/default/pods/";
 
-/// A webhook whose backend is down lets each deletion through after ten seconds.
+/// A webhook whose backend is down delays each deletion by ten seconds.
 #[tokio::test]
-async fn a_reclaim_waits_for_no_slow_deletion_of_pods_beyond_ten_seconds() {
+async fn a_reclaim_waits_at_most_ten_seconds_for_slow_pod_deletions() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let pods = sixty();
+    let pods = sixty_pods();
     let pods: Vec<&str> = pods.iter().map(String::as_str).collect();
     let _controller = in_service(&world, &pods).await;
     let delete = format!("DELETE {PODS}");
@@ -149,7 +149,7 @@ async fn a_reclaim_waits_for_no_slow_deletion_of_pods_beyond_ten_seconds() {
 }
 
 #[tokio::test]
-async fn requests_of_a_drain_end_at_its_deadline() {
+async fn drain_requests_are_dropped_at_the_deadline() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &["a", "b", "c"]).await;
     let evict = format!("POST {PODS}");
@@ -161,7 +161,7 @@ async fn requests_of_a_drain_end_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn evictions_of_one_batch_wait_for_each_other_no_longer_than_one_takes() {
+async fn evictions_of_one_batch_are_concurrent() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let pods = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     let _controller = in_service(&world, &pods).await;
@@ -178,7 +178,7 @@ async fn set_kill_switch(world: &World) {
 }
 
 #[tokio::test]
-async fn a_kill_switch_waits_for_no_eviction_that_is_under_way() {
+async fn a_kill_switch_does_not_wait_for_an_eviction() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &["a", "b", "c"]).await;
     let evict = format!("POST {PODS}");
@@ -190,7 +190,7 @@ async fn a_kill_switch_waits_for_no_eviction_that_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_window_that_opens_again_ends_the_evictions_that_are_under_way() {
+async fn a_reopened_window_stops_the_evictions() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &["a", "b"]).await;
     let evict = format!("POST {PODS}");
@@ -206,7 +206,7 @@ async fn a_window_that_opens_again_ends_the_evictions_that_are_under_way() {
 }
 
 #[tokio::test]
-async fn a_kill_switch_waits_for_no_answer_about_the_node() {
+async fn a_kill_switch_does_not_wait_for_a_read_of_the_node() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = in_service(&world, &["a"]).await;
     world.slow("GET /api/v1/nodes/worker", SignedDuration::from_secs(30));
@@ -217,7 +217,7 @@ async fn a_kill_switch_waits_for_no_answer_about_the_node() {
 }
 
 #[tokio::test]
-async fn a_name_that_somebody_else_had_is_used_at_the_instant_at_which_it_is_free() {
+async fn a_taken_name_is_used_as_soon_as_it_is_free() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let foreign = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
@@ -230,7 +230,7 @@ async fn a_name_that_somebody_else_had_is_used_at_the_instant_at_which_it_is_fre
     world.until("2026-03-06T15:10:20Z").await;
     let before = world.requests();
     world.until("2026-03-06T15:30:20Z").await;
-    assert_eq!(world.requests()[before.len()..], [""; 0], "nobody asks");
+    assert_eq!(world.requests()[before.len()..], [""; 0], "no polling");
     world.delete(&machine()).await;
     world.clock.quiet().await;
     let made = world.get(&machine()).await.unwrap();
@@ -239,8 +239,7 @@ async fn a_name_that_somebody_else_had_is_used_at_the_instant_at_which_it_is_fre
 }
 
 #[tokio::test]
-async fn a_secret_that_the_management_cluster_does_not_show_is_not_blamed_on_the_workload_cluster()
- {
+async fn an_unreadable_secret_is_reported_as_a_management_cluster_problem() {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let secrets = "GET /api/v1/namespaces/default/secrets";
     world.fail(usize::MAX, secrets, (0, "connection timed out"));
@@ -256,7 +255,7 @@ async fn a_secret_that_the_management_cluster_does_not_show_is_not_blamed_on_the
     assert!(message.contains("Secret prod-kubeconfig"), "{message}");
 }
 
-/// What is logged on this thread while it is held, from warnings on.
+/// Captures the log of this thread, from level WARN on, while it is held.
 struct Logged(Arc<Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard);
 
 impl Logged {
@@ -293,8 +292,7 @@ impl std::io::Write for Sink {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_one_line_in_the_log_however_many_machines_there_are()
- {
+async fn an_outage_of_the_server_is_logged_once() {
     let world = World::with_cluster_api("2026-03-06T13:59:00Z").await;
     for number in 0..20 {
         let name = format!("worker-{number:02}");
@@ -308,7 +306,7 @@ async fn a_server_that_does_not_answer_is_one_line_in_the_log_however_many_machi
     let mut lines = logged.lines();
     lines.retain(|line| line.contains("management cluster"));
     assert_eq!(lines.len(), 1, "{lines:#?}");
-    assert!(lines[0].contains("the management cluster does not answer"));
+    assert!(lines[0].contains("the management cluster does not respond"));
     world.go_silent(false);
     world.until("2026-03-06T14:15:00Z").await;
     let mut lines = logged.lines();
@@ -318,7 +316,7 @@ async fn a_server_that_does_not_answer_is_one_line_in_the_log_however_many_machi
     drop(logged.1);
 }
 
-/// The Lease that instances elect a leader by.
+/// The Lease of the leader election.
 fn lease() -> fivespot_controller::Lease {
     fivespot_controller::Lease {
         namespace: "5spot-system".to_owned(),
@@ -327,7 +325,7 @@ fn lease() -> fivespot_controller::Lease {
     }
 }
 
-/// A world with the namespace of that Lease.
+/// A cluster with the namespace of that Lease.
 async fn with_election() -> World {
     let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
     let namespace = json!({
@@ -340,11 +338,11 @@ async fn with_election() -> World {
 }
 
 #[tokio::test]
-async fn a_start_whose_lease_is_lost_meanwhile_gives_its_turn_back() {
+async fn a_start_that_loses_its_lease_releases_its_slot() {
     let world = with_election().await;
     let _controller = world.run(|client, clock| {
         let mut options = options(client, clock);
-        one_a_minute(&mut options);
+        limit_starts_to_one_per_minute(&mut options);
         options.coordination = Coordination::Leader(lease());
         options
     });
@@ -365,7 +363,7 @@ async fn a_start_whose_lease_is_lost_meanwhile_gives_its_turn_back() {
 }
 
 #[tokio::test]
-async fn an_instance_outside_the_election_writes_nothing_while_another_holds_the_lease() {
+async fn an_unelected_replica_writes_nothing_while_another_holds_the_lease() {
     let world = with_election().await;
     let leader = world.run(|client, clock| {
         let mut options = options(client, clock);
@@ -380,7 +378,7 @@ async fn an_instance_outside_the_election_writes_nothing_while_another_holds_the
         options
     });
     world.until("2026-03-06T15:02:00Z").await;
-    // The leader is held up, and the other one is not in its place.
+    // The leader's create fails, and the other replica does not act in its place.
     let create = format!("POST {}", OWNED[0]);
     world.fail(1, &create, (500, &refusal(500, "try again")));
     world.create_scheduled_machine("worker").await;
@@ -389,7 +387,7 @@ async fn an_instance_outside_the_election_writes_nothing_while_another_holds_the
     drop(leader);
     world.until("2026-03-06T15:02:10Z").await;
     assert_eq!(world.names(OWNED[2]).await, [""; 0]);
-    // Nobody renews the Lease any more.
+    // The Lease is not renewed any more and expires.
     world.until("2026-03-06T15:02:20Z").await;
     assert_eq!(world.names(OWNED[2]).await, ["worker"]);
 }

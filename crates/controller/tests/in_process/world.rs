@@ -1,4 +1,4 @@
-//! A cluster in the process, and what stands in for Cluster API.
+//! An in-process cluster, and the stand-in for Cluster API.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
 
@@ -48,14 +48,15 @@ pub(crate) struct World {
     is_silent: Arc<AtomicBool>,
 }
 
-/// How long, by the operator's own clock, requests of that method and path take that it sends.
+/// For requests of the operator with this method and path prefix: the delay, by the operator's
+/// clock.
 pub(crate) type Delays = Arc<Mutex<Vec<(String, SignedDuration)>>>;
 
-/// Answers that are given instead of the server's, to the operator alone: how often, to a
-/// request of that method (or `WATCH`) and path, and with which status and body.
+/// Responses to the operator that replace those of the server: how often, for which method (or
+/// `WATCH`) and path, and with which status and body.
 pub(crate) type Faults = Arc<Mutex<Vec<(usize, String, u16, String)>>>;
 
-/// Ends the controller when it is dropped.
+/// Stops the controller when it is dropped.
 pub(crate) struct Running(JoinHandle<()>);
 
 impl Drop for Running {
@@ -64,11 +65,11 @@ impl Drop for Running {
     }
 }
 
-/// Hands out the server in the process for whatever server a kubeconfig names; but, for two
-/// tokens, one that refuses everybody and one that never answers.
+/// Connects every kubeconfig to the in-process server, except for two tokens: one server rejects
+/// every request, one never responds.
 struct InProcess(Between);
 
-/// What is between the operator and the server.
+/// The state of the connection between the operator and the server.
 #[derive(Clone)]
 struct Between {
     server: Server,
@@ -89,7 +90,7 @@ impl Connect for InProcess {
     }
 }
 
-/// A client of the server but for the faults and the delays.
+/// A client of the server with the faults and the delays.
 fn faulty(between: &Between) -> kube::Client {
     let between = between.clone();
     let answer = move |request: Request<Body>| {
@@ -134,7 +135,7 @@ fn delay(delays: &Delays, line: &str) -> Option<SignedDuration> {
     hit.map(|(_, span)| *span)
 }
 
-/// What the server itself answers.
+/// The response of the server itself.
 async fn served(
     server: Server,
     request: Request<Body>,
@@ -166,7 +167,7 @@ async fn time_out(_: Request<Body>) -> Result<Response<Body>, BoxError> {
 }
 
 impl World {
-    /// The API server with our own definition, at an instant.
+    /// The API server with our definitions, at an instant.
     pub(crate) async fn at(start: &str) -> Self {
         let _ = tracing_subscriber::fmt()
             .with_test_writer()
@@ -175,7 +176,7 @@ impl World {
         let clock = Clock::stopped_at(instant(start));
         let (requests_seen, writes) = (Arc::default(), Arc::default());
         let mut options = ServerOptions::new(clock.clone());
-        // Nodes are made ready here by whoever tests something else.
+        // Tests set the Ready condition of a Node without removing its taint.
         options
             .disable_plugins
             .push("TaintNodesByCondition".to_owned());
@@ -208,18 +209,18 @@ impl World {
         world
     }
 
-    /// A machine that is wanted, in the Cluster, whose Nodes are reached as that user.
+    /// A kubeconfig with this user, and a ScheduledMachine in its schedule.
     pub(crate) async fn wanted(&self, user: &Value) {
         self.create_kubeconfig(user).await;
         self.create_scheduled_machine("worker").await;
     }
 
-    /// Lets the time pass until that instant.
+    /// Advances the clock to that instant.
     pub(crate) async fn until(&self, then: &str) {
         self.clock.advance_to(instant(then)).await;
     }
 
-    /// Runs a controller until what is returned is dropped.
+    /// Runs a controller until the result is dropped.
     pub(crate) fn run(
         &self,
         options: impl Fn(kube::Client, Clock) -> Options,
@@ -229,8 +230,8 @@ impl World {
         Running(tokio::spawn(async move { match running.await {} }))
     }
 
-    /// A client whose requests of the path `held` are answered only when the server has received
-    /// `line` once more, and everybody else has had time to act on that.
+    /// A client whose requests for the path `held` wait until the server has received `line` once
+    /// more, and other tasks have had time to act on it.
     pub(crate) fn held_until(&self, held: &str, line: &str) -> kube::Client {
         let (server, requests_seen) = (self.server.clone(), self.requests_seen.clone());
         let (held, line) = (held.to_owned(), line.to_owned());
@@ -260,7 +261,7 @@ impl World {
         kube::Client::new(service_fn(answer), "default")
     }
 
-    /// Options with which workload clusters are this very server.
+    /// Options that connect workload clusters to this same server.
     pub(crate) fn options(&self, client: kube::Client, clock: Clock) -> Options {
         let mut options = Options::new(client, clock);
         options.connect = Arc::new(InProcess(self.between()));
@@ -277,24 +278,24 @@ impl World {
         }
     }
 
-    /// Whether no request of the operator is answered from now on.
+    /// Sets whether requests of the operator fail without a response.
     pub(crate) fn go_silent(&self, is_silent: bool) {
         self.is_silent.store(is_silent, Ordering::Relaxed);
     }
 
-    /// Requests whose method and path begin so take that long from now on.
+    /// Delays later requests with this method and path prefix.
     pub(crate) fn slow(&self, request: &str, span: SignedDuration) {
         let delay = (request.to_owned(), span);
         self.delays.lock().unwrap().push(delay);
     }
 
-    /// Ends [`slow`](Self::slow), for requests that are sent from now on.
+    /// Ends [`slow`](Self::slow) for later requests.
     pub(crate) fn slow_no_more(&self) {
         self.delays.lock().unwrap().clear();
     }
 
-    /// The next `times` requests of that method and path are answered so, instead of by the
-    /// server; not at all with the code 0.
+    /// Replaces the responses to the next `times` requests with that method and path; code 0 fails
+    /// without a response.
     pub(crate) fn fail(&self, times: usize, request: &str, (code, body): (u16, &str)) {
         let fault = (times, request.to_owned(), code, body.to_owned());
         self.faults.lock().unwrap().push(fault);
@@ -317,7 +318,7 @@ impl World {
         }
     }
 
-    /// A Cluster that Machines can join.
+    /// Creates a Cluster that Machines can join.
     pub(crate) async fn create_cluster(&self) {
         let cluster = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
@@ -331,7 +332,7 @@ impl World {
         self.merge(&format!("{CLUSTERS}/prod/status"), status).await;
     }
 
-    /// Wanted on weekdays from 09:00 to 18:00 in New York.
+    /// Creates a ScheduledMachine that is active on weekdays from 09:00 to 18:00 in New York.
     pub(crate) async fn create_scheduled_machine(&self, name: &str) {
         let object = json!({
             "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
@@ -353,7 +354,7 @@ impl World {
         self.client.create(SCHEDULED, object).await.unwrap();
     }
 
-    /// The workload cluster's kubeconfig with this user; the token `abc` is good.
+    /// Creates the workload cluster's kubeconfig with this user; the token `abc` is valid.
     pub(crate) async fn create_kubeconfig(&self, user: &Value) {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
@@ -370,14 +371,14 @@ impl World {
         self.merge(&secret, patch).await;
     }
 
-    /// The kubeconfig names another server.
+    /// Changes the server in the kubeconfig.
     pub(crate) async fn serve_kubeconfig_at(&self, server: &str, user: &Value) {
         let patch = json!({"data": {"value": kubeconfig(server, user)}});
         self.merge(&format!("{SECRETS}/prod-kubeconfig"), patch)
             .await;
     }
 
-    /// The Machine has become a Node, which is not ready yet.
+    /// Creates a Node for the Machine, which is not ready yet.
     pub(crate) async fn join(&self, name: &str) {
         let provider_id = format!("sim://{name}");
         let node = json!({
@@ -392,7 +393,7 @@ impl World {
         self.merge(&format!("{machine}/status"), status).await;
     }
 
-    /// A pod that runs on the Node.
+    /// Creates a pod on the Node.
     pub(crate) async fn bind_pod(&self, name: &str, node: &str) {
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod",
@@ -450,12 +451,12 @@ impl World {
             .collect()
     }
 
-    /// Every request so far but the beginning of watches, which end by themselves.
+    /// All requests so far except the start of watches, which end by themselves.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests_seen.lock().unwrap().clone()
     }
 
-    /// Every write so far.
+    /// All writes so far.
     pub(crate) fn writes(&self) -> Vec<String> {
         self.writes.lock().unwrap().clone()
     }
@@ -501,10 +502,10 @@ fn base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-/// Where the workload cluster says that it is.
+/// The workload cluster's URL.
 const WORKLOAD: &str = "https://workload:6443";
 
-/// A kubeconfig for that server with that user, base64.
+/// A kubeconfig for that server with that user, as base64.
 fn kubeconfig(server: &str, user: &Value) -> String {
     let authority = rcgen::generate_simple_self_signed(["x".to_owned()]).unwrap();
     let kubeconfig = json!({

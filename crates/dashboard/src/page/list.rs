@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::page::{self, Body};
 use crate::state::Held;
 
-/// The page.
+/// The page of machines.
 pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
     let machines = page::admitted(held, filter);
     let shown = page::page_of(&machines, filter);
@@ -22,7 +22,7 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
             (page::notices(held))
             (page::counts("/machines", filter, held))
             @if machines.is_empty() {
-                @if held.is_listed { p.empty { "No ScheduledMachine is like that." } }
+                @if held.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
                 (page::shown(held, filter, machines.len()))
                 table.stack {
@@ -63,7 +63,7 @@ fn row(machine: &Machine, now: Timestamp) -> Markup {
     }
 }
 
-/// When the machine changes next, by its own clocks.
+/// The time of the next change, relative and in the zone of the schedule.
 pub(crate) fn next(machine: &Machine, now: Timestamp) -> Markup {
     let zone = machine.schedule.as_ref().map(Schedule::time_zone);
     html! {

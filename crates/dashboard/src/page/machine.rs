@@ -1,4 +1,4 @@
-//! One machine: why it is in its phase, what comes next, and what has happened.
+//! One machine: the reason for its phase, its next changes, and its history.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::reader::EventRecord;
 use crate::serve::Shared;
 use crate::{shutdown, words};
 
-/// How long a page waits for the clusters of the machine.
+/// How long a page waits for the management and workload clusters of the machine.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How many changes of the schedule are listed.
 const TRANSITIONS: usize = 7;
 
-/// How far ahead they are looked for.
+/// How far ahead changes of the schedule are searched.
 const AHEAD: SignedDuration = SignedDuration::from_hours(366 * 24);
 
 /// How many Events are listed.
 const EVENTS: usize = 50;
 
-/// The page; none where there is no such machine.
+/// The page of a machine. `None` if there is no such machine.
 pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option<Body> {
     let held = shared.state.view();
     let machine = held.machines.get(name)?;
@@ -76,7 +76,7 @@ pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option
     })
 }
 
-/// Inspects the machine as the operator does; in time, or not at all.
+/// Inspects the machine as the operator does. Fails after [`PATIENCE`].
 async fn inspected(shared: &Shared, name: &Name) -> Result<Inspection, String> {
     let key = Key::new(name.namespace.as_str(), name.name.as_str());
     let inspecting = async {
@@ -92,7 +92,7 @@ async fn inspected(shared: &Shared, name: &Name) -> Result<Inspection, String> {
     };
     match tokio::time::timeout(PATIENCE, inspecting).await {
         Ok(found) => found,
-        Err(_) => Err("its clusters did not answer within 3 seconds".to_owned()),
+        Err(_) => Err("its clusters did not respond within 3 seconds".to_owned()),
     }
 }
 
@@ -126,14 +126,14 @@ fn transitions(machine: &Machine, now: Timestamp) -> Markup {
         h2 { "Next changes of the schedule" }
         @if let Some(schedule) = schedule.filter(|_| !coming.is_empty()) {
             table.stack {
-                thead { tr { th scope="col" { "When" } th scope="col" { "In" } th scope="col" { "What" } th scope="col" { "Because of" } } }
+                thead { tr { th scope="col" { "When" } th scope="col" { "In" } th scope="col" { "What" } th scope="col" { "Cause" } } }
                 tbody {
                     @for (at, opens) in &coming {
                         tr {
                             th.nowrap scope="row" { (page::local(*at, schedule.time_zone())) }
                             td.nowrap { (page::relative(now, *at)) }
                             td { @if *opens { "opens" } @else { "closes" } }
-                            td data-label="Because of" { (words::cause(schedule.cause(*at))) }
+                            td data-label="Cause" { (words::cause(schedule.cause(*at))) }
                         }
                     }
                 }
@@ -144,7 +144,7 @@ fn transitions(machine: &Machine, now: Timestamp) -> Markup {
     }
 }
 
-/// The precedence, from the function that decides.
+/// The table of the checks in order of precedence, from the function that the operator uses.
 fn why(found: &Inspection, now: Timestamp) -> Markup {
     let mut memory = Memory::default();
     memory.observe(found.object.metadata.generation, &found.observed, now);
@@ -202,7 +202,7 @@ fn conditions(found: &Inspection, now: Timestamp) -> Markup {
     }
 }
 
-/// What it was used for in each month that is accounted for, the last first.
+/// The usage of the machine in each recorded month, the latest first.
 pub(crate) fn usage(machine: &Machine, rates: Option<&Rates>, now: Timestamp) -> Markup {
     let used = machine.usage(now);
     let months = used.usage.months.iter().rev();
@@ -221,7 +221,7 @@ pub(crate) fn usage(machine: &Machine, rates: Option<&Rates>, now: Timestamp) ->
     html! {
         h2 { "Usage" }
         @if reports.is_empty() {
-            p.empty { "The operator has not accounted for any use yet." }
+            p.empty { "The operator has not recorded any use yet." }
         } @else {
             (figures::by_month(&reports))
             p.soft { "Hours of each month, of UTC, up to now." }

@@ -1,4 +1,4 @@
-//! What the machines were used for in a month, and what that saved.
+//! The usage of the machines in a month, and the savings.
 
 use fivespot_usage::{Month, Query, Rates, Report, html as drawing};
 use jiff::Timestamp;
@@ -8,8 +8,8 @@ use crate::filter::Filter;
 use crate::page::{self, Body};
 use crate::state::Held;
 
-/// The report about the machines that a filter admits, of its month; a month that has not begun is
-/// the present one.
+/// The report on the machines that the filter admits, for its month. A month in the future is
+/// replaced by the current month.
 pub(crate) fn report(
     held: &Held,
     filter: &Filter,
@@ -28,7 +28,7 @@ pub(crate) fn report(
     Report::of(machines.iter().map(|machine| machine.usage(now)), &query)
 }
 
-/// The page.
+/// The page of savings.
 pub(crate) fn body(
     held: &Held,
     filter: &Filter,
@@ -58,7 +58,7 @@ pub(crate) fn body(
     }
 }
 
-/// The ways to other months.
+/// Links to other months.
 fn months(filter: &Filter, report: &Report, now: Timestamp) -> Markup {
     let link = |month: Month| format!("/savings{}", filter.with_month(month).query());
     let present = Month::at(now);
@@ -73,12 +73,12 @@ fn months(filter: &Filter, report: &Report, now: Timestamp) -> Markup {
     }
 }
 
-/// By which label, and of which machines.
+/// The form for the label to group by and for the machines to include.
 fn form(filter: &Filter) -> Markup {
     html! {
         form.filter method="get" action="/savings" role="search" aria-label="Choose machines" {
             label {
-                "Add up by label"
+                "Group by label"
                 input type="text" name="by" value=(filter.by) placeholder="team" maxlength="256";
             }
             label { "Only label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }

@@ -1,4 +1,4 @@
-//! The fleet's week: what is planned, what was observed, and how many are wanted.
+//! The week of the fleet: planned spans, observed spans, and the number of wanted machines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::machine::{Division, Machine};
 use crate::page::{self, Body};
 use crate::state::Held;
 
-/// The page.
+/// The page of the week.
 pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
     let machines = page::admitted(held, filter);
     let shown = page::page_of(&machines, filter);
@@ -28,7 +28,7 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
             (page::counts("/", filter, held))
             (times(filter, &drawn))
             @if machines.is_empty() {
-                @if held.is_listed { p.empty { "No ScheduledMachine is like that." } }
+                @if held.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
                 (PreEscaped(drawing::figure(&drawn)))
                 (page::pages("/", filter, machines.len()))
@@ -43,7 +43,7 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
                     "Times are those of " (drawn.zone.iana_name().unwrap_or("UTC")) "."
                 }
                 details #words {
-                    summary { "In words" }
+                    summary { "As a table" }
                     (PreEscaped(drawing::table(&drawn)))
                 }
             }
@@ -51,7 +51,7 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
     }
 }
 
-/// The ways to other times.
+/// Links to other time ranges.
 fn times(filter: &Filter, drawn: &Fleet) -> Markup {
     let day = |days: i64| {
         let zone = drawn.zone.clone();
@@ -94,7 +94,7 @@ fn times(filter: &Filter, drawn: &Fleet) -> Markup {
     }
 }
 
-/// The picture of the page of machines, with the curve of all of them.
+/// The picture of the machines on the current page, with a curve that counts all of `machines`.
 fn picture(
     held: &Held,
     filter: &Filter,
@@ -166,7 +166,7 @@ fn row(
     }
 }
 
-/// The days of a filter; by default those from yesterday on.
+/// The time range of a filter. By default it begins yesterday, or today if only one day is shown.
 fn range(filter: &Filter, zone: &TimeZone, now: Timestamp) -> (Timestamp, Timestamp) {
     let today = zone.to_datetime(now).date();
     let back = i64::from(filter.days() > 1);
@@ -182,7 +182,7 @@ fn range(filter: &Filter, zone: &TimeZone, now: Timestamp) -> (Timestamp, Timest
     (midnight(first), midnight(last))
 }
 
-/// The zone that most schedules have; of several that are as frequent, the first by name.
+/// The most frequent time zone of the schedules; of equally frequent ones, the first by name.
 fn zone(machines: &[Arc<Machine>]) -> TimeZone {
     let mut count: BTreeMap<&str, (usize, &TimeZone)> = BTreeMap::new();
     for schedule in machines

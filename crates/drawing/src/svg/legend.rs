@@ -1,4 +1,4 @@
-//! What colours, patterns and marks mean.
+//! The legend of colours, patterns and marks.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::axis::Axis;
 use crate::markup::px;
 use crate::{Fleet, style};
 
-/// What colours and patterns mean, in lines of at most `width`; and their height.
+/// The legend in lines of at most `width`, and its height.
 pub(super) fn lines(fleet: &Fleet, width: f64) -> (String, u32) {
     const ITEM: f64 = 128.0;
     let mut out = String::new();
@@ -26,7 +26,7 @@ pub(super) fn lines(fleet: &Fleet, width: f64) -> (String, u32) {
     (out, y + 20)
 }
 
-/// What a legend has to explain: the shape, 16 by 16 pixels, and what it means.
+/// The entries of the legend: the shape, 16 by 16 pixels, and its label.
 pub(crate) fn marks(fleet: &Fleet) -> Vec<(String, &'static str)> {
     let mut marks = Vec::new();
     for kind in fleet.kinds() {

@@ -48,7 +48,7 @@ fn a_small_fleet_is_drawn_as_it_was_looked_at() {
 fn two_hundred_machines_over_fourteen_days_fit_in_two_mebibytes() {
     let even = document(&fleet(200, 14));
     assert!(even.len() < 200 * 1024, "{}", even.len());
-    // A machine that goes on and off every other minute.
+    // A machine that is wanted every other minute.
     let mut restless = fleet(20, 14);
     for row in &mut restless.rows {
         let start = restless.from.as_second();
@@ -70,7 +70,7 @@ fn the_worst_row_is_bounded_by_its_columns() {
     let mut fleet = fleet(200, 14);
     let start = fleet.from.as_second();
     for row in &mut fleet.rows {
-        // As many spans as are still drawn one by one, no two of them alike.
+        // The largest number of spans that are drawn one by one, each of a different length.
         row.planned = (0..336)
             .map(|hour| Span {
                 since: Timestamp::from_second(start + hour * 3600 + hour).unwrap(),
@@ -86,7 +86,7 @@ fn the_worst_row_is_bounded_by_its_columns() {
 }
 
 #[test]
-fn nothing_and_ten_years_are_drawn_as_well() {
+fn an_empty_fleet_and_ten_years_are_drawn() {
     let mut fleet = fleet(0, 1);
     assert!(document(&fleet).ends_with("</svg>\n"));
     fleet.to = "2036-03-06T00:00:00Z".parse().unwrap();

@@ -1,23 +1,22 @@
-//! Classes of characters: in brackets, with a backslash, and by name.
+//! Character classes: in brackets, with a backslash, and by name.
 
 use super::escape::{self, Point, push_range};
 use super::{refused, unicode};
 
-/// The names that may stand in brackets and colons.
+/// The names of POSIX classes, as in `[:alpha:]`.
 const NAMED: &[&str] = &[
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print",
     "punct", "space", "upper", "word", "xdigit",
 ];
 
-/// What `\d`, `\s` and `\w` are, inside of brackets. They are ASCII.
+/// The ASCII members of `\d`, `\s` and `\w`, as written inside brackets.
 const PERL: &[(char, &str)] = &[('d', "0-9"), ('s', r"\t\n\x0c\r "), ('w', "0-9A-Za-z_")];
 
-/// Reads the class of `\d`, `\pN` and the like at the start of `at`, adds it to `out`, where
-/// `inside` says whether brackets are open, and returns what follows it; nothing if none is
-/// there.
+/// Parses a class such as `\d` or `\pN` at the start of `at`, adds it to `out` and returns the
+/// rest; `None` if there is no class. `inside` is whether the class is inside brackets.
 ///
 /// # Errors
-/// Go's.
+/// Go's error.
 pub(super) fn escaped<'p>(
     at: &'p str,
     out: &mut String,
@@ -71,10 +70,10 @@ fn by_name<'p>(at: &'p str, out: &mut String) -> Result<&'p str, String> {
     Ok(rest)
 }
 
-/// Reads the class in brackets at the start of `at`, adds it to `out` and returns what follows.
+/// Parses the bracketed class at the start of `at`, adds it to `out` and returns the rest.
 ///
 /// # Errors
-/// Go's.
+/// Go's error.
 pub(super) fn in_brackets<'p>(at: &'p str, out: &mut String) -> Result<&'p str, String> {
     let mut rest = at.strip_prefix('[').unwrap_or(at);
     out.push('[');
@@ -111,7 +110,7 @@ fn named<'p>(at: &'p str, out: &mut String) -> Result<Option<&'p str>, String> {
     Ok(Some(rest))
 }
 
-/// A character or a range; `whole` is what the brackets begin.
+/// Parses a character or a range; `whole` is the text from the opening bracket.
 fn range<'p>(at: &'p str, out: &mut String, whole: &str) -> Result<&'p str, String> {
     let (first, mut rest) = member(at, whole)?;
     let mut last = first;

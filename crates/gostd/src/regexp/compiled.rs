@@ -1,4 +1,4 @@
-//! Patterns that are known to be right, and their automata.
+//! Patterns with valid syntax, and their automata.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,50 +12,50 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::table::{self, Table};
 use super::{plain, too_large, translate};
 
-/// A regular expression whose syntax is known to be right. Most of the patterns of a schema or
-/// policy meet no text at all, and many only the defaults of a definition. So nothing is built
-/// before a pattern is used; its first matches are simulated, and its table, which costs as
-/// much as hundreds of matches, is made when it has been used some times.
+/// A regular expression with valid syntax. Most patterns of a schema or policy are never
+/// matched against a text, and many only against the defaults of a definition. So nothing is
+/// built before a pattern is used. Its first matches are simulated; its table, which costs as
+/// much as hundreds of matches, is built after some uses.
 ///
-/// All patterns of one source that are in use at a time are one, wherever they stand.
+/// Patterns in use with the same source share one value.
 #[derive(Clone)]
 pub struct Pattern(Arc<Compiled>);
 
 struct Compiled {
-    /// In the syntax of the `regex` crate.
+    /// The pattern in the syntax of the `regex` crate.
     translated: String,
-    /// Matches that were asked for before there was a table; not counted beyond
+    /// The number of matches before there was a table; counted up to
     /// [`MATCHES_WITHOUT_TABLE`].
     asked: AtomicU8,
-    /// What those matches are simulated with. Nothing in it where the pattern is not right,
-    /// which it always is.
+    /// The NFA for simulating those matches. `None` inside if the pattern were invalid, which
+    /// cannot happen.
     steps: OnceLock<Option<PikeVM>>,
-    /// Nothing in it where a table would get too large, or is not worth trying.
+    /// `None` inside if a table would be too large, or is unlikely to fit.
     table: OnceLock<Option<Table>>,
-    /// Nothing where there is no automaton, which then matches nothing: not to be had, as
-    /// what could grow too large is built at once.
+    /// `None` inside if the automaton cannot be built, in which case it matches nothing. This
+    /// cannot happen, because a pattern that could be too large is built immediately.
     automaton: OnceLock<Option<Regex>>,
 }
 
-/// How often a pattern is matched before a table is made for it. A definition that is compiled
-/// matches its patterns with its defaults, once each.
+/// The number of matches before a table is built. Compiling a definition matches each pattern
+/// with its defaults, once each.
 const MATCHES_WITHOUT_TABLE: u8 = 16;
-/// Bytes of the longest text that a match is simulated for: that is slow, but nothing has to
-/// be built for it but the steps of the pattern.
+/// Maximum length of a text for simulated matches, in bytes: simulation is slow, but only
+/// needs the NFA of the pattern.
 const LONGEST_SIMULATED: usize = 256;
-/// Automata that have no more parts than this, of some 40 bytes each, are below the `regex`
+/// Automata with at most this number of parts, of some 40 bytes each, are below the `regex`
 /// crate's limit of 10 MB, so that building them later cannot fail.
 const SURELY_SMALL: usize = 100_000;
-/// Parts of an automaton for one range of characters, if those are not all ASCII: at most
-/// 20 sequences of up to four bytes.
+/// The number of parts of an automaton for one range of characters that is not only ASCII: at
+/// most 20 sequences of up to four bytes.
 pub(super) const PARTS_OF_RANGE: usize = 80;
 
 impl Pattern {
-    /// Compiles `pattern`, written as Go's `regexp` (RE2) understands it, unless it is in use
-    /// already.
+    /// Compiles `pattern`, in the syntax of Go's `regexp` (RE2); returns the shared value if
+    /// it is in use already.
     ///
     /// # Errors
-    /// Why Go would not compile it, in Go's words.
+    /// Go's message for a pattern that it would not compile.
     pub fn new(pattern: &str) -> Result<Self, String> {
         if let Some(known) = lookup(pattern) {
             return Ok(known);
@@ -69,7 +69,7 @@ impl Pattern {
         Ok(new)
     }
 
-    /// Compiles `pattern` for use where it stands, and nowhere else.
+    /// Compiles `pattern` without sharing it.
     pub fn alone(pattern: &str) -> Result<Self, String> {
         let refused = |error: String| too_large(pattern, &error);
         let translated = translate(pattern)?;
@@ -113,9 +113,9 @@ impl Pattern {
         }
     }
 
-    /// Whether it has been used a few times only; counts another one.
+    /// Whether the pattern has been used only a few times; counts this use.
     fn is_new(&self) -> bool {
-        // Two at a time may be counted as one: the table is made a little later then.
+        // Two concurrent uses may be counted as one: the table is then built slightly later.
         let before = self.0.asked.load(Ordering::Relaxed);
         let is_new = before < MATCHES_WITHOUT_TABLE;
         if is_new {
@@ -178,7 +178,7 @@ fn lookup(pattern: &str) -> Option<Pattern> {
     known.get(pattern)?.upgrade().map(Pattern)
 }
 
-/// The most parts that the automaton of a pattern may have.
+/// The maximum number of parts of a pattern's automaton.
 pub(super) fn parts(pattern: &Hir) -> usize {
     let all = |parts: &[Hir]| {
         let each = parts.iter().map(|part| self::parts(part).saturating_add(1));

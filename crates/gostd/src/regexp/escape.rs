@@ -1,23 +1,23 @@
-//! Escapes, and characters as the `regex` crate wants them written.
+//! Escapes, and characters in the syntax of the `regex` crate.
 
 use super::refused;
 
-/// One character of a pattern, as Go's `parseEscape` reads it.
+/// One character of a pattern, as parsed by Go's `parseEscape`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Point(pub(super) u32);
 
 impl Point {
-    /// As a character; nothing if it is half of a surrogate pair, which no text has.
+    /// The character; `None` for a surrogate, which no text contains.
     pub(super) fn char(self) -> Option<char> {
         char::from_u32(self.0)
     }
 }
 
-/// Reads the escape at the start of `at`, which begins with a backslash: the character that it
-/// stands for, and what follows it.
+/// Parses the escape at the start of `at`, which begins with a backslash; returns the
+/// character and the rest.
 ///
 /// # Errors
-/// Go's.
+/// Go's error.
 pub(super) fn escaped(at: &str) -> Result<(Point, &str), String> {
     let mut reader = Reader {
         at,
@@ -39,7 +39,7 @@ pub(super) fn escaped(at: &str) -> Result<(Point, &str), String> {
         'r' => 0x0d,
         't' => 0x09,
         'v' => 0x0b,
-        // Signs and spaces are themselves.
+        // Punctuation is literal.
         c if c.is_ascii() && !c.is_ascii_alphanumeric() => u32::from(c),
         _ => return reader.refuse(),
     };
@@ -67,14 +67,14 @@ impl Reader<'_> {
         self.next()?.to_digit(16)
     }
 
-    /// Refuses what has been read so far.
+    /// Returns Go's error for the part parsed so far.
     fn refuse<T>(&self) -> Result<T, String> {
         let read = self.at.len() - self.rest.len();
         let read = self.at.get(..read).unwrap_or(self.at);
         Err(refused("invalid escape sequence", read))
     }
 
-    /// Up to three digits, of which one has been read.
+    /// Parses up to three octal digits, of which `first` has been parsed.
     fn octal(&mut self, first: char) -> u32 {
         let mut value = first.to_digit(8).unwrap_or(0);
         for _ in 0..2 {
@@ -88,10 +88,10 @@ impl Reader<'_> {
         value
     }
 
-    /// Two digits, or any number of them in braces.
+    /// Parses two digits, or any number of digits in braces.
     fn hexadecimal(&mut self) -> Option<u32> {
         if !self.rest.starts_with('{') {
-            // Both are read before either is looked at.
+            // Both are parsed before either is checked.
             let (high, low) = (self.next(), self.next());
             return Some(high?.to_digit(16)? * 16 + low?.to_digit(16)?);
         }
@@ -108,7 +108,7 @@ impl Reader<'_> {
     }
 }
 
-/// Adds a character that means nothing but itself outside of a class.
+/// Adds a literal character outside a class.
 pub(super) fn push_literal(out: &mut String, point: Point) {
     match point.char() {
         Some(c) => {
@@ -121,12 +121,12 @@ pub(super) fn push_literal(out: &mut String, point: Point) {
     }
 }
 
-/// A class that no character is in.
+/// A class without characters.
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 
 /// Adds a range to a class, or a character if both are the same.
 pub(super) fn push_range(out: &mut String, first: Point, last: Point) {
-    // Nothing is lost with halves of surrogate pairs.
+    // Surrogates can be skipped: no text contains them.
     let first = first.char().unwrap_or('\u{e000}');
     let last = last.char().unwrap_or('\u{d7ff}');
     if first > last {

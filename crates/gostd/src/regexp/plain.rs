@@ -1,20 +1,20 @@
-//! Patterns that are seen to be right at a glance. Most are, and parsing them as the `regex`
-//! crate does takes longer than compiling the expression around them.
+//! A fast validity check for simple patterns. Most patterns are simple, and parsing them with
+//! the `regex` crate takes longer than compiling the expression that contains them.
 
 use super::compiled::PARTS_OF_RANGE;
 
-/// Groups inside one another; the parser of the `regex` crate goes to 250 levels, of which
-/// each takes four at most.
+/// Maximum nesting of groups; the parser of the `regex` crate allows 250 levels, of which each
+/// group takes at most four.
 const MOST_GROUPS: usize = 32;
-/// Parts of a list of alternatives or of what follows one another, without what is in it.
+/// The number of parts of a list of alternatives or of a sequence, without its items.
 const LIST: usize = 4;
 
-/// Parts of `k` and `s` in either case, of which there is one that is not ASCII.
+/// The number of parts of `k` and `s` in either case, one of which is not ASCII.
 const FOLDED: usize = 4 * PARTS_OF_RANGE;
 
-/// The most parts that the automaton of a translated pattern may have, if there is nothing in
-/// it but ASCII characters, simple classes, groups, repetitions and anchors, all well formed;
-/// nothing if only a parser can decide.
+/// The maximum number of parts of the automaton of a translated pattern, if it contains only
+/// ASCII characters, simple classes, groups, repetitions and anchors, all well formed; `None`
+/// if only a parser can decide.
 pub(super) fn parts(translated: &str) -> Option<usize> {
     let either_case = translated.strip_prefix("(?i)");
     let mut scan = Scan {
@@ -32,13 +32,13 @@ pub(super) fn parts(translated: &str) -> Option<usize> {
 
 struct Scan<'p> {
     rest: &'p [u8],
-    /// Whether letters stand for their other case too.
+    /// Whether letters match case-insensitively.
     either_case: bool,
-    /// Parts of what is before each open group.
+    /// The number of parts before each open group.
     groups: Vec<usize>,
-    /// Parts of what has been read since the innermost group was opened.
+    /// The number of parts since the innermost group was opened.
     parts: usize,
-    /// Parts of what a repetition would repeat.
+    /// The number of parts of the item that a repetition would repeat.
     last: Option<usize>,
 }
 
@@ -92,17 +92,17 @@ impl Scan<'_> {
         self.last = Some(parts);
     }
 
-    /// Repeats what has just been read, so often at most.
+    /// Repeats the last item at most `most` times.
     fn repeat(&mut self, most: usize) -> Option<()> {
         let once = self.last.take()?;
         let all = once.saturating_add(2).saturating_mul(most);
         self.parts = self.parts.saturating_add(all);
-        // As few as possible.
+        // A lazy repetition.
         self.eat(b'?');
         Some(())
     }
 
-    /// `{n}`, `{n,}` and `{n,m}`, whose bounds have been looked at when it was translated.
+    /// Parses `{n}`, `{n,}` or `{n,m}`, whose bounds were checked when it was translated.
     fn counted(&mut self) -> Option<()> {
         let least = self.number()?;
         let most = if self.eat(b',') && self.rest.first() != Some(&b'}') {
@@ -140,13 +140,13 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// A sign behind a backslash that then stands for itself.
+    /// Parses an escaped punctuation character, which is literal.
     fn escaped(&mut self) -> Option<u8> {
         self.next()
             .filter(|byte| b".+*?()|[]{}^$\\-/".contains(byte))
     }
 
-    /// A class of single characters and of ranges.
+    /// Parses a class of single characters and ranges.
     fn class(&mut self) -> Option<()> {
         let is_negated = self.eat(b'^');
         let (mut ranges, mut is_folded) = (0, false);
@@ -166,7 +166,7 @@ impl Scan<'_> {
         if ranges == 0 {
             return None;
         }
-        // The other cases of the letters of a range make two more at most.
+        // The other cases of a range's letters add at most two ranges.
         let ranges = if self.either_case { 3 * ranges } else { ranges };
         let parts = if is_negated || (self.either_case && is_folded) {
             (ranges + 3) * PARTS_OF_RANGE
@@ -186,7 +186,7 @@ impl Scan<'_> {
     }
 }
 
-/// Whether the character means nothing but itself, in a class or not.
+/// Whether the character is literal, in a class or not.
 const fn is_itself(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b' ' | b'_' | b'/' | b':' | b',' | b'@' | b'=' | b'%')
@@ -200,7 +200,7 @@ mod tests {
     use crate::regexp::compiled;
 
     #[test]
-    fn patterns_that_people_write_are_plain() {
+    fn common_patterns_are_plain() {
         let rows = [
             "^[0-9]+[smh]$",
             "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_parser_can_decide_is_left_to_it() {
+    fn patterns_that_only_a_parser_can_decide_are_not_plain() {
         let rows = [
             "(",
             ")",
@@ -237,7 +237,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
         #[test]
-        fn what_is_plain_is_parsed_and_no_larger_than_said(
+        fn a_plain_pattern_is_valid_and_at_most_as_large_as_estimated(
             pattern in r"(\(\?i\))?([aks0.^$|*+?(){},\[\]\\-]|\(\?:|\{[0-9],?[0-9]?\}|\[\^?[hik*]-?[js+]\]){0,12}"
         ) {
             if let Ok(translated) = crate::regexp::translate(&pattern)

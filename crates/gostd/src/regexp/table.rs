@@ -1,4 +1,4 @@
-//! Patterns as tables of what each character leads to.
+//! Patterns as transition tables (DFAs).
 
 use regex_automata::dfa::Automaton;
 use regex_automata::dfa::dense::{self, DFA};
@@ -10,14 +10,14 @@ use regex_syntax::hir::Hir;
 
 use super::compiled::parts;
 
-/// Bytes of the largest table, and of what building it may take.
+/// Maximum size of a table, and of the memory for building it, in bytes.
 const LARGEST: usize = 64 << 10;
 const LARGEST_IN_MAKING: usize = 512 << 10;
-/// Patterns of more parts than this are not tried, because making a table of them would
-/// most likely end at the limit.
+/// Maximum number of parts of a pattern for which a table is attempted; a larger one would
+/// most likely exceed the size limit.
 const MOST_PARTS: usize = 4_000;
 
-/// The steps of a pattern; nothing if there would be too many.
+/// The NFA of a pattern; `None` if it would be too large.
 pub(super) fn steps(pattern: &Hir) -> Option<NFA> {
     let config = thompson::Config::new()
         .which_captures(WhichCaptures::None)
@@ -26,15 +26,15 @@ pub(super) fn steps(pattern: &Hir) -> Option<NFA> {
     compiler.configure(config).build_from_hir(pattern).ok()
 }
 
-/// A pattern that is looked for a byte at a time, with nothing to be prepared for a text.
+/// A DFA that is matched byte by byte, without setup for each text.
 pub(super) struct Table {
     states: DFA<Vec<u32>>,
     start: StateID,
 }
 
 impl Table {
-    /// The table of a pattern in the syntax of the `regex` crate; nothing if it would get
-    /// too large. What looks for ends of words gets none either: it would also have to know
+    /// The table of a pattern in the syntax of the `regex` crate; `None` if it would be too
+    /// large. A pattern with word boundaries has no table: the table would have to detect
     /// where a character of several bytes begins.
     pub(super) fn of(pattern: &str) -> Option<Self> {
         let pattern = regex_syntax::parse(pattern).ok()?;
@@ -43,7 +43,8 @@ impl Table {
             return None;
         }
         let steps = steps(&pattern)?;
-        // That something matches is enough, so that not all of it has to be known.
+        // Only the existence of a match is needed, so not all matches have to be
+        // distinguished.
         let limits = dense::Config::new()
             .match_kind(MatchKind::All)
             .accelerate(false)
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_and_steps_answer_as_the_regex_crate_does() {
+    fn tables_and_steps_match_as_the_regex_crate_does() {
         let patterns = [
             "a*",
             "^.?$",
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_get_too_large_and_what_looks_for_ends_of_words_gets_no_table() {
+    fn large_patterns_and_word_boundaries_have_no_table() {
         for pattern in [
             r"\pL{100}",
             "^([^/]{1,253}/)?[^/]+$",

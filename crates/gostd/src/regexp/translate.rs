@@ -1,18 +1,19 @@
-//! Patterns read as Go's `regexp/syntax` (1.26) reads them, and written as the `regex` crate
-//! wants them.
+//! Parses patterns like Go's `regexp/syntax` (1.26), and translates them to the syntax of the
+//! `regex` crate.
 
 use super::escape::{self, Point, push_literal};
 use super::{class, refused};
 
-/// Most repetitions that RE2 counts, as in `a{1000}` and, of one in another, `(a{50}){20}`.
+/// Maximum repetition count of RE2, as in `a{1000}` and, for the product of nested ones,
+/// `(a{50}){20}`.
 const MOST_REPEATS: u64 = 1000;
-/// The most steps of a pattern in Go: 128 MiB of them.
+/// Maximum number of steps of a pattern in Go: 128 MiB of them.
 const LARGEST: u64 = (128 << 20) / 40;
 
-/// The same pattern in the syntax of the `regex` crate.
+/// The pattern in the syntax of the `regex` crate.
 ///
 /// # Errors
-/// Why Go would not compile it, in Go's words.
+/// Go's message for a pattern that it would not compile.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
     let mut translator = Translator {
         whole: pattern,
@@ -36,40 +37,40 @@ struct Translator<'p> {
     whole: &'p str,
     rest: &'p str,
     out: String,
-    /// The innermost open group, or the pattern.
+    /// The innermost open group, or the whole pattern.
     level: Level,
     outer: Vec<Level>,
-    /// Where the repetition operator starts that directly precedes.
+    /// The start of the repetition operator that immediately precedes.
     operator: Option<&'p str>,
 }
 
-/// What has been read of a group.
+/// The parsed part of a group.
 #[derive(Default)]
 struct Level {
-    /// Where it begins in what is written.
+    /// Its start in the output.
     start: usize,
     captures: bool,
-    /// Of everything but the last item.
+    /// The weight of all items except the last.
     weight: Weight,
     last: Option<Item>,
 }
 
-/// Something that can be repeated.
+/// An item that can be repeated.
 #[derive(Clone, Copy)]
 struct Item {
-    /// Where it is in what is written.
+    /// Its start in the output.
     start: usize,
     end: usize,
     is_repeated: bool,
     weight: Weight,
 }
 
-/// How large something is in Go.
+/// The size of an item in Go.
 #[derive(Clone, Copy)]
 struct Weight {
-    /// Steps.
+    /// The number of steps.
     size: u64,
-    /// How often the innermost of repetitions in one another is repeated.
+    /// The product of nested repetition counts.
     repeats: u64,
 }
 
@@ -83,7 +84,7 @@ impl Default for Weight {
 }
 
 impl Level {
-    /// Everything in it.
+    /// The weight of all items.
     fn sum(&self) -> Weight {
         let last = self.last.map(|last| last.weight).unwrap_or_default();
         Weight {
@@ -92,7 +93,7 @@ impl Level {
         }
     }
 
-    /// Begins another alternative.
+    /// Starts another alternative.
     fn branch(&mut self) {
         self.weight = self.sum();
         self.weight.size = self.weight.size.saturating_add(1);
@@ -155,12 +156,12 @@ impl<'p> Translator<'p> {
         c
     }
 
-    /// What has been read since `at`.
+    /// The text parsed since `at`.
     fn since(&self, at: &'p str) -> &'p str {
         at.get(..at.len() - self.rest.len()).unwrap_or(at)
     }
 
-    /// Notes what has been written since `start` as one item.
+    /// Records the output since `start` as one item.
     fn add(&mut self, start: usize, size: u64) {
         self.add_item(start, Weight { size, repeats: 1 });
     }
@@ -181,7 +182,7 @@ impl<'p> Translator<'p> {
         self.add(start, 1);
     }
 
-    /// An escape outside of a class.
+    /// Parses an escape outside a class.
     fn escape(&mut self, at: &'p str) -> Result<(), String> {
         let start = self.out.len();
         let letter = self.rest.chars().next();
@@ -214,7 +215,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// `{n}`, `{n,}` or `{n,m}`.
+    /// Parses `{n}`, `{n,}` or `{n,m}`.
     fn count(
         &mut self,
         at: &'p str,
@@ -232,8 +233,8 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// Repeats the last item by the operator that has been read since `at`, and returns how
-    /// often the innermost of repetitions in one another is repeated now.
+    /// Repeats the last item with the operator parsed since `at`; returns the product of
+    /// nested repetition counts.
     fn repeat(
         &mut self,
         at: &'p str,
@@ -253,7 +254,7 @@ impl<'p> Translator<'p> {
         };
         let (mut end, once) = (item.end, item.weight);
         if item.is_repeated {
-            // Flags stand between the two operators.
+            // A group keeps the two operators apart.
             self.out.insert(end, ')');
             self.out.insert_str(item.start, "(?:");
             end += 4;
@@ -296,7 +297,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// A group, or flags for the rest of the one that is open.
+    /// Parses the start of a group, or flags for the rest of the open group.
     fn open(&mut self, at: &'p str) -> Result<(), String> {
         let start = self.out.len();
         let Some(inner) = self.rest.strip_prefix('?') else {
@@ -305,7 +306,7 @@ impl<'p> Translator<'p> {
             return Ok(());
         };
         let name = inner.strip_prefix("P<").or_else(|| inner.strip_prefix('<'));
-        // Go wants to see something behind the bracket.
+        // Go requires text after the bracket.
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             return self.open_named(at, name);
         }
@@ -331,7 +332,7 @@ impl<'p> Translator<'p> {
         self.outer.push(std::mem::replace(&mut self.level, level));
     }
 
-    /// A group with a name, which nobody asks for.
+    /// Parses the start of a named group; the name is not used.
     fn open_named(&mut self, at: &'p str, name: &'p str) -> Result<(), String> {
         let what = "invalid named capture";
         let Some((name, rest)) = name.split_once('>') else {
@@ -348,7 +349,8 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// Flags up to and with the colon or bracket that ends them, each once.
+    /// Parses flags up to and including the terminating colon or parenthesis; each occurs once
+    /// in the result.
     fn flags(&mut self, at: &'p str) -> Result<String, String> {
         let (mut on, mut off) = (String::new(), String::new());
         let (mut negated, mut is_open) = (false, false);
@@ -373,8 +375,8 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// The numbers of `{n}`, `{n,}` or `{n,m}` at the start of `at`, and what follows them; the
-/// second is none where there is no upper bound. Nothing where the brace is itself.
+/// Parses `{n}`, `{n,}` or `{n,m}` at the start of `at`; returns the bounds and the rest. The
+/// second bound is `None` if there is no upper bound. `None` if the brace is literal.
 fn counted(at: &str) -> Option<(u64, Option<u64>, &str)> {
     let (least, rest) = number(at.strip_prefix('{')?)?;
     let (most, rest) = match rest.strip_prefix(',') {
@@ -385,7 +387,7 @@ fn counted(at: &str) -> Option<(u64, Option<u64>, &str)> {
     Some((least, most, rest.strip_prefix('}')?))
 }
 
-/// A number without leading zeros; the largest one stands for all that are larger.
+/// Parses a number without leading zeros; saturates at the maximum.
 fn number(at: &str) -> Option<(u64, &str)> {
     let rest = at.trim_start_matches(|c: char| c.is_ascii_digit());
     let (digits, _) = at.split_at(at.len() - rest.len());

@@ -1,6 +1,6 @@
 //! Names of Unicode classes, as in `\p{Greek}`.
 
-/// General categories: their short names and their long ones, as Go compares them.
+/// General categories: short and long names, as Go compares them.
 const CATEGORIES: &[(&str, &str)] = &[
     ("C", "Other"),
     ("Cc", "Control"),
@@ -44,7 +44,7 @@ const CATEGORIES: &[(&str, &str)] = &[
     ("Zs", "Spaceseparator"),
 ];
 
-/// Scripts that Go 1.26 finds by name: those of one word.
+/// Scripts that Go 1.26 finds by name: those with a one-word name.
 const SCRIPTS: &[&str] = &[
     "Adlam",
     "Ahom",
@@ -165,12 +165,12 @@ const SCRIPTS: &[&str] = &[
     "Yi",
 ];
 
-/// What is assigned in Unicode 15.0, which is Go's.
+/// The assigned characters of Unicode 15.0, Go's version.
 const ASSIGNED: &str = r"[\p{age=15.0}&&\P{Cn}]";
 
-/// The class called `name` in the syntax of the `regex` crate, which can stand in a class and
-/// alone; nothing if Go knows none of that name. Case, spaces, hyphens and underscores in a
-/// name do not matter.
+/// The class called `name` in the syntax of the `regex` crate, usable inside a class and
+/// alone; `None` if Go has no class of that name. Case, spaces, hyphens and underscores in a
+/// name are ignored.
 pub(super) fn class(name: &str) -> Option<String> {
     let name = canonical(name);
     let of_15 = |class: &str| format!(r"[\p{{{class}}}&&\p{{age=15.0}}]");
@@ -179,7 +179,7 @@ pub(super) fn class(name: &str) -> Option<String> {
         "Ascii" => r"[\x00-\x7F]".to_owned(),
         "Assigned" => ASSIGNED.to_owned(),
         "Cn" | "Unassigned" => format!("[^{ASSIGNED}]"),
-        // No text has any of them.
+        // No text contains surrogates.
         "Cs" | "Surrogate" => r"[^\x{0}-\x{10FFFF}]".to_owned(),
         name => {
             let is_meant =
@@ -194,7 +194,7 @@ pub(super) fn class(name: &str) -> Option<String> {
     })
 }
 
-/// The first letter large, the others small, nothing in between.
+/// The name with an upper-case first letter, lower-case others and no separators.
 fn canonical(name: &str) -> String {
     let mut canonical = String::with_capacity(name.len());
     for c in name.chars().filter(|c| !matches!(c, ' ' | '-' | '_')) {

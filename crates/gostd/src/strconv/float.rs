@@ -1,9 +1,8 @@
 //! Numbers, after `strconv.ParseFloat`, `ParseUint` and `FormatFloat` (src/strconv/atof.go,
 //! atoi.go, ftoa.go).
 
-/// What `strconv.ParseFloat(text, 64)` makes of `text`: decimal and hexadecimal numbers with
-/// underscores between digits, infinities and NaN. Nothing if it is no number or too large for
-/// one.
+/// Same as `strconv.ParseFloat(text, 64)`: decimal and hexadecimal numbers with underscores
+/// between digits, infinities and NaN. `None` if the text is not a number or out of range.
 ///
 /// ```
 /// use fivespot_gostd::strconv::parse_float;
@@ -33,15 +32,15 @@ pub fn parse_float(text: &str) -> Option<f64> {
     Some(if negative { -size } else { size })
 }
 
-/// What `strconv.ParseUint(text, 10, 64)` makes of `text`: digits and nothing else, a sign
-/// neither. Nothing if it is none or too large.
+/// Same as `strconv.ParseUint(text, 10, 64)`: only digits, without a sign. `None` if the text
+/// is not a number or out of range.
 pub fn parse_uint(text: &str) -> Option<u64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)
 }
 
-/// A float as `strconv.FormatFloat(value, 'g', -1, 64)` and `fmt`'s `%v` print it: the shortest
-/// digits that read back the same, with an exponent below 1e-4 and from 1e6 on.
+/// A float as printed by `strconv.FormatFloat(value, 'g', -1, 64)` and `%v` of `fmt`: the
+/// shortest digits that parse to the same value, with an exponent below 1e-4 and from 1e6 on.
 ///
 /// ```
 /// use fivespot_gostd::strconv::format_float;
@@ -65,8 +64,8 @@ pub fn format_float(value: f64) -> String {
     format!("{digits}e{sign}{:02}", power.abs())
 }
 
-/// The text without underscores, which may only stand between digits, or between the prefix of
-/// a hexadecimal number and its first digit.
+/// The text without underscores, which are only allowed between digits, or between the prefix
+/// of a hexadecimal number and its first digit.
 fn without_underscores(text: &str) -> Option<String> {
     if !text.contains('_') {
         return Some(text.to_owned());
@@ -76,7 +75,7 @@ fn without_underscores(text: &str) -> Option<String> {
         Some(_) => c.is_some_and(|c| c.is_ascii_hexdigit()),
         None => c.is_some_and(|c| c.is_ascii_digit()),
     };
-    // The prefix stands for a digit.
+    // The prefix counts as a digit.
     let mut before = digits.map(|_| '0');
     let mut rest = digits.unwrap_or(text).chars().peekable();
     while let Some(c) = rest.next() {
@@ -89,19 +88,20 @@ fn without_underscores(text: &str) -> Option<String> {
     Some(text.replace('_', ""))
 }
 
-/// `12`, `1.5`, `.5e-3`: what Rust reads too, which reads names of infinities besides.
+/// Whether the text is a decimal such as `12`, `1.5` or `.5e-3`; Rust also parses names of
+/// infinities.
 fn is_decimal(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// `1.8p3`, which means a power of two.
+/// Parses a hexadecimal float such as `1.8p3`, with a power of two.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['p', 'P'])?;
     let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // Go stops counting there too.
+    // Go stops at the same limit.
     let size = digits
         .parse::<i64>()
         .map_or(10_000, |size| size.min(10_000));
@@ -130,13 +130,13 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
     Some(scaled(value, power, is_inexact))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the nearest float is wanted")]
+#[expect(clippy::cast_precision_loss, reason = "rounds to the nearest float")]
 const fn nearest_unsigned(value: u64) -> f64 {
     value as f64
 }
 
-/// `value * 2^power`, rounded to the nearest float, and to the even one of two;
-/// `is_inexact` if the value is a little more than that.
+/// `value * 2^power`, rounded to the nearest float, ties to even; `is_inexact` is whether the
+/// exact value is slightly greater.
 fn scaled(value: u64, power: i64, is_inexact: bool) -> f64 {
     const PRECISION: i64 = 53;
     const LOWEST: i64 = -1074;
@@ -157,7 +157,7 @@ fn scaled(value: u64, power: i64, is_inexact: bool) -> f64 {
     power_of_two(nearest_unsigned(kept + u64::from(is_up)), power + shift)
 }
 
-/// `value * 2^power` in steps of which none is rounded where the last one is not.
+/// `value * 2^power`, in steps that are exact if the last one is exact.
 fn power_of_two(mut value: f64, mut power: i64) -> f64 {
     const STEP: i64 = 1000;
     while power != 0 && value != 0.0 && value.is_finite() {

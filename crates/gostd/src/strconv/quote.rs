@@ -19,7 +19,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Bytes as Go's `%q` and `strconv.Quote` print a string of them, which need not be UTF-8.
+/// Bytes as Go's `%q` and `strconv.Quote` print them; they need not be UTF-8.
 ///
 /// ```
 /// use fivespot_gostd::strconv::QuotedBytes;

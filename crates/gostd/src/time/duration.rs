@@ -1,8 +1,8 @@
-//! Spans of time, after `time.Duration` and `time.ParseDuration` (src/time/time.go, format.go).
+//! Durations, after `time.Duration` and `time.ParseDuration` (src/time/time.go, format.go).
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// A span of time in nanoseconds; at most some 292 years either way.
+/// A duration in nanoseconds; at most some 292 years, positive or negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration {
     nanos: i64,
@@ -21,26 +21,26 @@ const UNITS: [(&str, i64); 8] = [
 ];
 
 impl Duration {
-    /// A span of so many nanoseconds.
+    /// A duration of this number of nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self { nanos }
     }
 
-    /// The span in nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn nanos(self) -> i64 {
         self.nanos
     }
 
-    /// The span in seconds (Go's `Duration.Seconds`): of many years there is no room for all
-    /// nanoseconds.
-    #[expect(clippy::cast_precision_loss, reason = "Go converts so")]
+    /// The duration in seconds (Go's `Duration.Seconds`); nanoseconds of long durations are
+    /// rounded.
+    #[expect(clippy::cast_precision_loss, reason = "the same conversion as in Go")]
     pub const fn seconds(self) -> f64 {
         let whole = (self.nanos / NANOS_PER_SECOND) as f64;
         let rest = (self.nanos % NANOS_PER_SECOND) as f64;
         whole + rest / 1e9
     }
 
-    /// Reads what `time.ParseDuration` reads: `1h30m`, `-1.5s`, `0`; nothing for anything else.
+    /// Same as `time.ParseDuration`: parses `1h30m`, `-1.5s`, `0`; `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, rest) = match text.strip_prefix(['-', '+']) {
             Some(rest) => (text.starts_with('-'), rest),
@@ -77,13 +77,13 @@ impl Duration {
         self.nanos.checked_sub(other.nanos).map(Self::from_nanos)
     }
 
-    /// The span negated, unless it is out of range.
+    /// The negated duration, unless it is out of range.
     pub fn checked_neg(self) -> Option<Self> {
         self.nanos.checked_neg().map(Self::from_nanos)
     }
 }
 
-/// A decimal number times a unit, cut to whole nanoseconds.
+/// A decimal number times a unit, truncated to whole nanoseconds.
 fn scaled(number: &str, scale: i64) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {

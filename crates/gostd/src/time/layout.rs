@@ -1,9 +1,9 @@
 //! Dates and times without a zone, after `time.Parse` with such a layout (src/time/format.go),
-//! with its words for what it cannot read.
+//! with its error messages.
 
 use std::fmt::Write as _;
 
-/// What a layout consists of.
+/// An element of a layout.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Element {
     Literal(char),
@@ -17,7 +17,7 @@ enum Element {
 
 use Element::{Day, Hour, Literal, Minute, Month, Second, Year};
 
-/// A layout as Go writes it, and its elements.
+/// A layout in Go's notation, and its elements.
 pub struct Layout {
     written: &'static str,
     elements: &'static [Element],
@@ -47,7 +47,7 @@ pub const LOCAL_TIME: Layout = Layout {
     ],
 };
 
-/// A date and a time of day without a zone, as it was read.
+/// A parsed date and time of day without a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Civil {
     /// The year, from 0 to 9999.
@@ -63,7 +63,7 @@ pub struct Civil {
 }
 
 impl Layout {
-    /// Reads all of `text`.
+    /// Parses the whole `text`.
     ///
     /// ```
     /// use fivespot_gostd::time;
@@ -75,7 +75,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// What Go says.
+    /// Go's message.
     pub fn read(&self, text: &str) -> Result<Civil, String> {
         let mut read = Civil::default();
         let mut rest = text;
@@ -131,13 +131,13 @@ impl Civil {
     }
 }
 
-/// What Go says of a part that there cannot be.
+/// Go's message for a part that is out of range.
 pub fn out_of_range(text: &str, what: &str) -> String {
     format!("parsing time {}: {what} out of range", quoted(text))
 }
 
-/// In quotes, as only Go's package of times writes them: bytes that are no printable ASCII
-/// as numbers.
+/// The text as quoted by Go's package `time`: bytes that are not printable ASCII are in
+/// hexadecimal.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for byte in text.bytes() {
@@ -153,7 +153,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl Element {
-    /// The number at the beginning, 0 for what is none, and what follows.
+    /// Parses the element; returns its number (0 for a literal) and the rest.
     fn take(self, text: &str) -> Option<(i64, &str)> {
         let digits = |count: usize| {
             let (digits, rest) = text.split_at_checked(count)?;
@@ -192,7 +192,7 @@ impl Element {
     }
 }
 
-/// Nanoseconds after a dot or comma, if there are any, and what follows.
+/// The nanoseconds after a dot or comma, if any, and the rest.
 fn fraction(text: &str) -> (u32, &str) {
     let Some(after) = text.strip_prefix(['.', ',']) else {
         return (0, text);
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_named_as_go_names_it() {
+    fn invalid_times_have_gos_messages() {
         let rows = [
             (
                 "2024-01-01",

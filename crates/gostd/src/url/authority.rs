@@ -7,11 +7,11 @@ use super::escape::{Mode, escape, text, unescape};
 use crate::netip;
 use crate::strconv::Quoted;
 
-/// What stands between `//` and the path.
+/// The part between `//` and the path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Authority {
     user: Option<User>,
-    /// Host and port, without escapes.
+    /// Host and port, unescaped.
     pub(super) host: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for Authority {
     }
 }
 
-/// Characters of user and password (RFC 3986, section 3.2.1), and `@`, which many write there.
+/// Characters of user and password (RFC 3986, section 3.2.1), and `@`, which is common there.
 fn is_user_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte)
 }
@@ -95,7 +95,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, String> {
         Some(_) => Err("invalid IP-literal".to_owned()),
         None => {
             if let Some(first) = host.find(':') {
-                // Only in the URLs of the web are several colons an error.
+                // Several colons are an error only in web URLs.
                 let is_web = matches!(scheme, "http" | "https");
                 let last = host.rfind(':').filter(|_| !is_web).unwrap_or(first);
                 check_port(host.get(last..).unwrap_or_default())?;
@@ -133,7 +133,7 @@ fn ip_literal(host: &str) -> Result<Vec<u8>, String> {
     Ok(decoded)
 }
 
-/// Nothing, or a colon with digits or nothing behind it.
+/// Checks that the port is empty, or a colon followed by digits or nothing.
 fn check_port(port: &str) -> Result<(), String> {
     let digits = port.strip_prefix(':');
     let is_port = digits.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()));

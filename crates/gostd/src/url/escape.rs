@@ -1,8 +1,8 @@
-//! Percent signs and what they stand for.
+//! Percent encoding.
 
 use crate::strconv::Quoted;
 
-/// The part of a URL that is read or written.
+/// The part of a URL that is escaped or unescaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The path.
@@ -15,11 +15,11 @@ pub enum Mode {
     UserPassword,
     /// A key or value of a query, where a plus is a space.
     QueryComponent,
-    /// What follows the `#`.
+    /// The fragment, after `#`.
     Fragment,
 }
 
-/// Whether Go writes the byte with a percent sign in this part.
+/// Whether Go escapes the byte in this part.
 fn is_escaped(byte: u8, mode: Mode) -> bool {
     use Mode::{Fragment, Host, Path, QueryComponent, UserPassword, Zone};
     match byte {
@@ -34,16 +34,16 @@ fn is_escaped(byte: u8, mode: Mode) -> bool {
     }
 }
 
-/// Whether every character may stand in this part as it is, or belongs to an escape.
+/// Whether all characters are allowed in this part unescaped, or belong to an escape.
 pub(super) fn is_plain(text: &str, mode: Mode) -> bool {
     text.bytes()
         .all(|byte| b"!'()*[]%".contains(&byte) || !is_escaped(byte, mode))
 }
 
-/// The bytes that the text of a part stands for (Go's `unescape`).
+/// The unescaped bytes of a part (Go's `unescape`).
 ///
 /// # Errors
-/// What Go says of an escape that is none, or of a character that no host has.
+/// Go's message for an invalid escape, or for a character that is not allowed in a host.
 pub fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
     let in_host = matches!(mode, Mode::Host | Mode::Zone);
     let mut decoded = Vec::with_capacity(text.len());
@@ -74,8 +74,8 @@ pub fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
     Ok(decoded)
 }
 
-/// The byte whose two digits come first, if it may be escaped in this part: hosts escape only
-/// what is not ASCII, and zones also what a host may have.
+/// The byte of the first two digits, if it may be escaped in this part: hosts only escape
+/// bytes that are not ASCII (and `%`), and zones also bytes that a host may contain.
 fn escaped_byte(digits: &[u8], mode: Mode) -> Option<u8> {
     let digit = |at: usize| {
         let digit = char::from(*digits.get(at)?).to_digit(16)?;
@@ -90,7 +90,7 @@ fn escaped_byte(digits: &[u8], mode: Mode) -> Option<u8> {
     is_allowed.then_some(byte)
 }
 
-/// At most three bytes are shown, also of a character that has more.
+/// Prints at most three bytes, even of a longer character.
 fn bad_escape(from: &str) -> String {
     let end = (0..=3).rev().find(|at| from.is_char_boundary(*at));
     let whole = from.get(..end.unwrap_or(0)).unwrap_or_default();
@@ -103,7 +103,7 @@ fn bad_escape(from: &str) -> String {
     format!("invalid URL escape {shown}")
 }
 
-/// The text that stands for the bytes in this part.
+/// The escaped text of the bytes in this part.
 pub(super) fn escape(bytes: &[u8], mode: Mode) -> String {
     let mut escaped = String::with_capacity(bytes.len());
     for byte in bytes {
@@ -124,7 +124,7 @@ fn hex_digit(value: u8) -> char {
     digit.map_or('0', |digit| digit.to_ascii_uppercase())
 }
 
-/// Decoded bytes as text; what is no UTF-8 becomes the replacement character.
+/// Decoded bytes as text; invalid UTF-8 becomes the replacement character.
 pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,5 +1,5 @@
-//! What admission policies of a workload cluster say of Nodes: what the agent may do to them, and
-//! who may write what 5-Spot keeps on them.
+//! Admission policies of a workload cluster for Nodes: what the agent may change, and which
+//! users may write the annotations of 5-Spot.
 
 use fivespot_api::name::{
     AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, AGENT_POLICY, ANNOTATION_PREFIX,
@@ -20,10 +20,10 @@ pub const ANNOTATIONS: [&str; 4] = [
     RECLAIM_REQUESTED_AT_ANNOTATION,
 ];
 
-/// How many characters one of them may have.
+/// The maximum length of such an annotation's value, in characters.
 const LONGEST_VALUE: u32 = 2048;
 
-/// What a token says of the Node that its pod runs on; since Kubernetes 1.30.
+/// The entry of a token's user info that names the Node of its pod; since Kubernetes 1.30.
 const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
 
 /// The annotations of a Node before and after a request.
@@ -44,7 +44,7 @@ fn agent_user() -> String {
     service_account_user(AGENT_NAMESPACE, AGENT)
 }
 
-/// A policy and the binding of the same name that puts it in force.
+/// A policy and the binding of the same name.
 fn in_force(name: &str, spec: Value) -> [Value; 2] {
     let mut policy = object(VERSION, "ValidatingAdmissionPolicy", name, None);
     policy["spec"] = spec;
@@ -53,12 +53,11 @@ fn in_force(name: &str, spec: Value) -> [Value; 2] {
     [policy, binding]
 }
 
-/// The policy that lets nobody write annotations of 5-Spot on a Node but the agent, `operators` by
-/// their user names, and who may do everything in the cluster; and the binding that puts it in
-/// force.
+/// The policy and the binding that restrict writes of 5-Spot's annotations on Nodes. Only the
+/// agent, `operators` by their user names, and cluster administrators may write them.
 ///
-/// A kubelet may annotate its own Node. Without this policy whoever has taken over a host could
-/// forge the operator's record of what is its own on that Node.
+/// A kubelet may annotate its own Node. Without this policy, an attacker who controls a host
+/// could forge the operator's record of its own changes on that Node.
 pub fn node_annotations(operators: &[String]) -> [Value; 2] {
     let writers: Vec<String> = [agent_user()].iter().chain(operators).cloned().collect();
     let writers = json!(writers);
@@ -86,7 +85,7 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
                     "resources": ["nodes", "nodes/status"],
                 }],
             },
-            // Nodes are written all the time, and few of these writes are about 5-Spot.
+            // Nodes are written continuously, and few of these writes concern 5-Spot.
             "matchConditions": [{
                 "name": "has-annotations-of-5spot",
                 "expression": format!("{} || {}", has_ours("object"), has_ours("oldObject")),
@@ -107,10 +106,10 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
     )
 }
 
-/// The policy that lets the agent do no more to Nodes than write its annotations on its own, and
-/// the binding that puts it in force.
+/// The policy and the binding that restrict the agent to writing its annotations on its own
+/// Node.
 ///
-/// A token that does not say on which node its pod runs may write to none.
+/// A token without the name of its pod's node may not write to any Node.
 pub fn own_node() -> [Value; 2] {
     let annotated = ANNOTATIONS.map(|key| format!("'{key}'")).join(", ");
     let mut variables = annotations();
@@ -141,7 +140,7 @@ pub fn own_node() -> [Value; 2] {
     )
 }
 
-/// What must hold of a request of the agent, and the message otherwise.
+/// What a request of the agent must satisfy, each with its message.
 fn validations() -> [(String, String); 5] {
     let same = |path: &str| format!("object.?{path} == oldObject.?{path}");
     let unchanged = [

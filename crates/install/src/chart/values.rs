@@ -1,7 +1,7 @@
-//! `values.yaml`, its schema and the table of the chart's README, from one list.
+//! `values.yaml`, its schema and the table of the chart's README, generated from one list.
 //!
-//! Helm compares the values with the schema before it renders anything: an unknown word would
-//! otherwise take the branch of none, which protects least.
+//! Helm validates the values against the schema before it renders anything. Without that, an
+//! unknown value would take the default branch, which is the least secure one.
 
 mod table;
 
@@ -14,15 +14,15 @@ use serde_json::{Map, Value, json};
 pub(super) struct Entry {
     /// Its path, such as `image.repository`.
     pub(super) path: String,
-    /// What it means, in one paragraph.
+    /// Its meaning, in one paragraph.
     pub(super) meaning: String,
-    /// What it is unless it is set.
+    /// Its default.
     pub(super) default: Value,
-    /// What it may be, as JSON Schema.
+    /// The allowed values, as JSON Schema.
     schema: Value,
 }
 
-/// The longest line of a comment.
+/// The maximum length of a comment line.
 const WIDTH: usize = 98;
 
 const HEADER: &str = "\
@@ -32,7 +32,7 @@ const HEADER: &str = "\
 /// `values.yaml`.
 ///
 /// # Errors
-/// None is known; the YAML emitter could refuse.
+/// No case is known; the YAML emitter could fail.
 pub(super) fn text() -> Result<String, Error> {
     let mut text = HEADER.to_owned();
     let mut open: Vec<String> = Vec::new();
@@ -61,8 +61,7 @@ pub(super) fn text() -> Result<String, Error> {
     Ok(text)
 }
 
-/// The words of a paragraph in lines of at most `width` characters, the sign of a comment
-/// included.
+/// The words of a paragraph in lines of at most `width` characters, including the comment sign.
 fn wrapped(paragraph: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in paragraph.split(' ') {
@@ -112,7 +111,7 @@ pub(super) fn schema() -> Value {
         require(place, rest);
         place["properties"][rest] = entry.schema;
     }
-    // Helm gives it to every chart that another one brings along.
+    // Helm passes it to every subchart.
     root["properties"]["global"] = json!({"type": "object"});
     if let (Some(schema), Value::Object(root)) = (schema.as_object_mut(), root) {
         schema.extend(root);

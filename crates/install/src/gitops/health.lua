@@ -1,7 +1,8 @@
 -- Health of a ScheduledMachine, for Argo CD.
 --
--- Healthy: reality is what is wanted, with or without a machine. Suspended: nothing runs because
--- somebody said so. Progressing: a machine comes or goes. Degraded: a person is needed.
+-- Healthy: the desired state is reached, with or without a machine. Suspended: disabled, terminated
+-- or paused by a user. Progressing: a machine is being created or removed. Degraded: manual
+-- intervention is needed.
 local function condition(name)
   if obj.status == nil or obj.status.conditions == nil then
     return nil
@@ -25,11 +26,11 @@ if obj.metadata.deletionTimestamp ~= nil then
   return health("Progressing", "being deleted: " .. ((obj.status or {}).message or ""))
 end
 if obj.status == nil or ready == nil then
-  return health("Progressing", "the operator has not seen it yet")
+  return health("Progressing", "the operator has not reconciled it yet")
 end
 if obj.status.observedGeneration ~= nil and obj.metadata.generation ~= nil
     and obj.status.observedGeneration < obj.metadata.generation then
-  return health("Progressing", "the operator has not seen the last change yet")
+  return health("Progressing", "the operator has not reconciled the last change yet")
 end
 if stalled ~= nil and stalled.status == "True" then
   return health("Degraded", stalled.message)

@@ -1,8 +1,8 @@
-//! Who is called for what.
+//! The alerts.
 
 use serde_json::{Value, json};
 
-/// The page that says what to do, one section for each alert.
+/// The runbook, with one section for each alert.
 const RUNBOOK: &str =
     concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbook.md#");
 
@@ -11,15 +11,15 @@ const RUNBOOK: &str =
 pub struct Alert {
     /// Its name.
     pub name: &'static str,
-    /// `critical`: call somebody now; `warning`: look at it during the day.
+    /// `critical`: page someone now; `warning`: handle it during the day.
     pub severity: &'static str,
-    /// What has to be true.
+    /// The PromQL expression.
     pub expression: &'static str,
-    /// For how long, as Prometheus has it.
+    /// For how long the expression must be true, in Prometheus' notation.
     pub hold: &'static str,
     /// What is wrong, in one sentence.
     pub summary: &'static str,
-    /// What that means for machines.
+    /// The effect on machines.
     pub description: &'static str,
     /// The section of the runbook, `docs/runbook.md`.
     pub anchor: &'static str,
@@ -33,7 +33,7 @@ pub const ALERTS: &[Alert] = &[
         expression: "absent(fivespot_controller_info)",
         hold: "5m",
         summary: "No replica of 5-Spot is scraped.",
-        description: "No window opens or closes, and deletions hang. Machines keep running.",
+        description: "No window opens or closes, and deletions block. Machines keep running.",
         anchor: "operator-not-ready",
     },
     Alert {
@@ -41,8 +41,8 @@ pub const ALERTS: &[Alert] = &[
         severity: "critical",
         expression: "max(fivespot_is_leader) == 0",
         hold: "2m",
-        summary: "Replicas of 5-Spot run, and none of them may act.",
-        description: "No window opens or closes until one of them holds the Lease.",
+        summary: "No replica of 5-Spot holds the Lease.",
+        description: "Replicas run, but no window opens or closes until one of them holds it.",
         anchor: "no-leader",
     },
     Alert {
@@ -50,8 +50,8 @@ pub const ALERTS: &[Alert] = &[
         severity: "warning",
         expression: "max(fivespot_oldest_pending_seconds) > 1800",
         hold: "1m",
-        summary: "A machine is wanted and has no Ready Node for {{ $value | humanizeDuration }}.",
-        description: "Its window is open. `5spot status -A` names it, `5spot explain` says why.",
+        summary: "A wanted machine has had no Ready Node for {{ $value | humanizeDuration }}.",
+        description: "Its window is open. `5spot status -A` lists it, `5spot explain` shows why.",
         anchor: "machines-stay-pending",
     },
     Alert {
@@ -60,7 +60,7 @@ pub const ALERTS: &[Alert] = &[
         expression: "sum by (reason) (fivespot_machines_unready{reason!~\"Provisioning|ShuttingDown|Paused|RemovalStalled\"}) > 0",
         hold: "15m",
         summary: "{{ $value }} machines are not ready: {{ $labels.reason }}.",
-        description: "They need a person. docs/troubleshooting.md has a row for each reason.",
+        description: "They need manual intervention; see docs/troubleshooting.md for each reason.",
         anchor: "machines-stay-pending",
     },
     Alert {
@@ -68,8 +68,8 @@ pub const ALERTS: &[Alert] = &[
         severity: "warning",
         expression: "sum(fivespot_machines_unready{reason=\"RemovalStalled\"}) > 0",
         hold: "5m",
-        summary: "{{ $value }} machines should be gone and are not.",
-        description: "A provider or a finalizer holds an object. It is named in the message.",
+        summary: "{{ $value }} machines could not be removed in time.",
+        description: "A provider or a finalizer blocks a deletion. The message names the object.",
         anchor: "removal-stalled",
     },
     Alert {
@@ -113,7 +113,7 @@ pub const ALERTS: &[Alert] = &[
         severity: "warning",
         expression: "max(fivespot_orphaned_machines) > 0",
         hold: "15m",
-        summary: "{{ $value }} Machines have no ScheduledMachine any more.",
+        summary: "{{ $value }} Machines belong to a ScheduledMachine that does not exist.",
         description: "No schedule and no kill switch applies to them.",
         anchor: "orphaned-machines",
     },
@@ -131,7 +131,7 @@ pub const ALERTS: &[Alert] = &[
         severity: "critical",
         expression: "sum(increase(fivespot_finalizer_cleanup_timeouts_total[1h])) > 0",
         hold: "0m",
-        summary: "A ScheduledMachine is gone, and objects of its machine remain.",
+        summary: "A ScheduledMachine was deleted, and objects of its machine remain.",
         description: "--force-finalizer-on-timeout removed its finalizer. Delete them by hand.",
         anchor: "removal-stalled",
     },
@@ -140,13 +140,13 @@ pub const ALERTS: &[Alert] = &[
         severity: "critical",
         expression: "min(fivespot_webhook_certificate_end_timestamp_seconds > 0) - time() < 86400",
         hold: "10m",
-        summary: "The certificate of the webhook ends within a day.",
-        description: "Every change of a ScheduledMachine is rejected when it has ended.",
+        summary: "The certificate of the webhook expires within a day.",
+        description: "Every change of a ScheduledMachine is rejected after that.",
         anchor: "webhook-certificate",
     },
 ];
 
-/// The alerts, as Prometheus reads them from a file. Cannot fail.
+/// The alerts as a Prometheus rule file. Cannot fail.
 pub fn rules() -> Value {
     let rules: Vec<Value> = ALERTS.iter().map(rule).collect();
     json!({"groups": [{"name": "5spot", "rules": rules}]})

@@ -1,4 +1,4 @@
-//! What is looked at.
+//! The Grafana dashboard.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub struct Panel {
     pub title: &'static str,
     /// `timeseries` or `stat`.
     pub kind: &'static str,
-    /// The unit, as Grafana has it.
+    /// The unit in Grafana's notation.
     pub unit: &'static str,
     /// Expressions, each with its legend.
     pub series: &'static [Series],
@@ -18,9 +18,9 @@ pub struct Panel {
 /// An expression and its legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// What is drawn.
+    /// The PromQL expression.
     pub expression: &'static str,
-    /// How it is called.
+    /// Its legend.
     pub legend: &'static str,
 }
 
@@ -37,7 +37,7 @@ pub const PANELS: &[Panel] = &[
         series: &[series("sum(fivespot_machines_active)", "active")],
     },
     Panel {
-        title: "Machines that need a person",
+        title: "Machines that need intervention",
         kind: "stat",
         unit: "short",
         series: &[series(
@@ -55,7 +55,7 @@ pub const PANELS: &[Panel] = &[
         title: "Leader",
         kind: "stat",
         unit: "short",
-        series: &[series("sum(fivespot_is_leader)", "replicas that may act")],
+        series: &[series("sum(fivespot_is_leader)", "leading replicas")],
     },
     Panel {
         title: "Machines by phase",
@@ -100,7 +100,7 @@ pub const PANELS: &[Panel] = &[
         ],
     },
     Panel {
-        title: "Operator acts after the edge of a window",
+        title: "Operator acts after a window opened or closed",
         kind: "timeseries",
         unit: "s",
         series: &[series(
@@ -161,7 +161,7 @@ pub const PANELS: &[Panel] = &[
 /// Columns of Grafana's grid.
 const COLUMNS: usize = 24;
 
-/// The dashboard, as Grafana imports it. Cannot fail.
+/// The dashboard as JSON that Grafana imports. Cannot fail.
 pub fn dashboard() -> Value {
     let (mut left, mut top) = (0, 0);
     let mut panels = Vec::new();

@@ -6,14 +6,14 @@ use super::{Reach, Rights, workload};
 use crate::permission::{PERMISSIONS, PROVIDER, Scope};
 use crate::provider::{self, PROVIDERS};
 
-/// Namespace, group, resource and verb; what holds in every namespace names none.
+/// Namespace, group, resource and verb. The namespace is empty for a right in every namespace.
 type Right = [String; 4];
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
 }
 
-/// Everything that the bindings among `documents` allow, by the roles among them.
+/// Everything that the bindings in `documents` allow, according to the roles in it.
 fn allowed(documents: &[Value]) -> BTreeSet<Right> {
     let mut all = BTreeSet::new();
     for binding in documents.iter().filter(|it| it.get("roleRef").is_some()) {
@@ -48,7 +48,8 @@ fn rights(namespace: &str, rule: &Value) -> Vec<Right> {
     all
 }
 
-/// The same of the table, a provider's resources put in, for an operator in the namespace `home`.
+/// The same according to the table, with the providers' resources, for an operator in the
+/// namespace `home`.
 fn table(
     home: &str,
     scopes: &[Scope],
@@ -123,7 +124,7 @@ fn the_roles_allow_the_table_and_nothing_else() {
 }
 
 #[test]
-fn overrides_are_created_by_no_operator_whose_reclaims_disable_schedules() {
+fn an_operator_whose_reclaims_disable_schedules_cannot_create_overrides() {
     let creates = |rights: &Rights| {
         let all = allowed(&rights.management());
         all.into_iter().any(|[_, _, resource, verb]| {
@@ -140,7 +141,7 @@ fn overrides_are_created_by_no_operator_whose_reclaims_disable_schedules() {
 }
 
 #[test]
-fn secrets_are_read_nowhere_unless_a_namespace_is_given() {
+fn secrets_can_be_read_only_in_given_namespaces() {
     let rights = Rights::default();
     assert_eq!(rights.kubeconfigs(), Vec::<Value>::new());
     let is_secret = |[_, _, resource, _]: &Right| resource == "secrets";
@@ -161,7 +162,7 @@ fn secrets_are_read_nowhere_unless_a_namespace_is_given() {
 }
 
 #[test]
-fn a_confined_operator_is_bound_cluster_wide_to_definitions_alone() {
+fn a_confined_operator_is_bound_cluster_wide_only_for_crds() {
     let rights = Rights {
         reach: only(&["a"]),
         ..Rights::default()
@@ -183,7 +184,7 @@ fn a_confined_operator_is_bound_cluster_wide_to_definitions_alone() {
 }
 
 #[test]
-fn nobody_is_bound_but_the_operator_in_its_namespace() {
+fn only_the_service_account_of_the_operator_is_bound() {
     let rights = Rights {
         home: "elsewhere".to_owned(),
         kubeconfigs: Reach::Everywhere,
@@ -214,7 +215,7 @@ fn a_workload_cluster_binds_its_roles_to_the_user_of_the_kubeconfig() {
 }
 
 #[test]
-fn a_role_for_nodes_comes_after_the_namespace_that_a_part_of_it_is_in() {
+fn a_role_for_nodes_comes_after_its_namespace() {
     let elsewhere = Rights {
         home: "elsewhere".to_owned(),
         is_workload_cluster: true,
@@ -233,7 +234,7 @@ fn a_role_for_nodes_comes_after_the_namespace_that_a_part_of_it_is_in() {
 }
 
 #[test]
-fn the_namespace_of_an_operator_at_home_is_not_made_with_its_roles() {
+fn the_roles_do_not_create_the_operators_own_namespace() {
     let at_home = Rights {
         is_workload_cluster: true,
         ..Rights::default()
@@ -242,7 +243,7 @@ fn the_namespace_of_an_operator_at_home_is_not_made_with_its_roles() {
 }
 
 #[test]
-fn of_a_cluster_its_own_kubeconfig_is_read_and_no_other_secret_of_the_namespace() {
+fn a_cluster_grants_only_its_kubeconfig_and_no_other_secret() {
     let clusters = [("a", "east"), ("a", "west"), ("b", "east")];
     let rights = Rights {
         clusters: clusters

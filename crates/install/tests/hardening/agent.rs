@@ -1,4 +1,4 @@
-//! The agent of emergency reclaim sees its host; it may do no more than that needs.
+//! The agent has access to its host and only the permissions that it needs for it.
 
 use fivespot_install::agent;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn the_agent_gains_no_privileges_and_its_profiles_are_those_of_the_runtime() {
 }
 
 #[test]
-fn the_agent_is_root_only_where_the_kernel_asks_for_it() {
+fn the_agent_is_root_only_where_the_kernel_requires_it() {
     for settings in every_agent() {
         let is_old = settings.kernel != "6.6".parse().ok();
         let is_root = is_old && settings.detection == agent::Detection::Events;
@@ -97,7 +97,7 @@ fn the_agent_has_no_right_before_the_policies_that_bound_it() {
 }
 
 #[test]
-fn the_agent_writes_to_nothing_but_nodes() {
+fn the_agent_writes_only_to_nodes() {
     let documents = agent::Settings::default().documents();
     let rules = documents.iter().filter_map(|it| it["rules"].as_array());
     for rule in rules.flatten() {

@@ -1,6 +1,6 @@
-//! What is shipped, checked rule by rule against the hardening guides: the restricted Pod
+//! Checks the shipped manifests rule by rule against the hardening guides: the restricted Pod
 //! Security Standard, the Kubernetes guide of NSA and CISA, and section 5 of the CIS benchmark.
-//! Each test lists what breaks its rule.
+//! Each test lists the violations of its rule.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ fn documents() -> Vec<Value> {
     all
 }
 
-/// The roles of every provider, with all rights there are.
+/// The roles of every provider, with all optional rights.
 fn widest_roles() -> Vec<Value> {
     let rights = role::Rights {
         providers: provider::PROVIDERS.iter().collect(),
@@ -82,7 +82,7 @@ fn has_any(rule: &Value, lists: &[&str], words: &[&str]) -> bool {
     })
 }
 
-/// Fails with what breaks the rule.
+/// Fails with the violations of the rule.
 fn none(broken_by: Vec<Value>) {
     assert_eq!(broken_by, Vec::<Value>::new());
 }
@@ -105,7 +105,7 @@ fn rules_where(is_broken: impl Fn(&Value) -> bool) {
 }
 
 #[test]
-fn no_pod_shares_anything_with_its_node() {
+fn no_pod_shares_namespaces_or_volumes_with_its_node() {
     let shared = ["hostNetwork", "hostPID", "hostIPC", "volumes"];
     pods_where(|pod| shared.iter().any(|field| pod.get(field).is_some()));
     containers_where(|it| it["ports"].to_string().contains("hostPort"));
@@ -144,12 +144,12 @@ fn system_calls_are_filtered() {
 }
 
 #[test]
-fn file_systems_cannot_be_written_to() {
+fn file_systems_are_read_only() {
     containers_where(|it| it["securityContext"]["readOnlyRootFilesystem"] != true);
 }
 
 #[test]
-fn resources_are_asked_for_and_limited() {
+fn resources_are_requested_and_limited() {
     containers_where(|it| {
         ["requests", "limits"].iter().any(|which| {
             let amounts = &it["resources"][*which];
@@ -159,7 +159,7 @@ fn resources_are_asked_for_and_limited() {
 }
 
 #[test]
-fn containers_are_probed_for_life_and_for_readiness_differently() {
+fn liveness_and_readiness_probes_differ() {
     containers_where(|it| {
         let path = |probe: &str| it[probe]["httpGet"]["path"].clone();
         path("livenessProbe") != "/healthz" || path("readinessProbe") != "/readyz"
@@ -167,7 +167,7 @@ fn containers_are_probed_for_life_and_for_readiness_differently() {
 }
 
 #[test]
-fn images_are_of_a_version() {
+fn images_have_a_version() {
     containers_where(|it| {
         let image = it["image"].as_str().unwrap_or_default();
         let (_, tag) = image.split_once(':').unwrap_or_default();
@@ -176,14 +176,14 @@ fn images_are_of_a_version() {
 }
 
 #[test]
-fn no_container_is_given_a_secret() {
+fn no_container_has_a_secret() {
     containers_where(|it| {
         it["env"].to_string().contains("secretKeyRef") || it.get("envFrom").is_some()
     });
 }
 
 #[test]
-fn tokens_are_mounted_only_where_the_api_is_talked_to() {
+fn tokens_are_mounted_only_in_pods_that_access_the_api() {
     let accounts = of_kind("ServiceAccount");
     let open = accounts
         .into_iter()
@@ -198,7 +198,7 @@ fn tokens_are_mounted_only_where_the_api_is_talked_to() {
 }
 
 #[test]
-fn the_namespace_takes_restricted_pods_only() {
+fn the_namespace_admits_only_restricted_pods() {
     for namespace in of_kind("Namespace") {
         let level =
             &namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
@@ -280,7 +280,7 @@ fn policies_of_the_chart() -> Vec<Value> {
 }
 
 #[test]
-fn in_a_namespace_that_may_be_shared_no_pod_is_restricted_but_the_operator_s() {
+fn in_a_shared_namespace_only_the_operators_pods_are_restricted() {
     let settings = Settings {
         rights: role::Rights {
             home: "shared".to_owned(),
@@ -301,7 +301,7 @@ fn in_a_namespace_that_may_be_shared_no_pod_is_restricted_but_the_operator_s() {
 }
 
 #[test]
-fn a_disruption_leaves_an_instance_and_lets_nodes_drain() {
+fn a_disruption_keeps_a_replica_and_allows_node_drains() {
     let replicas = of_kind("Deployment")[0]["spec"]["replicas"]
         .as_u64()
         .unwrap();
@@ -328,7 +328,7 @@ fn selectors_select_the_operator_s_pods() {
 }
 
 #[test]
-fn instances_keep_apart_and_agree_on_who_acts() {
+fn replicas_are_spread_and_elect_a_leader() {
     pods_where(|pod| {
         pod["topologySpreadConstraints"]
             .as_array()
@@ -347,7 +347,7 @@ fn no_role_has_a_wildcard() {
 }
 
 #[test]
-fn no_role_lets_its_bearer_become_more_than_it_is() {
+fn no_role_allows_privilege_escalation() {
     rules_where(|it| has_any(it, &["verbs"], &["escalate", "bind", "impersonate"]));
     rules_where(|it| has_any(it, &["apiGroups"], &["rbac.authorization.k8s.io"]));
     let ways_in = [
@@ -362,7 +362,7 @@ fn no_role_lets_its_bearer_become_more_than_it_is() {
 }
 
 #[test]
-fn no_role_creates_pods_or_whole_collections_of_deletions() {
+fn no_role_creates_pods_or_deletes_collections() {
     rules_where(|it| {
         has_any(it, &["resources"], &["pods"]) && has_any(it, &["verbs"], &["create"])
     });
@@ -372,7 +372,7 @@ fn no_role_creates_pods_or_whole_collections_of_deletions() {
 #[test]
 fn secrets_are_never_written_and_not_read_by_default() {
     let verbs = ["create", "update", "patch", "delete"];
-    // The webhook keeps its certificate in one Secret, which it cannot create.
+    // The webhook stores its certificate in one Secret, which it cannot create.
     let own = json!(["5spot-webhook"]);
     rules_where(|it| {
         has_any(it, &["resources"], &["secrets"])
@@ -412,7 +412,7 @@ fn the_operator_cannot_write_what_its_policy_allows() {
 }
 
 #[test]
-fn nobody_anonymous_or_everybody_is_bound() {
+fn no_binding_names_anonymous_or_all_users() {
     let broad = [
         "system:anonymous",
         "system:unauthenticated",
@@ -430,7 +430,7 @@ fn nobody_anonymous_or_everybody_is_bound() {
 }
 
 #[test]
-fn what_is_installed_for_operator_and_agent_agrees_where_both_are_in_one_cluster() {
+fn manifests_of_operator_and_agent_agree_in_one_cluster() {
     let agent = fivespot_install::agent::Settings::default().documents();
     let identity = |it: &Value| {
         let meta = &it["metadata"];
@@ -448,7 +448,7 @@ fn what_is_installed_for_operator_and_agent_agrees_where_both_are_in_one_cluster
         }
     }
     assert_eq!(shared, 1, "the namespace of the operator");
-    // Pods that see their host stay out of it.
+    // Pods with access to their host are not in it.
     let daemon_set = agent.iter().find(|it| it["kind"] == "DaemonSet").unwrap();
     assert_eq!(daemon_set["metadata"]["namespace"], "5spot-reclaim-agent");
     let home = agent.iter().find(|it| {

@@ -1,4 +1,4 @@
-//! What the webhook may do in its cluster, by who keeps its certificate.
+//! The rights of the webhook in its cluster, by the keeper of its certificate.
 
 use fivespot_install::webhook::{Keeper, Settings};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn with_cert_manager_the_webhook_has_no_rights() {
 }
 
 #[test]
-fn where_policies_are_known_one_comes_before_the_webhook_s_rights() {
+fn if_policies_are_supported_one_precedes_the_webhooks_rights() {
     let of_minor = |kube_minor: u32| {
         kinds(&Settings {
             kube_minor,

@@ -1,22 +1,22 @@
-//! What can be done: a step, and the request that does it.
+//! Actions: a step, and the request that carries it out.
 
 use fivespot_capi::Reference;
 use serde_json::Value;
 
-/// One write. It may be sent twice: the server's guard makes the second one a no-op, a 404 or a
-/// conflict.
+/// One write. It may be sent twice: the server's guard turns the second one into a no-op, a 404
+/// or a conflict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// What it is for.
+    /// The step that it belongs to.
     pub step: Step,
     /// What to send.
     pub request: Request,
 }
 
-/// What an action is for. The order is that of a machine's life.
+/// The purpose of an action. The order is that of a machine's lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// Put our finalizer on the ScheduledMachine.
+    /// Add our finalizer to the ScheduledMachine.
     AddFinalizer,
     /// Create the bootstrap object.
     CreateBootstrap,
@@ -25,18 +25,18 @@ pub enum Step {
     /// Create the Machine.
     CreateMachine,
     /// Put the uid of the ScheduledMachine on the label of a Machine that is ours by its owner
-    /// reference and has another uid there, as after `clusterctl move`.
+    /// reference and has another uid on the label, as after `clusterctl move`.
     RelabelMachine,
-    /// Set timeouts on the Machine, or take our exclude annotations off it.
+    /// Set timeouts on the Machine, or remove our exclude annotations from it.
     UpdateMachine,
     /// Set the annotations that make Cluster API skip its own drain, or its wait for volumes.
     ExcludeDrain,
-    /// Cordon the Node and leave our marker on it.
+    /// Cordon the Node and put our marker on it.
     CordonNode,
-    /// Put our taints on the Node and take those off that are not asked for any more, together
-    /// with the record of which are ours.
+    /// Put our taints on the Node and remove those that are no longer desired, together with the
+    /// record of which are ours.
     TaintNode,
-    /// Put the label on the Node that brings the agent, or take it off.
+    /// Add or remove the label on the Node that schedules the agent there.
     LabelNode,
     /// Create the agent's configuration.
     CreateAgentConfig,
@@ -46,20 +46,20 @@ pub enum Step {
     DeleteAgentConfig,
     /// Write the commitment to reclaim on the Machine.
     CommitReclaim,
-    /// Switch the schedule off, because the host is reclaimed.
+    /// Disable the schedule, because the host is reclaimed.
     DisableSchedule,
-    /// Create an override that stops the machine, because the host is reclaimed. 409 means that it
-    /// is there already.
+    /// Create an override that stops the machine, because the host is reclaimed. 409 means that
+    /// it already exists.
     CreateOverride,
-    /// Note on the Machine that the schedule has been switched off, or the override created.
+    /// Record on the Machine that the schedule has been disabled, or the override created.
     RecordDisabled,
     /// Evict one pod from the Node.
     EvictPod,
-    /// Delete one pod of a reclaimed host, without asking its disruption budgets.
+    /// Delete one pod of a reclaimed host, without regard to its disruption budgets.
     DeletePod,
-    /// Take the request for reclaim off the Node.
+    /// Remove the reclaim request from the Node.
     ClearRequest,
-    /// Take our marker off the Node and let pods in again.
+    /// Remove our marker from the Node and uncordon it.
     UncordonNode,
     /// Delete the Machine.
     DeleteMachine,
@@ -67,12 +67,12 @@ pub enum Step {
     DeleteBootstrap,
     /// Delete an infrastructure object that no Machine owns.
     DeleteInfrastructure,
-    /// Take our finalizer off the ScheduledMachine.
+    /// Remove our finalizer from the ScheduledMachine.
     RemoveFinalizer,
 }
 
 impl Step {
-    /// Whether the step takes something away that is not ours to give back.
+    /// Whether the step removes something that we cannot restore.
     pub fn is_destructive(self) -> bool {
         match self {
             Self::ExcludeDrain
@@ -107,7 +107,7 @@ impl Step {
 /// One request to one of the two API servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Which of them.
+    /// Which API server.
     pub side: Side,
     /// Which object.
     pub target: Target,
@@ -118,29 +118,29 @@ pub struct Request {
 /// Which API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where ScheduledMachines and Machines live.
+    /// That of the ScheduledMachines and Machines.
     Management,
-    /// Where the Node lives.
+    /// That of the Node.
     Workload,
 }
 
 /// Which object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Group, version, kind and name. Where no version is said, any that is served will do.
+    /// Group, version, kind and name. Without a version, any served one is used.
     pub object: Reference,
-    /// Namespace; none for a Node.
+    /// Namespace; `None` for a Node.
     pub namespace: Option<String>,
 }
 
-/// What to do with an object.
+/// The operation on an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
-    /// POST this object. 409 means look again: whose is the one that is there?
+    /// POST this object. After a 409, observe again: the existing object may be ours or foreign.
     Create(Value),
-    /// PATCH with this JSON merge patch (RFC 7386). Uid and resourceVersion are in it.
+    /// PATCH with this JSON merge patch (RFC 7386), which contains uid and resourceVersion.
     Patch(Value),
-    /// DELETE in the background, with this uid as precondition.
+    /// DELETE with background propagation and this uid as precondition.
     Delete {
         /// The uid.
         uid: String,

@@ -1,13 +1,13 @@
-//! What waits: after a failure the step that failed, and what depends on it; likewise a step that
-//! others undo again and again; where starts are limited, a machine whose turn has not come.
+//! What waits: the step that failed and the steps that depend on it; a step that another client
+//! undoes again and again; and, under the start limit, a machine whose turn has not come.
 
 use crate::decide::case::Case;
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
 use crate::{Action, Cause, Failure, Step};
 
-/// Takes out of `outcome` what has to wait, and returns the failure to report: the first of a
-/// step that is called for and that no condition of its own reports. A failed step that is not
-/// needed any more is passed over.
+/// Removes from `outcome` what has to wait, and returns the failure to report: the first one of a
+/// step that is required and whose failure no condition of its own reports. A failed step that is
+/// no longer required is ignored.
 pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Failure> {
     let (mut reported, mut is_held) = (None, false);
     let mut due = Vec::new();
@@ -18,13 +18,13 @@ pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fa
         }
         match failure.filter(|failure| failure.retry_at > case.now) {
             Some(failure) => {
-                outcome.wakes.push(failure.retry_at);
+                outcome.requeues.push(failure.retry_at);
                 is_held |= blocks_rest(failure);
             }
             None if is_held && !is_independent(action.step) => {}
             None => match resting(case, action.step) {
                 Some(until) => {
-                    outcome.wakes.push(until);
+                    outcome.requeues.push(until);
                     is_held |=
                         !is_independent(action.step) && action.step != Step::ExcludeDrain;
                 }
@@ -32,28 +32,28 @@ pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fa
             },
         }
     }
-    // One that is not answered for half a minute holds up no other.
+    // An independent request that gets no response for half a minute delays no other.
     due.sort_by_key(|action: &Action| is_independent(action.step));
     outcome.actions = due;
     if is_held {
-        // They are about steps that are not taken now; the events of transitions are others.
+        // They are about steps that are not taken now; the events of transitions are separate.
         outcome.events.clear();
         outcome.undrained = None;
     }
-    // What was done for a commitment is undone before the commitment ends.
+    // What was done for a commitment is reverted before the commitment ends.
     if is_held && outcome.shutdown == Commitment::Clear {
         outcome.shutdown = Commitment::Keep;
     }
     reported
 }
 
-/// Until when a step waits that others undo again and again.
+/// Until when a step waits that another client undoes again and again; `None` if it does not.
 fn resting(case: &Case<'_>, step: Step) -> Option<jiff::Timestamp> {
     let until = case.memory.repeats_until(step);
     until.filter(|until| *until > case.now)
 }
 
-/// Takes the start of the machine out of `outcome` until its turn has come, and says so.
+/// Removes the start of the machine from `outcome` until its turn has come, and reports that.
 pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
     let starts = |action: &Action| action.step == Step::CreateBootstrap;
     let turn = case.memory.start_delay().filter(|turn| turn.due > case.now);
@@ -61,7 +61,7 @@ pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
         return;
     };
     outcome.actions.retain(|action| is_independent(action.step));
-    outcome.wakes.push(turn.due);
+    outcome.requeues.push(turn.due);
     let most = match turn.per_minute.get() {
         1 => "1 machine starts".to_owned(),
         number => format!("{number} machines start"),
@@ -70,8 +70,8 @@ pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
     outcome.state = State::Provisioning(message);
 }
 
-/// Whether a step stands beside the machine's life: nothing waits for it once it has failed, and
-/// it waits for nothing.
+/// Whether a step is independent of the machine's lifecycle: no step waits for it once it has
+/// failed, and it waits for no other.
 fn is_independent(step: Step) -> bool {
     match step {
         Step::TaintNode
@@ -114,10 +114,10 @@ fn has_own_condition(step: Step) -> bool {
     is_independent(step) && !is_reported_by_ready
 }
 
-/// Whether what comes after the failed step waits for it.
+/// Whether the steps after the failed one wait for it.
 pub(crate) fn blocks_rest(failure: &Failure) -> bool {
     if failure.step == Step::ExcludeDrain {
-        // A refusal would be repeated for ever, and a machine that has to go would stay.
+        // A refusal would repeat forever, and a machine that must be shut down would stay.
         failure.cause == Cause::Unavailable
     } else {
         !is_independent(failure.step)

@@ -1,16 +1,16 @@
-//! What may be written from caches.
+//! What may be written based on caches.
 //!
-//! A status may be a moment old: its write is guarded by the ScheduledMachine's version, and the
-//! next event corrects it. These need live reads, because a cache may be behind:
-//! - to make or end a commitment to shut down, to rewrite a record, to report that something is gone;
-//! - to record a Machine that another process has created: it may be gone by now, and what was
-//!   created since would count as its leftovers;
-//! - to report that nothing exists once something could have been created.
+//! A status may be a moment old: its write is guarded by the ScheduledMachine's resourceVersion,
+//! and the next event corrects it. These need live reads, because a cache may be stale:
+//! - to make or end a shutdown commitment, to rewrite a record, to report that an object is gone;
+//! - to record a Machine that another process has created: it may be gone in the meantime, and
+//!   objects created since would count as its leftovers;
+//! - to report that no object exists once one could have been created.
 //!
-//! Two actions are taken from caches. Our finalizer is guarded by the ScheduledMachine's version.
-//! And what is on record is created while caches show nothing of it, under a
-//! [precondition](crate::Precondition) and under deterministic names: a name that is taken answers
-//! with a conflict, and a live read follows.
+//! Two actions are taken based on caches. Our finalizer is guarded by the ScheduledMachine's
+//! resourceVersion. And recorded objects are created while caches contain none of them, under a
+//! [precondition](crate::Precondition) and with deterministic names: a name that is taken results
+//! in a conflict, and a live read follows.
 
 use fivespot_api::{Phase, ScheduledMachineStatus};
 
@@ -19,18 +19,18 @@ use crate::decide::record::Record;
 use crate::decide::{outcome::Commitment, outcome::Outcome};
 use crate::{Fact, Freshness, Observed, Step};
 
-/// What has to be confirmed before a plan is carried out that was made from caches.
+/// What must be confirmed before a plan made from caches is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confirmation {
     /// Nothing.
     NotNeeded,
     /// That the [precondition](crate::Precondition) holds before the first action is sent.
     Precondition,
-    /// Everything has to be read live.
+    /// All facts must be read live.
     LiveRead,
 }
 
-/// What has to be confirmed before `outcome` is carried out and `after` is written.
+/// What must be confirmed before `outcome` is carried out and `after` is written.
 pub(crate) fn confirmation(
     case: &Case<'_>,
     outcome: &Outcome,
@@ -61,8 +61,8 @@ pub(crate) fn confirmation(
     }
 }
 
-/// Whether all there is to do is to create the three objects, none of which is there; that they
-/// are on record comes before that.
+/// Whether the outcome is exactly to create the three objects, none of which exists. They are
+/// recorded before that.
 fn creates_all(outcome: &Outcome) -> bool {
     let steps = outcome.actions.iter().map(|action| action.step);
     let all = [
@@ -73,15 +73,15 @@ fn creates_all(outcome: &Outcome) -> bool {
     outcome.shutdown == Commitment::Keep && steps.eq(all)
 }
 
-/// Whether whatever was on record still is. A taint that is dropped from the status is not ours any
-/// more: a cache may be behind another operator's write to the Node.
+/// Whether everything that was recorded still is. A taint that is dropped from the status is no
+/// longer ours, and a cache may not contain another operator's write to the Node yet.
 fn ends_nothing(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
     let keeps_taints = before.applied_node_taints.iter().all(|taint| {
         let mut kept = after.applied_node_taints.iter();
         kept.any(|of| (&of.key, of.effect) == (&taint.key, taint.effect))
     });
     let (earlier, record) = (Record::stored(before), Record::stored(after));
-    // The first record follows from the spec alone, whose version guards it.
+    // The first record is derived from the spec alone, which the resourceVersion guards.
     let is_first = earlier.is_empty() && record.has_no_uid();
     let is_gone = matches!(after.phase, Some(Phase::Inactive | Phase::Terminated));
     let reports_end = is_gone && before.phase != after.phase && !earlier.is_empty();
@@ -93,7 +93,7 @@ fn ends_nothing(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus)
         && (before.node_ref.is_none() || after.node_ref.is_some())
 }
 
-/// Whether no other Machine goes on record.
+/// Whether no other Machine is recorded.
 fn is_same_machine(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
@@ -105,8 +105,8 @@ fn is_same_machine(
     uid(before) == uid(after)
 }
 
-/// Whether everything in the management cluster could be found out. That it could not may be
-/// the cache's own trouble, which is not worth reporting.
+/// Whether all facts of the management cluster were read. A missing one may be a problem of the
+/// cache alone, which is not worth reporting.
 fn is_complete(observed: &Observed) -> bool {
     fn known<T>(fact: &Fact<T>) -> bool {
         fact.known().is_some()

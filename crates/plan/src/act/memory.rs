@@ -1,7 +1,8 @@
-//! What one process remembers about one ScheduledMachine between passes.
+//! What one process keeps in memory about one ScheduledMachine between reconciles.
 //!
-//! All of it may be lost at any moment: a restart tries at once what was being held back, and
-//! counts the ten minutes of a stalled removal anew. Nothing that matters is only here.
+//! All of it may be lost at any moment: after a restart steps in backoff are retried at once, and
+//! the ten minutes of a stalled removal are counted again. No decision that matters depends on it
+//! alone.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,19 +14,19 @@ use jiff::{SignedDuration, Timestamp};
 use crate::act::repeat::Repeats;
 use crate::{Action, Freshness, Observed, Plan, Step};
 
-/// How long until an eviction that was refused is tried again, as `kubectl drain` does.
+/// How long until an eviction that was refused is retried, as in `kubectl drain`.
 const EVICTION_RETRY: SignedDuration = SignedDuration::from_secs(5);
 
-/// The longest backoff of a failed step. A retry further ahead was noted by a clock that was ahead.
+/// The longest backoff of a failed step. A later retry was recorded with a clock that was ahead.
 const LONGEST_BACKOFF: SignedDuration = SignedDuration::from_mins(5);
 
-/// How long after it was due a failed step is forgotten: nobody calls for it any more.
+/// How long after its retry was due a failed step is dropped: it is no longer required.
 const STALE: SignedDuration = SignedDuration::from_mins(1);
 
-/// What is remembered.
+/// The state kept in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
-    /// Of the uids and versions of what was there.
+    /// Hash of the uids and resourceVersions of the observed objects.
     fingerprint: u64,
     changed_at: Option<Timestamp>,
     /// The uid of the Machine that is being deleted, and since when.
@@ -35,10 +36,10 @@ pub struct Memory {
     failures: BTreeMap<Step, Failure>,
     /// Since when each of these steps has been failing.
     failing_since: BTreeMap<Step, Timestamp>,
-    /// Since when something may not be read.
+    /// Since when a read is forbidden.
     forbidden_since: Option<Timestamp>,
     repeats: Repeats,
-    /// The agent's configuration, and since when it has been there.
+    /// The agent's configuration, and since when it exists.
     projected: Option<(String, Timestamp)>,
     status_written_at: Option<Timestamp>,
     was_progress: bool,
@@ -46,12 +47,12 @@ pub struct Memory {
     start_delay: Option<StartDelay>,
 }
 
-/// When a machine may start that has to wait for others.
+/// When a machine may start that waits because of the start limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StartDelay {
-    /// When to ask again.
+    /// When to requeue.
     pub(crate) due: Timestamp,
-    /// When it was asked for.
+    /// When the delay was recorded.
     asked: Timestamp,
     /// How many machines may start in a minute.
     pub(crate) per_minute: NonZeroU32,
@@ -62,45 +63,45 @@ pub(crate) struct StartDelay {
 pub(crate) struct Refusal {
     /// When the next try is due.
     pub(crate) due: Timestamp,
-    /// The server's words.
+    /// The message of the API server.
     pub(crate) message: String,
 }
 
 /// A step that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Which step.
+    /// The step.
     pub step: Step,
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub cause: Cause,
-    /// The API server's words, or the client's.
+    /// The message of the API server or of the client.
     pub message: String,
     /// How often this step has failed in a row; see [`Memory::attempts`].
     pub attempts: u32,
-    /// When to try again: at most five minutes after the failure.
+    /// When to retry: at most five minutes after the failure.
     pub retry_at: Timestamp,
 }
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The operator lacks a permission (403).
     Forbidden,
     /// The namespace is being deleted (403 with that cause).
     NamespaceTerminating,
-    /// The server, a schema, a policy or a webhook refuses the object (400, 422, or 403 of an
+    /// The server, a schema, a policy or a webhook rejects the object (400, 422, or 403 of an
     /// admission plugin).
     Rejected,
     /// The kind is not served (404 of a create).
     NotServed,
-    /// Everything else: no answer, overload, an error of the server (5xx).
+    /// All other errors: no response, overload, an error of the server (5xx).
     Unavailable,
 }
 
 impl Memory {
-    /// Takes notice of what a pass saw. Call it once a pass, before planning.
+    /// Records what a reconcile observed. Call it once for each reconcile, before planning.
     ///
-    /// `generation` is the ScheduledMachine's: an edited spec is tried at once.
+    /// `generation` is that of the ScheduledMachine: an edit of the spec is tried at once.
     pub fn observe(
         &mut self,
         generation: Option<i64>,
@@ -143,8 +144,8 @@ impl Memory {
         }
     }
 
-    /// Drops what a clock has noted that was ahead and has been set back since: a retry that is
-    /// further ahead than any wait, and instants that have not come yet.
+    /// Drops what was recorded with a clock that was ahead and has been set back since: retries
+    /// later than any backoff, and instants in the future.
     fn forget_the_future(&mut self, now: Timestamp) {
         self.repeats.forget_after(now);
         let latest = after(now, LONGEST_BACKOFF);
@@ -163,7 +164,7 @@ impl Memory {
         }
     }
 
-    /// Notes since when the Machine is being deleted.
+    /// Records since when the Machine is being deleted.
     fn observe_deletion(&mut self, observed: &Observed, now: Timestamp) {
         let Some(machine) = observed.machine.known() else {
             return;
@@ -175,7 +176,7 @@ impl Memory {
         }
     }
 
-    /// Notes since when the agent has been given its configuration.
+    /// Records since when the agent has its configuration.
     fn observe_agent(&mut self, observed: &Observed, now: Timestamp) {
         let Some(config) = observed.workload.agent_config.known() else {
             return;
@@ -186,7 +187,7 @@ impl Memory {
         }
     }
 
-    /// An eviction was refused (429): it is due again after 5 s.
+    /// Records that an eviction was refused (429): it is due again after 5 s.
     pub fn refused(&mut self, pod_uid: &str, message: &str, now: Timestamp) {
         let refusal = Refusal {
             due: after(now, EVICTION_RETRY),
@@ -195,19 +196,20 @@ impl Memory {
         self.refusals.insert(pod_uid.to_owned(), refusal);
     }
 
-    /// How often this step has failed in a row. Steps are counted apart, so that one that fails
-    /// for ever delays no other.
+    /// How often this step has failed in a row. Steps are counted separately, so that one that
+    /// fails forever delays no other.
     pub fn attempts(&self, step: Step) -> u32 {
         let failure = self.failures.get(&step);
         failure.map_or(0, |failure| failure.attempts)
     }
 
-    /// A step failed. The backoff behind `retry_at` is the caller's, who has the random numbers.
+    /// Records that a step failed. The caller computes `retry_at`, because the backoff needs
+    /// random numbers.
     pub fn failed(&mut self, failure: Failure) {
         self.failures.insert(failure.step, failure);
     }
 
-    /// All of `actions` were sent and succeeded.
+    /// Records that all of `actions` were sent and succeeded.
     pub fn succeeded(&mut self, actions: &[Action]) {
         for action in actions {
             self.failures.remove(&action.step);
@@ -215,25 +217,26 @@ impl Memory {
         }
     }
 
-    /// All of `actions` were sent and succeeded, at `now`. A step that succeeds and is needed again
-    /// and again, because somebody undoes it, waits longer each time, until the spec is edited.
+    /// Records that all of `actions` were sent and succeeded at `now`. A step that is required
+    /// again and again after it succeeded, because another client undoes it, waits longer each
+    /// time, until the spec is edited.
     pub fn repeated(&mut self, actions: &[Action], now: Timestamp) {
         self.repeats.note(actions, now);
     }
 
-    /// Until when a step waits that has succeeded again and again; none if it does not.
+    /// Until when a step waits that has succeeded again and again; `None` if it does not.
     pub(crate) fn repeats_until(&self, step: Step) -> Option<Timestamp> {
         self.repeats.due(step)
     }
 
-    /// Whether the Machine that caches show can be none of an earlier time: this process has made
-    /// one, and a cache is asked only once it shows that.
+    /// Whether the Machine in the caches cannot be an earlier one: this process has created a
+    /// Machine, and a cache is used only once it contains that one.
     pub(crate) fn has_created(&self) -> bool {
         self.has_created
     }
 
-    /// The machine may not start for `span` from `now` on, because others come first: at most
-    /// `per_minute` start in a minute. Until then nothing is planned that would start it.
+    /// Records that the start limit delays the machine for `span` from `now` on: at most
+    /// `per_minute` machines start in a minute. Until then no start is planned.
     pub fn delay_start(
         &mut self,
         span: SignedDuration,
@@ -247,38 +250,38 @@ impl Memory {
         });
     }
 
-    /// When the machine may start, as the start limit said last; it may be over.
+    /// When the machine may start, according to the last delay, which may be over.
     pub(crate) fn start_delay(&self) -> Option<StartDelay> {
         self.start_delay
     }
 
-    /// The status of `plan` was written.
+    /// Records that the status of `plan` was written.
     pub fn status_written(&mut self, plan: &Plan, now: Timestamp) {
         self.status_written_at = Some(now);
         self.was_progress = plan.is_progress;
     }
 
-    /// Whether the last status that was written said nothing but how far a machine had come.
+    /// Whether the last status that was written reported only progress.
     pub(crate) fn was_progress(&self) -> bool {
         self.was_progress
     }
 
-    /// When a status was written last.
+    /// When a status was last written.
     pub(crate) fn status_written_at(&self) -> Option<Timestamp> {
         self.status_written_at
     }
 
-    /// How a step failed last, if it did and has not succeeded since.
+    /// The last failure of a step; `None` if it has succeeded since.
     pub fn failure(&self, step: Step) -> Option<&Failure> {
         self.failures.get(&step)
     }
 
-    /// Since when the operator may not read something that it needs; none if it may.
+    /// Since when a read that the operator needs is forbidden; `None` if all are allowed.
     pub(crate) fn forbidden_since(&self) -> Option<Timestamp> {
         self.forbidden_since
     }
 
-    /// Since when a step has been failing, as far as this process saw; none if it is not.
+    /// Since when a step has been failing, as far as this process observed; `None` if it is not.
     pub(crate) fn failing_since(&self, step: Step) -> Option<Timestamp> {
         self.failing_since.get(&step).copied()
     }
@@ -293,28 +296,29 @@ impl Memory {
         self.refusals.get(pod_uid)
     }
 
-    /// Since when the agent has had its present configuration, as far as this process saw.
+    /// Since when the agent has had its current configuration, as far as this process observed.
     pub(crate) fn projected_since(&self) -> Option<Timestamp> {
         self.projected.as_ref().map(|(_, since)| *since)
     }
 
-    /// Since when the Machine is being deleted, as far as this process saw; none if it is not.
+    /// Since when the Machine is being deleted, as far as this process observed; `None` if it is
+    /// not.
     pub(crate) fn deleting_since(&self) -> Option<Timestamp> {
         self.deleting.as_ref().map(|(_, since)| *since)
     }
 
-    /// Since when the three objects have not changed, as far as this process saw.
+    /// Since when the three objects are unchanged, as far as this process observed.
     pub(crate) fn unchanged_since(&self) -> Option<Timestamp> {
         self.changed_at
     }
 }
 
-/// `now` and a pause, or the end of time.
+/// `now` plus `pause`, at most [`Timestamp::MAX`].
 pub(crate) fn after(now: Timestamp, pause: SignedDuration) -> Timestamp {
     now.checked_add(pause).unwrap_or(Timestamp::MAX)
 }
 
-/// The uids and versions of the three objects; none while one could not be read.
+/// Hash of the uids and resourceVersions of the three objects; `None` if one could not be read.
 fn fingerprint(observed: &Observed) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let mut note = |meta: &Meta| (&meta.uid, &meta.resource_version).hash(&mut hasher);
@@ -379,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_an_hour_ahead_holds_nothing_up_when_it_is_set_right() {
+    fn a_clock_that_was_an_hour_ahead_delays_nothing_once_it_is_corrected() {
         let (ahead, now) = (at(10_000), at(6_400));
         let mut memory = Memory::default();
         let observed = Observed {
@@ -400,19 +404,19 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_is_gone_is_forgotten() {
+    fn the_refusal_of_a_pod_that_is_gone_is_dropped() {
         let mut memory = Memory::default();
         memory.refused("pod", "no", at(100));
         let mut observed = Observed::default();
         memory.observe(None, &observed, at(101));
-        assert!(memory.refusal("pod").is_some(), "nobody looked");
+        assert!(memory.refusal("pod").is_some(), "the pods were not listed");
         observed.workload.pods = crate::Fact::Known(Vec::new());
         memory.observe(None, &observed, at(102));
         assert!(memory.refusal("pod").is_none());
     }
 
     #[test]
-    fn a_failure_is_forgotten_when_the_spec_is_edited_or_nobody_calls_for_it() {
+    fn a_failure_is_dropped_when_the_spec_is_edited_or_the_step_is_not_required() {
         let observed = Observed::default();
         let mut memory = Memory::default();
         memory.observe(Some(1), &observed, at(0));
@@ -443,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_is_no_change() {
+    fn a_failed_read_is_not_a_change() {
         let mut memory = Memory::default();
         let known = Observed {
             machine: crate::Fact::Known(None),

@@ -1,4 +1,4 @@
-//! Steps that succeed, and are needed again and again: somebody undoes them.
+//! Steps that succeed and are required again and again, because another client undoes them.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::{Action, Step};
 
 /// How often a step may succeed before it has to wait.
 const FREE: u32 = 5;
-/// For how long a step has to be needed no more for its count to begin anew.
+/// How long a step must not be required before its count starts again.
 const QUIET: SignedDuration = SignedDuration::from_secs(60);
 /// The longest that a step has to wait.
 const LONGEST: SignedDuration = SignedDuration::from_mins(5);
 
-/// How often each step has succeeded of late.
+/// How often each step has recently succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Repeats(BTreeMap<Step, Repeat>);
 
@@ -35,7 +35,8 @@ impl Repeat {
 }
 
 impl Repeats {
-    /// These have succeeded. Pods are many: what is done to them is no repetition.
+    /// Records that these have succeeded. Evictions and deletions of pods are not counted: each
+    /// is for another pod.
     pub(crate) fn note(&mut self, actions: &[Action], now: Timestamp) {
         let about_pods = [Step::EvictPod, Step::DeletePod];
         let steps = actions.iter().map(|action| action.step);
@@ -54,12 +55,12 @@ impl Repeats {
         }
     }
 
-    /// Drops what a clock has noted that was ahead and has been set back since.
+    /// Drops what was recorded with a clock that was ahead and has been set back since.
     pub(crate) fn forget_after(&mut self, now: Timestamp) {
         self.0.retain(|_, repeat| repeat.last <= now);
     }
 
-    /// Until when the step waits; none if it does not.
+    /// Until when the step waits; `None` if it does not.
     pub(crate) fn due(&self, step: Step) -> Option<Timestamp> {
         let repeat = self.0.get(&step)?;
         let pause = repeat.pause();
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_needed_again_and_again_waits_longer_each_time() {
+    fn a_step_that_is_undone_again_and_again_waits_longer_each_time() {
         let mut repeats = Repeats::default();
         let mut now = at(0);
         let mut pauses = Vec::new();
@@ -107,14 +108,14 @@ mod tests {
             [0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
         );
         assert_eq!(repeats.due(Step::LabelNode), None);
-        // Nobody has undone it for a minute beyond its pause.
+        // It was not undone for a minute beyond its pause.
         now = after(now, SignedDuration::from_secs(361));
         repeats.note(&[action(Step::TaintNode)], now);
         assert_eq!(repeats.due(Step::TaintNode), None);
     }
 
     #[test]
-    fn many_pods_are_no_repetition() {
+    fn many_evictions_are_not_a_repetition() {
         let mut repeats = Repeats::default();
         let many = vec![action(Step::EvictPod); 50];
         repeats.note(&many, at(0));

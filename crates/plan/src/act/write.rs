@@ -20,17 +20,17 @@ pub(crate) use agent_config::{
     create_agent_config, delete_agent_config, update_agent_config,
 };
 
-/// The value that distinguishes our exclude annotations from those of others.
+/// The value that distinguishes our exclude annotations from those of other clients.
 pub(crate) const OUR_MARK: &str = name::FIELD_MANAGER;
 
-/// Adds our finalizer to those that were seen.
+/// Adds our finalizer to the observed ones.
 pub(crate) fn add_finalizer(subject: &Subject) -> Action {
     let mut finalizers = subject.finalizers.clone();
     finalizers.push(name::FINALIZER.to_owned());
     patch_finalizers(subject, Step::AddFinalizer, &finalizers)
 }
 
-/// Removes our finalizer from those that were seen.
+/// Removes our finalizer from the observed ones.
 pub(crate) fn remove_finalizer(subject: &Subject) -> Action {
     let mut finalizers = subject.finalizers.clone();
     finalizers.retain(|finalizer| finalizer != name::FINALIZER);
@@ -49,8 +49,8 @@ fn patch_finalizers(subject: &Subject, step: Step, finalizers: &[String]) -> Act
 
 /// Creates a bootstrap or infrastructure object.
 ///
-/// It gets a plain owner reference: the controlling one is for the Machine, which cannot come up
-/// while somebody else has it.
+/// It gets a plain owner reference: the controller reference is for the Machine, which cannot be
+/// provisioned while the object has another controller.
 pub(crate) fn create_provider(case: &Case<'_>, role: ProviderRole) -> Action {
     let (step, draft) = match role {
         ProviderRole::Bootstrap => (Step::CreateBootstrap, &case.desired.bootstrap),
@@ -86,17 +86,17 @@ pub(crate) fn create_provider(case: &Case<'_>, role: ProviderRole) -> Action {
     )
 }
 
-/// What a Machine is created for.
+/// The purpose of creating a Machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To serve: it gets what the spec's machineTemplate asks for.
+    /// To serve: it gets the fields of the spec's machineTemplate.
     Service,
     /// To be deleted at once, together with the objects that it refers to. It gets nothing of the
-    /// machineTemplate: while the object is deleted, no admission policy looks at its edits.
+    /// machineTemplate: admission policies do not check edits of an object that is being deleted.
     Removal,
 }
 
-/// What a Machine is made from.
+/// The inputs for creating a Machine.
 pub(crate) struct MachineParts<'a> {
     pub(crate) bootstrap: Reference,
     pub(crate) infrastructure: Reference,
@@ -104,8 +104,8 @@ pub(crate) struct MachineParts<'a> {
     pub(crate) hash: &'a str,
 }
 
-/// Creates the Machine for these two objects, in the version that the server offers; none where
-/// it offers none.
+/// Creates the Machine for these two objects, in the Cluster API version that the server offers;
+/// `None` if it offers none.
 pub(crate) fn create_machine(
     case: &Case<'_>,
     parts: MachineParts<'_>,
@@ -125,8 +125,9 @@ pub(crate) fn create_machine(
     ));
     let mut annotations = template.annotations;
     annotations.insert(name::SPEC_HASH_ANNOTATION.to_owned(), parts.hash.to_owned());
-    // The Cluster waits for all its Machines when it is deleted, but deletes only those that it
-    // owns; the reference stays plain, so that it needs no right to the Cluster's finalizers.
+    // A Cluster that is deleted waits for all its Machines, but deletes only those that it owns.
+    // The reference is a plain one, so that it requires no permission on the Cluster's
+    // finalizers.
     let cluster = case.cluster().map(|cluster| Owner {
         api_version: cluster.contract.api_version().to_owned(),
         kind: "Cluster".to_owned(),
@@ -169,7 +170,7 @@ pub(crate) fn relabel_machine(machine: &Machine, subject: &Subject) -> Action {
     on_machine(machine, Step::RelabelMachine, Call::Patch(patch))
 }
 
-/// Changes our Machine; none if there is nothing to change.
+/// Changes our Machine; `None` if there is nothing to change.
 pub(crate) fn patch_machine(machine: &Machine, patch: &MachinePatch) -> Option<Action> {
     if patch.is_empty() {
         return None;
@@ -212,7 +213,7 @@ pub(crate) fn delete_provider(role: ProviderRole, provider: &Provider) -> Action
     management(step, provider.reference(), &provider.meta.namespace, call)
 }
 
-/// Cordons the Node and leaves our marker on it.
+/// Cordons the Node and puts our marker on it.
 pub(crate) fn cordon(node: &Node, subject: &Subject) -> Action {
     patch_node(
         node,
@@ -222,7 +223,7 @@ pub(crate) fn cordon(node: &Node, subject: &Subject) -> Action {
     )
 }
 
-/// Takes our marker off the Node and lets pods in again.
+/// Removes our marker from the Node and uncordons it.
 pub(crate) fn uncordon(node: &Node) -> Action {
     patch_node(
         node,
@@ -232,15 +233,15 @@ pub(crate) fn uncordon(node: &Node) -> Action {
     )
 }
 
-/// Writes the taints, the record of them and when the machine leaves together: the list is atomic,
-/// so that everything in it is written back as it was read, and the version guards against whoever
-/// writes meanwhile.
+/// Writes the taints, their record and the end of the need in one patch. The list is atomic, so
+/// all its entries are written back as they were read, and the resourceVersion guards against
+/// concurrent writes.
 pub(crate) fn taint(node: &Node, change: &Change, leaves_at: Option<&str>) -> Action {
     let (annotations, spec) = tainted(node, change, leaves_at);
     patch_node(node, Step::TaintNode, &annotations, &spec)
 }
 
-/// Cordons the Node, and takes the last call off it in the same patch: `change` is without it.
+/// Cordons the Node and removes the last call in the same patch: `change` does not contain it.
 pub(crate) fn cordon_without_last_call(
     node: &Node,
     subject: &Subject,
@@ -301,7 +302,7 @@ pub(crate) fn evict(pod: &Pod) -> Action {
     )
 }
 
-/// The commitment to reclaim.
+/// Writes the commitment to reclaim.
 pub(crate) fn commit_reclaim(machine: &Machine, commitment: String) -> Action {
     annotate(
         machine,
@@ -311,7 +312,7 @@ pub(crate) fn commit_reclaim(machine: &Machine, commitment: String) -> Action {
     )
 }
 
-/// The schedule has been switched off for the reclaim of this Machine.
+/// Records that the schedule has been disabled for the reclaim of this Machine.
 pub(crate) fn record_disabled(machine: &Machine) -> Action {
     let key = name::RECLAIM_DISABLED_ANNOTATION;
     annotate(machine, Step::RecordDisabled, key, "true".to_owned())
@@ -325,7 +326,7 @@ fn annotate(machine: &Machine, step: Step, key: &str, value: String) -> Action {
     on_machine(machine, step, Call::Patch(patch.json(machine)))
 }
 
-/// Switches the schedule off.
+/// Disables the schedule.
 pub(crate) fn disable_schedule(subject: &Subject) -> Action {
     let object = Reference::new(name::API_VERSION, name::KIND, &subject.name);
     let patch = json!({
@@ -339,14 +340,14 @@ pub(crate) fn disable_schedule(subject: &Subject) -> Action {
     management(step, object, &subject.namespace, Call::Patch(patch))
 }
 
-/// What an override is to do that stops a machine whose host is reclaimed.
+/// The end and the reason of an override that stops a machine whose host is reclaimed.
 #[derive(Clone, Debug)]
 pub(crate) struct StopOverride {
     pub(crate) end: Timestamp,
     pub(crate) reason: String,
 }
 
-/// Creates an override of mode Stop for the machine, named after the Machine of that uid.
+/// Creates an override of mode Stop for the machine, named after the Machine with that uid.
 pub(crate) fn stop_with_override(
     subject: &Subject,
     machine_uid: &str,
@@ -369,7 +370,7 @@ pub(crate) fn stop_with_override(
     management(step, place, &subject.namespace, Call::Create(object))
 }
 
-/// Takes the request for reclaim off the Node.
+/// Removes the reclaim request from the Node.
 pub(crate) fn clear_request(node: &Node) -> Action {
     let cleared: serde_json::Map<String, Value> = name::RECLAIM_REQUEST
         .into_iter()
@@ -378,8 +379,8 @@ pub(crate) fn clear_request(node: &Node) -> Action {
     patch_node(node, Step::ClearRequest, &json!(cleared), &Value::Null)
 }
 
-/// Deletes a pod of a reclaimed host: with the shortest grace period that the kubelet still
-/// waits for.
+/// Deletes a pod of a reclaimed host with the shortest grace period that the kubelet still waits
+/// for.
 pub(crate) fn delete_pod(pod: &Pod) -> Action {
     let call = Call::DeletePod {
         uid: pod.uid.clone(),
@@ -395,7 +396,7 @@ fn of_pod(pod: &Pod) -> Target {
     }
 }
 
-/// Puts the label on the Node that brings the agent, or takes it off.
+/// Adds or removes the label on the Node that schedules the agent there.
 pub(crate) fn label_node(node: &Node, is_on: bool) -> Action {
     let value = is_on.then_some(name::RECLAIM_AGENT_ENABLED);
     let patch = json!({ "metadata": {
@@ -424,8 +425,8 @@ fn owner(subject: &Subject, is_controller: bool) -> Owner {
     }
 }
 
-/// The annotations that are missing for Cluster API to skip its own drain, and, if `volumes`
-/// says so, also its wait for volumes.
+/// The missing annotations that make Cluster API skip its own drain, and, if `volumes`, also its
+/// wait for volumes.
 pub(crate) fn exclusions(machine: &Machine, volumes: bool) -> MachinePatch {
     let volumes = volumes.then_some(key::EXCLUDE_VOLUME_DETACH);
     let mut patch = MachinePatch::default();
@@ -439,7 +440,7 @@ pub(crate) fn exclusions(machine: &Machine, volumes: bool) -> MachinePatch {
     patch
 }
 
-/// Takes back those exclusions that we made.
+/// Removes the exclusions that we added.
 pub(crate) fn no_exclusions(machine: &Machine) -> MachinePatch {
     let mut patch = MachinePatch::default();
     for annotation in [key::EXCLUDE_NODE_DRAINING, key::EXCLUDE_VOLUME_DETACH] {

@@ -1,7 +1,7 @@
 //! The agent on the Node: its label, its configuration, and what it reports.
 //!
-//! The label comes first and goes last, so that it says where a configuration is to be looked
-//! for. A configuration that outlives its Node is collected with it.
+//! The label is added first and removed last, so that it shows where a configuration may exist. A
+//! configuration is garbage-collected with its Node.
 
 use fivespot_api::condition::{
     self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
@@ -21,7 +21,7 @@ use crate::{Action, AgentConfig, Fact, Node, Step};
 /// How long an agent may take to report a configuration.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 
-/// The steps that serve the agent.
+/// The steps that configure the agent.
 const STEPS: [Step; 4] = [
     Step::LabelNode,
     Step::CreateAgentConfig,
@@ -29,8 +29,8 @@ const STEPS: [Step; 4] = [
     Step::DeleteAgentConfig,
 ];
 
-/// What is to be done for the agent on the Node of our Machine. The first may be a write to the
-/// Node itself.
+/// The actions for the agent on the Node of our Machine. The first may be a write to the Node
+/// itself.
 pub(crate) fn actions(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     let Some(node) = machine::node(case, machine) else {
         return Vec::new();
@@ -67,7 +67,7 @@ fn is_projected(config: &AgentConfig, node: &Node, text: &str) -> bool {
     config.text.as_deref() == Some(text) && config.node_uid.as_ref() == Some(&node.uid)
 }
 
-/// What the condition `AgentReady` is set to.
+/// The change of the condition `AgentReady`.
 pub(crate) fn condition(case: &Case<'_>) -> ConditionChange {
     let commands = match &case.desired.commands {
         Ok(commands) if commands.is_empty() => return ConditionChange::Remove,
@@ -89,7 +89,7 @@ pub(crate) fn condition(case: &Case<'_>) -> ConditionChange {
     let failure = STEPS.iter().find_map(|step| case.memory.failure(*step));
     if let Some(failure) = failure {
         let message = format!(
-            "cannot bring the agent's configuration to Node {}: {}",
+            "cannot configure the agent on Node {}: {}",
             node.name, failure.message
         );
         return set(ConditionStatus::False, Reason::NotInstalled, message);
@@ -98,7 +98,7 @@ pub(crate) fn condition(case: &Case<'_>) -> ConditionChange {
         && !config.is_ours
     {
         let message = format!(
-            "the ConfigMap {} in {} belongs to somebody else; remove it",
+            "the ConfigMap {} in {} was not created by 5-Spot; remove it",
             name::reclaim_config_map(&node.name),
             name::SYSTEM_NAMESPACE,
         );
@@ -107,15 +107,14 @@ pub(crate) fn condition(case: &Case<'_>) -> ConditionChange {
     reported(case, node, &config_hash(&agent_config(commands)))
 }
 
-/// What the agent itself says about the configuration of that hash.
+/// What the agent itself reports about the configuration with the hash `wanted`.
 fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> ConditionChange {
     let report = node.agent_report.as_deref().and_then(Report::parse);
     let report = report.filter(|report| report.config == wanted);
     let name = &node.name;
     if let (None, Some(why)) = (&report, unreadable(case)) {
         let message = format!(
-            "the ConfigMap {} in {} cannot be read, so that no configuration is brought to the \
-             agent: {why}",
+            "the ConfigMap {} in {} cannot be read, so the agent is not configured: {why}",
             name::reclaim_config_map(name),
             name::SYSTEM_NAMESPACE,
         );
@@ -133,7 +132,7 @@ fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> ConditionChange {
             ..
         }) => {
             let message =
-                format!("the agent on Node {name} refuses its configuration: {why}");
+                format!("the agent on Node {name} rejects its configuration: {why}");
             set(ConditionStatus::False, Reason::ConfigRejected, message)
         }
         None if due(case).is_some_and(|due| due > case.now) && !was_absent(case) => {
@@ -151,7 +150,7 @@ fn reported(case: &Case<'_>, node: &Node, wanted: &str) -> ConditionChange {
     }
 }
 
-/// Why the ConfigMap cannot be read, where it was tried.
+/// Why the ConfigMap cannot be read; `None` if it was read or not requested.
 fn unreadable<'a>(case: &Case<'a>) -> Option<&'a str> {
     match &case.observed.workload.agent_config {
         Fact::Known(_) => None,
@@ -159,14 +158,14 @@ fn unreadable<'a>(case: &Case<'a>) -> Option<&'a str> {
     }
 }
 
-/// Until when the agent may take to report.
+/// Until when the agent may take to report its configuration.
 pub(crate) fn due(case: &Case<'_>) -> Option<Timestamp> {
     let since = case.memory.projected_since()?;
     Some(after(since, PATIENCE))
 }
 
-/// Whether the agent was said to be absent. Only the wording depends on it: who was absent
-/// before a restart of the operator is not awaited anew.
+/// Whether the status reports the agent as absent. Only the message depends on it: an agent that
+/// was absent before a restart of the operator is not waited for again.
 fn was_absent(case: &Case<'_>) -> bool {
     let conditions = &case.subject.status.conditions;
     condition::find(conditions, ConditionType::AgentReady).is_some_and(|said| {

@@ -1,4 +1,4 @@
-//! All that one decision looks at.
+//! The input of one decision.
 
 use fivespot_api::{ScheduledMachine, Shutdown, ShutdownReason};
 use fivespot_capi::{Cluster, Machine, Reference};
@@ -11,15 +11,16 @@ use crate::observed::subject::Subject;
 use crate::observed::{owned::OwnedObjects, owned::ProviderObjects};
 use crate::{Fact, Locations, Memory, Observed, Step, Unknown};
 
-/// How old a Machine has to be before a health check gets it replaced.
+/// The minimum age of a Machine before a health check replaces it.
 const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);
-/// How far ahead the dates of exceptions are looked at: the next reconcile looks further.
+/// How far ahead the dates of exceptions are evaluated: the next reconcile evaluates further
+/// ahead.
 const EXCEPTION_HORIZON: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// How long a removal may stand still before that is said.
+/// How long a removal may make no progress before it is reported as stalled.
 const STALL: SignedDuration = SignedDuration::from_mins(10);
 
-/// What follows from the ScheduledMachine and from what was seen with it: the one thing that every
-/// [`Case`] is made from, for the planner and for whoever explains it.
+/// What is derived from the ScheduledMachine and the observed state. Every [`Case`] is made from
+/// it, for the planner and for `explain`.
 #[derive(Debug)]
 pub(crate) struct Basis<'a> {
     subject: Subject,
@@ -29,7 +30,7 @@ pub(crate) struct Basis<'a> {
 }
 
 impl<'a> Basis<'a> {
-    /// Reads `object` and sorts what was seen.
+    /// Reads `object` and classifies the observed objects.
     pub(crate) fn of(object: &ScheduledMachine, observed: &'a Observed) -> Self {
         let (subject, desired) = (Subject::of(object), desired(object, observed));
         let machine = observed.machine.known().and_then(Option::as_ref);
@@ -58,7 +59,8 @@ impl<'a> Basis<'a> {
     }
 }
 
-/// What is asked for. What exists without its Machine is completed for the Cluster on its own label.
+/// The desired state. Objects that exist without their Machine are completed for the Cluster on
+/// their own label.
 fn desired(object: &ScheduledMachine, observed: &Observed) -> Desired {
     let mut desired = Desired::of(object, &observed.specs, &observed.schedule);
     let machine = observed.machine.known().and_then(Option::as_ref);
@@ -70,7 +72,7 @@ fn desired(object: &ScheduledMachine, observed: &Observed) -> Desired {
     desired
 }
 
-/// All that one decision looks at.
+/// The input of one decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case<'a> {
     pub(crate) subject: &'a Subject,
@@ -78,9 +80,9 @@ pub(crate) struct Case<'a> {
     pub(crate) observed: &'a Observed,
     pub(crate) memory: &'a Memory,
     pub(crate) owned: &'a OwnedObjects<'a>,
-    /// Whether the effective schedule is open; none if it is invalid.
+    /// Whether the effective schedule is open; `None` if it is invalid.
     pub(crate) window: Option<Window>,
-    /// Whether a machine is needed for that; none if the schedule is invalid.
+    /// Whether a machine is needed for the schedule; `None` if it is invalid.
     pub(crate) need: Option<Need>,
     pub(crate) now: Timestamp,
 }
@@ -91,39 +93,39 @@ impl<'a> Case<'a> {
         self.desired.is_enabled && self.window.is_some_and(Window::is_open)
     }
 
-    /// Whether the schedule is in force and a machine is needed: from the lead time before a window
-    /// on, to its end or the time for the shutdown before it.
+    /// Whether the schedule is in force and a machine is needed: from the lead time before a
+    /// window until its end, or until the shutdown time before its end.
     pub(crate) fn is_wanted(&self) -> bool {
         self.desired.is_enabled && self.need.is_some_and(Need::is_needed)
     }
 
-    /// When that changes next, if the schedule is in force.
+    /// When [`is_wanted`](Self::is_wanted) changes next, if the schedule is in force.
     pub(crate) fn next_flip(&self) -> Option<Timestamp> {
         self.need
             .filter(|_| self.desired.is_enabled)
             .and_then(Need::until)
     }
 
-    /// The override that counts, while the schedule is enabled and valid.
+    /// The override in force, while the schedule is enabled and valid.
     pub(crate) fn override_in_force(&self) -> Option<&'a Override> {
         let schedule = self.desired.schedule.as_ref().ok()?;
         let in_force = schedule.override_at(self.now);
         in_force.filter(|_| self.desired.is_enabled)
     }
 
-    /// The same, if its mode is Hold: nothing is started or shut down.
+    /// The override in force if its mode is Hold: nothing is started or shut down.
     pub(crate) fn hold(&self) -> Option<&'a Override> {
         let in_force = self.override_in_force();
         in_force.filter(|of| of.mode == OverrideMode::Hold)
     }
 
-    /// What decides whether the schedule is open; none if it is invalid.
+    /// What decides whether the schedule is open; `None` if it is invalid.
     pub(crate) fn decided_by(&self) -> Option<DecidedBy<'a>> {
         let schedule = self.desired.schedule.as_ref().ok()?;
         Some(schedule.decided_by(self.now))
     }
 
-    /// Instants at which something else decides, or the answer of the schedule changes.
+    /// The instants at which the deciding rule or the result of the schedule changes.
     pub(crate) fn next_changes(&self) -> Vec<Timestamp> {
         let Ok(schedule) = &self.desired.schedule else {
             return Vec::new();
@@ -146,15 +148,15 @@ impl<'a> Case<'a> {
         all
     }
 
-    /// When the machine is needed no longer, from the last call on; none before it, and where the
-    /// spec asks for no last call.
+    /// When the machine is no longer needed, from the last call on. `None` before the last call,
+    /// and if the spec has no last call.
     pub(crate) fn leaves_at(&self) -> Option<Timestamp> {
         self.end_of_need()
             .filter(|end| self.last_call_before(*end) <= self.now)
     }
 
-    /// The next end of the need for a machine, where the spec asks for a last call before it and
-    /// nothing but the schedule decides.
+    /// The next end of the need for a machine. `None` if the spec has no last call before it, or
+    /// if something other than the schedule decides.
     fn end_of_need(&self) -> Option<Timestamp> {
         let is_served =
             self.is_wanted() && !self.desired.is_killed && self.hold().is_none();
@@ -167,8 +169,8 @@ impl<'a> Case<'a> {
         before.unwrap_or(Timestamp::MIN)
     }
 
-    /// By when the Machine is to be deleted, whatever time its shutdown has: the end of the window
-    /// that is open, if the spec asks for that.
+    /// The instant by which the Machine must be deleted, whatever the shutdown timeout: the end
+    /// of the open window, if the spec requests that.
     pub(crate) fn window_end(&self) -> Option<Timestamp> {
         match self.window? {
             Window::Open { until } if self.desired.completes_by_window_end => until,
@@ -176,37 +178,38 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether so little is left of the time in which a machine is needed that none is created.
+    /// Whether the remaining time in which a machine is needed is too short to create one.
     pub(crate) fn is_too_short(&self) -> bool {
         let left = self.next_flip().map(|until| until.duration_since(self.now));
         self.is_wanted() && left.is_some_and(|left| left < self.desired.minimum_run)
     }
 
-    /// The Cluster, if there is one. A kind that is not served has no objects.
+    /// The Cluster, if it exists. A kind that is not served has no objects.
     pub(crate) fn cluster(&self) -> Option<&'a Cluster> {
         self.observed.cluster.known().and_then(Option::as_ref)
     }
 
-    /// Why the Cluster or the Machine is not known, if one is not.
+    /// Why the Cluster or the Machine is unknown; `None` if both are known.
     pub(crate) fn unobserved(&self) -> Option<&'a Unknown> {
         let cluster = unknown(&self.observed.cluster);
         cluster.or_else(|| unknown(&self.observed.machine))
     }
 
-    /// Why the overrides or calendars are not known, if some are not: what the schedule comes to is
-    /// not known then. A schedule that is switched off has no need of them.
+    /// Why the overrides or calendars are unknown, and with them the result of the schedule;
+    /// `None` if they are known. A disabled schedule does not need them.
     pub(crate) fn unknown_schedule(&self) -> Option<&'a Unknown> {
         let unknown = self.observed.schedule.unknown.as_ref();
         unknown.filter(|_| self.desired.is_enabled)
     }
 
-    /// The commitment to leave, if one counts for this Machine.
+    /// The shutdown commitment, if it is for this Machine.
     pub(crate) fn commitment(&self, machine: &Machine) -> Option<&'a Shutdown> {
         let stored = self.subject.status.shutdown.as_ref();
         stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)
     }
 
-    /// The deadline in force. An edited spec may shorten what was stored, never lengthen it.
+    /// The deadline in force. An edit of the spec may shorten the stored deadline, never extend
+    /// it.
     pub(crate) fn deadline(&self, shutdown: &Shutdown) -> Timestamp {
         match shutdown.reason {
             ShutdownReason::KillSwitch | ShutdownReason::Reclaim => shutdown.started_at,
@@ -218,14 +221,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// How this step failed, if it did and is not due again yet.
+    /// The cause of this step's last failure, if the step is still in backoff.
     pub(crate) fn failed_at(&self, step: Step) -> Option<crate::Cause> {
         let failure = self.memory.failure(step)?;
         (failure.retry_at > self.now).then_some(failure.cause)
     }
 
-    /// Whether our Machine is to be replaced: a health check asks for it, or an object that it
-    /// refers to is gone and cannot come back.
+    /// Whether our Machine must be replaced: a health check requests it, or an object that the
+    /// Machine refers to is gone and cannot be created again.
     pub(crate) fn wants_replacement(&self, machine: &Machine) -> bool {
         let (owned, desired) = (self.owned, self.desired);
         let is_lost = |part: &ProviderObjects<'_>,
@@ -251,7 +254,8 @@ impl<'a> Case<'a> {
             && (machine.wants_remediation() || bootstrap || infrastructure)
     }
 
-    /// From when on our Machine may be replaced; none before its creation is on record.
+    /// The instant from which our Machine may be replaced; `None` before its creation is
+    /// recorded.
     pub(crate) fn replaceable_from(&self, machine: &Machine) -> Option<Timestamp> {
         let status = &self.subject.status;
         let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
@@ -261,13 +265,13 @@ impl<'a> Case<'a> {
         created.map(|created| after(created, REMEDIATION_PAUSE))
     }
 
-    /// When a removal that does not move is to be called stalled.
+    /// When a removal without progress is reported as stalled.
     pub(crate) fn stalls_at(&self) -> Timestamp {
         after(self.memory.unchanged_since().unwrap_or(self.now), STALL)
     }
 }
 
-/// Why a fact is not known; a kind that is not served counts as known to have no objects.
+/// Why a fact is unknown; a kind that is not served has no objects, so that its absence is known.
 fn unknown<T>(fact: &Fact<T>) -> Option<&Unknown> {
     match fact {
         Fact::Known(_) | Fact::Unknown(Unknown::NotServed { .. }) => None,

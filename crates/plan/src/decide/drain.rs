@@ -1,4 +1,4 @@
-//! Emptying the Node: what is due now, and when to come back.
+//! Draining the Node: what is due now, and when to requeue.
 
 use fivespot_api::condition::Reason;
 use fivespot_capi::Machine;
@@ -11,32 +11,33 @@ use crate::decide::machine;
 use crate::decide::{outcome::Outcome, outcome::State};
 use crate::{Access, Action, Cause, Event, Fact, Node, Pod, Step, Unknown};
 
-/// How many evictions one pass sends.
+/// How many evictions one reconcile sends.
 const BATCH: usize = 10;
-/// For how long after the commitment a machine counts as beginning to leave.
+/// How long after the commitment a shutdown counts as beginning.
 const BEGINNING: SignedDuration = SignedDuration::from_secs(30);
-/// How long until a Node whose pods are leaving, or a cluster that is silent, is looked at again.
+/// How long until a Node with terminating pods, or a cluster that does not respond, is read
+/// again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(5);
 
-/// How far the drain has come.
+/// The progress of the drain.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Drain {
-    /// The Node holds nothing that would have to leave: our drain has finished.
+    /// The Node has no pods that must leave: our drain has finished.
     Empty,
     /// There is nothing for us to drain: no Node, or none that we may touch. Cluster API drains
-    /// as far as there is something to drain.
+    /// what it can.
     NotOurs,
     /// There is something to do or to wait for.
     Running {
         actions: Vec<Action>,
-        /// When to look again.
+        /// When to requeue.
         due: Timestamp,
-        /// What keeps it from going on, if anything does.
+        /// What blocks the drain, if anything does.
         trouble: Option<String>,
     },
 }
 
-/// What to do about the Node of a Machine that leaves and has time to.
+/// What to do about the Node of a Machine that is shut down with time to drain.
 pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Drain {
     let Some(link) = &machine.node else {
         return Drain::NotOurs;
@@ -45,14 +46,14 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
         actions: Vec::new(),
         due: after(case.now, RECHECK),
         trouble: Some(format!(
-            "Node {} cannot be reached; it is drained when it can, or given up at the deadline",
+            "Node {} is unreachable; the drain is retried until the deadline",
             link.name,
         )),
     };
     match &case.observed.workload.access {
         Access::Connected => {}
-        // Who has no access when the machine begins to leave has never had any. Later it may be a
-        // rotation, and a drain that is under way is worth waiting for.
+        // A cluster without access when the shutdown begins never had any. Later it may be a
+        // credential rotation, and a drain in progress is worth waiting for.
         Access::KubeconfigMissing { .. }
         | Access::KubeconfigRefused { .. }
         | Access::TooLarge { .. }
@@ -66,7 +67,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
         | Access::TooLarge { .. }
         | Access::Unauthorized { .. }
         | Access::Unreachable { .. }
-        | Access::NotAsked => return silent(),
+        | Access::NotRequested => return silent(),
     }
     if is_refused(case) {
         return Drain::NotOurs;
@@ -91,10 +92,10 @@ fn is_refused(case: &Case<'_>) -> bool {
         .any(|step| case.failed_at(step) == Some(Cause::Forbidden))
 }
 
-/// Cordons the Node and evicts what is due.
+/// Cordons the Node and sends the evictions that are due.
 fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
     let leaving: Vec<&Pod> = pods.iter().filter(|pod| pod.has_to_leave()).collect();
-    // Only pods that were listed after the Node was closed are all pods.
+    // Only a list of pods read after the Node was cordoned is complete.
     if leaving.is_empty() && node.is_unschedulable {
         return Drain::Empty;
     }
@@ -107,7 +108,7 @@ fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
         .copied()
         .filter(|pod| !pod.is_deleting)
         .collect();
-    // Those that were refused come last, so that they hold up no other.
+    // Pods with a refused eviction come last, so that they do not delay the others.
     staying.sort_by_key(|pod| (tried(case, pod), &pod.namespace, &pod.name));
     let due = staying
         .iter()
@@ -127,14 +128,14 @@ fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
     }
 }
 
-/// Deletes the pods of a reclaimed host at once, disruption budgets or not; none when no pod is
-/// left that could be.
+/// Deletes the pods of a reclaimed host at once, regardless of disruption budgets; `None` if no
+/// pod is left that can be deleted.
 pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcome> {
     let leaving: Vec<&Pod> = pods.iter().filter(|pod| pod.has_to_leave()).collect();
     if leaving.is_empty() || case.failed_at(Step::DeletePod) == Some(Cause::Forbidden) {
         return None;
     }
-    // Whatever replaces them shall not come back here.
+    // The pods' replacements must not be scheduled on this Node again.
     let cordon = (!node.is_unschedulable && case.failed_at(Step::CordonNode).is_none())
         .then(|| write::cordon(node, case.subject));
     let staying = leaving.iter().filter(|pod| !pod.is_deleting);
@@ -144,7 +145,7 @@ pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcom
     let message = format!("waiting for {} pods to leave Node {name}", leaving.len());
     let mut outcome = Outcome::of(State::Terminating(message))
         .with(cordon.into_iter().chain(deletions).collect())
-        .wake(after(case.now, RECHECK));
+        .requeue_at(after(case.now, RECHECK));
     if count > 0 {
         let note = format!(
             "deleting {count} pods on Node {name} at once: disruption budgets do not hold a \
@@ -158,7 +159,7 @@ pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcom
     Some(outcome)
 }
 
-/// When a refused eviction may be tried again; none if it was not refused.
+/// When a refused eviction may be retried; `None` if it was not refused.
 fn tried(case: &Case<'_>, pod: &Pod) -> Option<Timestamp> {
     refusal(case, pod).map(|refusal| refusal.due)
 }
@@ -167,7 +168,7 @@ fn refusal<'a>(case: &Case<'a>, pod: &Pod) -> Option<&'a Refusal> {
     case.memory.refusal(&pod.uid)
 }
 
-/// Which pod holds the drain up, if one does.
+/// The pod that blocks the drain, with the reason, if one does.
 fn held(case: &Case<'_>, node: &Node, leaving: &[&Pod]) -> Option<String> {
     let (pod, refusal) = leaving
         .iter()
@@ -177,7 +178,7 @@ fn held(case: &Case<'_>, node: &Node, leaving: &[&Pod]) -> Option<String> {
         count => format!("{count} pods"),
     };
     Some(format!(
-        "evicting {pods} from Node {}; {}/{} is held back: {}",
+        "evicting {pods} from Node {}; {}/{} is not evicted: {}",
         node.name, pod.namespace, pod.name, refusal.message,
     ))
 }

@@ -1,5 +1,5 @@
-//! What keeps a Machine in line with today's spec, whether it stays or leaves, and which Node is
-//! its own.
+//! Keeps a Machine in line with the current spec, whether it stays or is shut down, and
+//! identifies its Node.
 
 use fivespot_api::name;
 use fivespot_capi::{Machine, MachinePatch, draft, one_line};
@@ -9,8 +9,8 @@ use crate::decide::case::Case;
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
 use crate::{Action, Node, Step};
 
-/// The timeouts that the Machine lacks. They bound Cluster API's own drain, also one that is
-/// under way.
+/// The timeouts that differ on the Machine. They limit Cluster API's own drain, also one in
+/// progress.
 pub(crate) fn timeouts(case: &Case<'_>, machine: &Machine) -> MachinePatch {
     let wanted = case
         .desired
@@ -26,7 +26,7 @@ pub(crate) fn timeouts(case: &Case<'_>, machine: &Machine) -> MachinePatch {
     }
 }
 
-/// Whose a Node is to be.
+/// The Machine that a Node must belong to.
 pub(crate) struct Identity<'a> {
     /// Name of the Cluster.
     pub(crate) cluster: &'a str,
@@ -36,8 +36,9 @@ pub(crate) struct Identity<'a> {
     pub(crate) name: &'a str,
 }
 
-/// Why a Node of the right name and provider identifier is not to be touched, if that is so. Both
-/// are taken from the infrastructure object, whose spec is the user's: they alone prove nothing.
+/// Why a Node of the right name and provider ID must not be touched; `None` if it may be. Name
+/// and provider ID are taken from the infrastructure object, whose spec is the user's: they alone
+/// prove nothing.
 pub(crate) fn claimed_by_others(
     case: &Case<'_>,
     of: &Identity<'_>,
@@ -54,7 +55,7 @@ pub(crate) fn claimed_by_others(
     {
         let said = |said: &Option<String>| one_line(said.as_deref().unwrap_or("?"));
         return Some(format!(
-            "Node {name} is annotated as that of Machine {}/{} in Cluster {}",
+            "Node {name} has the annotations of Machine {}/{} in Cluster {}",
             said(&claim.namespace),
             said(&claim.machine),
             said(&claim.cluster),
@@ -62,15 +63,15 @@ pub(crate) fn claimed_by_others(
     }
     if let Some(rival) = &case.observed.workload.rival {
         return Some(format!(
-            "Machine {rival} of the same Cluster claims Node {name} as well"
+            "Machine {rival} of the same Cluster also claims Node {name}"
         ));
     }
     node.is_control_plane
         .then(|| format!("Node {name} has a control-plane role"))
 }
 
-/// Whether the Node is the one that the Machine became: named by it, of the same provider
-/// identifier, and of the same uid where the Machine knows one.
+/// Whether the Node is that of the Machine: same name and provider ID, and same uid if the
+/// Machine has one.
 pub(crate) fn is_node_of(machine: &Machine, node: &Node) -> bool {
     let is_named = machine.node.as_ref().is_some_and(|link| {
         link.name == node.name && link.uid.as_ref().is_none_or(|uid| *uid == node.uid)
@@ -78,8 +79,9 @@ pub(crate) fn is_node_of(machine: &Machine, node: &Node) -> bool {
     is_named && machine.provider_id.is_some() && machine.provider_id == node.provider_id
 }
 
-/// Why the Node that was read is not to be touched, if it may be taken for our Machine's.
-pub(crate) fn stranger(case: &Case<'_>, machine: &Machine) -> Option<String> {
+/// Why the Node that was read must not be touched although the Machine refers to it; `None` if it
+/// may be touched or is another Node.
+pub(crate) fn why_untouchable(case: &Case<'_>, machine: &Machine) -> Option<String> {
     let node = case.observed.workload.node.known()?.as_ref()?;
     let identity = Identity {
         cluster: &machine.cluster_name,
@@ -91,15 +93,16 @@ pub(crate) fn stranger(case: &Case<'_>, machine: &Machine) -> Option<String> {
         .flatten()
 }
 
-/// The Node of our Machine, if it was read, is the right one, and may be touched.
+/// The Node of our Machine, if it was read, belongs to the Machine, and may be touched.
 pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
     let node = case.observed.workload.node.known()?.as_ref()?;
-    (is_node_of(machine, node) && stranger(case, machine).is_none()).then_some(node)
+    (is_node_of(machine, node) && why_untouchable(case, machine).is_none())
+        .then_some(node)
 }
 
-/// Puts our uid on the label of our Machine before anything else is written: it may be ours by its
-/// owner reference alone, as after `clusterctl move`, and a deletion in the foreground or with
-/// orphans strips that. Where it has failed once it holds up nothing.
+/// Puts our uid on the label of our Machine before any other write. The Machine may be ours only
+/// by its owner reference, as after `clusterctl move`, and a foreground or orphan deletion strips
+/// that. Once this step has failed it blocks nothing.
 pub(crate) fn relabel(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let uid = case.subject.uid.as_str();
     let is_touched = !matches!(

@@ -11,21 +11,21 @@ use crate::{Action, Event};
 pub(crate) struct Outcome {
     /// What to send.
     pub(crate) actions: Vec<Action>,
-    /// What becomes of the commitment to shut down.
+    /// The change of the shutdown commitment.
     pub(crate) shutdown: Commitment,
-    /// Instants at which to ask again.
-    pub(crate) wakes: Vec<Timestamp>,
-    /// Until when requests to the workload cluster may take.
+    /// Instants at which to requeue.
+    pub(crate) requeues: Vec<Timestamp>,
+    /// The deadline of requests to the workload cluster.
     pub(crate) until: Option<Timestamp>,
     /// What the status reports.
     pub(crate) state: State,
-    /// What is published besides the transitions.
+    /// Events to publish in addition to the transitions.
     pub(crate) events: Vec<Event>,
-    /// That the Machine is deleted now before its drain was finished, and why.
+    /// Why the drain was not finished, if the Machine is deleted now without that.
     pub(crate) undrained: Option<String>,
 }
 
-/// What becomes of the commitment to shut down.
+/// A change of the shutdown commitment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Commitment {
     /// It stays as it is stored.
@@ -41,38 +41,38 @@ pub(crate) enum Commitment {
 pub(crate) enum State {
     /// Nothing is touched, because this kind of object is paused.
     Paused(&'static str),
-    /// What exists could not be read.
+    /// The existing objects could not be read.
     NotObservable { reason: Reason, message: String },
-    /// Nothing is there and nothing is to be done.
+    /// No object exists and there is nothing to do.
     Idle,
-    /// Something is there and is left as it is.
+    /// An object exists and is left as it is.
     Unmanaged,
-    /// Something prevents the machine from being made.
+    /// Something prevents the creation of the machine.
     Blocked { reason: Reason, message: String },
-    /// On the way into service.
+    /// Being provisioned.
     Provisioning(String),
     /// In service.
     InService {
         node: String,
         has_pending_changes: bool,
     },
-    /// There, but its Node is not ready.
+    /// The Machine exists, but its Node is not ready.
     NodeNotReady { node: String },
-    /// There, but an object that the Machine was made from is gone.
+    /// The Machine exists, but an object that it was created from is gone.
     InfrastructureMissing(String),
-    /// On the way out.
+    /// Being shut down.
     Terminating(String),
-    /// On the way out, and nothing has moved for ten minutes.
+    /// Being shut down, without progress for ten minutes.
     Stalled(String),
 }
 
 impl Outcome {
-    /// Nothing to do but to report the state.
+    /// Only reports the state.
     pub(crate) fn of(state: State) -> Self {
         Self {
             actions: Vec::new(),
             shutdown: Commitment::Keep,
-            wakes: Vec::new(),
+            requeues: Vec::new(),
             until: None,
             state,
             events: Vec::new(),
@@ -86,15 +86,15 @@ impl Outcome {
         self
     }
 
-    /// The same, giving up requests to the workload cluster at an instant, and asking again then.
+    /// The same, with this deadline for requests to the workload cluster, and a requeue at it.
     pub(crate) fn until(mut self, end: Timestamp) -> Self {
         self.until = Some(end);
-        self.wake(end)
+        self.requeue_at(end)
     }
 
-    /// The same, asking again at an instant.
-    pub(crate) fn wake(mut self, due: Timestamp) -> Self {
-        self.wakes.push(due);
+    /// The same, with a requeue at an instant.
+    pub(crate) fn requeue_at(mut self, due: Timestamp) -> Self {
+        self.requeues.push(due);
         self
     }
 }

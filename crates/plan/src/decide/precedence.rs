@@ -1,6 +1,6 @@
-//! The precedence list: which entry decides about a machine. The first that matches, from the top.
+//! The precedence list: the first entry that matches, from the top, decides about a machine.
 //!
-//! The planner and `5spot explain` walk the same list.
+//! The planner and `5spot explain` use the same list.
 
 mod describe;
 
@@ -13,20 +13,20 @@ use crate::Unknown;
 use crate::decide::case::Case;
 use crate::decide::reclaim;
 
-/// What is done about the machine.
+/// What to do about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision<'a> {
-    /// Nothing is touched. What is paused, for people.
+    /// Nothing is touched. Contains the kind that is paused, for users.
     Paused(&'static str),
-    /// What exists could not be read: nothing is touched.
+    /// The existing objects could not be read: nothing is touched.
     NotObservable(&'a Unknown),
-    /// What the schedule depends on could not be read: the schedule creates and ends nothing.
+    /// The inputs of the schedule could not be read: the schedule creates and ends nothing.
     ScheduleUnknown(&'a Unknown),
     /// The machine is shut down.
     ShutDown(Removal),
-    /// The schedule is switched off: what is there stays.
+    /// The schedule is disabled: existing objects stay.
     Disabled,
-    /// The schedule cannot be evaluated: what is there stays.
+    /// The schedule cannot be evaluated: existing objects stay.
     Invalid,
     /// An override holds the machine: nothing is started or shut down.
     Hold,
@@ -35,7 +35,7 @@ pub(crate) enum Decision<'a> {
 }
 
 impl Decision<'_> {
-    /// Why the machine is shut down, if it is.
+    /// Why the machine is shut down; `None` if it is not.
     pub(crate) fn shutdown_reason(self) -> Option<ShutdownReason> {
         match self {
             Self::ShutDown(removal) => Some(removal.reason),
@@ -57,7 +57,7 @@ pub(crate) struct Removal {
 }
 
 impl Removal {
-    /// Whether there is neither grace nor drain.
+    /// Whether the shutdown has neither grace nor drain.
     pub(crate) fn is_at_once(self) -> bool {
         match self.reason {
             ShutdownReason::KillSwitch | ShutdownReason::Reclaim => true,
@@ -80,11 +80,11 @@ pub(crate) struct Entry {
     pub(crate) describe: fn(&Case<'_>) -> String,
 }
 
-/// The list, the highest precedence first. People know an entry by its number, from 1.
+/// The list, the highest precedence first. The number of an entry, from 1, is shown to users.
 pub(crate) const PRECEDENCE: [Entry; 9] = [
     Entry {
         name: "paused",
-        reason: "paused, or not readable: nothing is touched, whatever else is requested",
+        reason: "paused, or not readable: nothing is changed, whatever else is requested",
         matches: paused,
         describe: describe::paused,
     },
@@ -102,25 +102,25 @@ pub(crate) const PRECEDENCE: [Entry; 9] = [
     },
     Entry {
         name: "reclaim",
-        reason: "the host is reclaimed: the machine is removed, and the schedule switched off",
+        reason: "the host is reclaimed: the machine is removed, and the schedule is disabled",
         matches: reclaim_requested,
         describe: describe::reclaim,
     },
     Entry {
         name: "shutdown",
-        reason: "a shutdown that has begun completes, unless the machine is wanted again",
+        reason: "a shutdown in progress continues, unless the machine is needed again",
         matches: shutdown_committed,
         describe: describe::shutdown,
     },
     Entry {
         name: "disabled",
-        reason: "the schedule is switched off, not known or on hold: what is there stays as it is",
+        reason: "the schedule is disabled, invalid, unknown or on hold: existing objects are kept",
         matches: disabled,
         describe: describe::disabled,
     },
     Entry {
         name: "remediation",
-        reason: "a health check failed, or an object of the Machine is lost: it is replaced",
+        reason: "a health check failed, or an object of the Machine is missing: it is replaced",
         matches: remediation,
         describe: describe::remediation,
     },
@@ -143,7 +143,7 @@ pub(crate) fn decide<'a>(case: &Case<'a>) -> Decision<'a> {
     first_match(case).1
 }
 
-/// The first entry that matches, by its place in [`PRECEDENCE`], and its decision.
+/// The first entry that matches, by its index in [`PRECEDENCE`], and its decision.
 pub(crate) fn first_match<'a>(case: &Case<'a>) -> (usize, Decision<'a>) {
     let mut entries = PRECEDENCE.iter().enumerate();
     let found = entries.find_map(|(place, entry)| Some((place, (entry.matches)(case)?)));
@@ -173,7 +173,8 @@ fn paused_kind(case: &Case<'_>, machine: Option<&Machine>) -> Option<&'static st
     }
 }
 
-/// The kill switch and a reclaim also decide how a machine is shut down whose object is deleted.
+/// For an object that is deleted, the kill switch and a reclaim still decide how its machine is
+/// shut down.
 fn deleted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let at_once = kill_switch(case).or_else(|| reclaim_requested(case));
     let decision = at_once.unwrap_or(shut_down(ShutdownReason::Deleted));
@@ -191,7 +192,7 @@ fn reclaim_requested<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     is_reclaimed.then_some(shut_down(ShutdownReason::Reclaim))
 }
 
-/// A commitment that is not to be cancelled.
+/// A commitment that must not be cancelled.
 fn shutdown_committed<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let machine = case.owned.our_machine()?;
     let shutdown = case.commitment(machine)?;
@@ -221,7 +222,7 @@ fn disabled<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     case.hold().is_some().then_some(Decision::Hold)
 }
 
-/// Whether the machine is needed for a window that ends later than the one by whose end it was to
+/// Whether the machine is needed for a window that ends later than the one by whose end it should
 /// be gone.
 fn is_wanted_for_longer(case: &Case<'_>, committed: Option<Timestamp>) -> bool {
     match (committed, case.need) {

@@ -1,7 +1,7 @@
-//! Reclaim: the owner of the host asks for it back, and gets it at once.
+//! Reclaim: the owner of the host requests it back, and it is released at once.
 //!
-//! The request stands on our Machine or on its Node. The commitment is an annotation on the
-//! Machine, which dies with it; what has been done is read off the objects themselves, so that
+//! The request is an annotation on our Machine or on its Node. The commitment is an annotation on
+//! the Machine and is deleted with it. The progress is read from the objects themselves, so that
 //! every step may be repeated after a crash.
 
 use fivespot_api::condition::{self, ConditionType, Reason};
@@ -19,10 +19,10 @@ use crate::status::conditions;
 use crate::status::whole_seconds;
 use crate::{Access, Action, Fact, Node, Step, Unknown};
 
-/// For how long after the commitment pods are deleted and waited for.
+/// How long after the commitment pods are deleted and waited for.
 const PODS: SignedDuration = SignedDuration::from_secs(10);
 
-/// Why our Machine is asked back, if it is.
+/// Why our Machine is reclaimed; `None` if it is not.
 pub(crate) fn requested(case: &Case<'_>, machine: &Machine) -> Option<String> {
     if let Some(committed) = machine.meta.annotations.get(name::RECLAIM_ANNOTATION) {
         return Some(fivespot_capi::one_line(committed));
@@ -32,8 +32,8 @@ pub(crate) fn requested(case: &Case<'_>, machine: &Machine) -> Option<String> {
     has_joined(case, machine, node).then_some(reason)
 }
 
-/// Whether an earlier pass has seen this Node as that of this Machine. A request that was on it
-/// already then is an old one: it is cleared, and the agent decides anew.
+/// Whether an earlier reconcile recorded this Node as the Node of this Machine. A request that
+/// was already on the Node before that is stale: it is cleared, and the agent decides again.
 fn has_joined(case: &Case<'_>, machine: &Machine, node: &Node) -> bool {
     let status = &case.subject.status;
     let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
@@ -41,7 +41,7 @@ fn has_joined(case: &Case<'_>, machine: &Machine, node: &Node) -> bool {
     recorded == Some(&machine.meta.uid) && known == Some(&node.uid)
 }
 
-/// Clears a request that the Node of a new Machine has brought along.
+/// Clears a request that was on the Node before it joined as the Node of a new Machine.
 pub(crate) fn stale_request(case: &Case<'_>, machine: &Machine) -> Option<Action> {
     let node = machine::node(case, machine)?;
     let is_stale = node.has_reclaim_annotations
@@ -53,8 +53,8 @@ pub(crate) fn stale_request(case: &Case<'_>, machine: &Machine) -> Option<Action
     is_stale.then(|| write::clear_request(node))
 }
 
-/// The uid of our Machine's Node, once that Node counts as joined: not before an old request is
-/// off it.
+/// The uid of our Machine's Node, once that Node counts as joined: not before a stale request is
+/// cleared.
 pub(crate) fn joined_uid(
     case: &Case<'_>,
     machine: &Machine,
@@ -65,11 +65,12 @@ pub(crate) fn joined_uid(
         .iter()
         .any(|action| action.step == Step::ClearRequest);
     let is_known = is_cleared || stale_request(case, machine).is_none();
-    // Whoever serves the workload cluster may show any text: the status could not be written.
+    // The workload cluster's API server may return a uid of any length: the status could not be
+    // written.
     (is_known && node.uid.len() <= LONGEST_UID as usize).then(|| node.uid.clone())
 }
 
-/// What is done before the Machine is deleted; none when that is due.
+/// The outcome before the Machine is deleted; `None` if the deletion is due.
 pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     let shutdown = case
         .commitment(machine)
@@ -86,7 +87,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
         let message = if case.observed.reclaim_override.is_some() {
             "creating an override that stops the machine, because the host is reclaimed"
         } else {
-            "switching the schedule off, because the host is reclaimed"
+            "disabling the schedule, because the host is reclaimed"
         };
         return Some(Outcome::of(State::Terminating(message.to_owned())).with(switching));
     }
@@ -100,8 +101,8 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
         .or_else(|| remember(case))
 }
 
-/// Puts on record why the schedule is off, if that is not there yet: once the Machine is gone,
-/// nothing else distinguishes it from a schedule that a person has switched off.
+/// Records in the status why the schedule is disabled, if it is not recorded yet. Once the
+/// Machine is gone, nothing else distinguishes it from a schedule that a user has disabled.
 fn remember(case: &Case<'_>) -> Option<Outcome> {
     let reason = Reason::EmergencyReclaimDisabledSchedule;
     let conditions = &case.subject.status.conditions;
@@ -110,12 +111,12 @@ fn remember(case: &Case<'_>) -> Option<Outcome> {
     if case.desired.is_enabled || is_reported || case.subject.is_deleting {
         return None;
     }
-    let message = "the schedule is off, because the host is reclaimed";
+    let message = "the schedule is disabled, because the host is reclaimed";
     conditions::reclaimed(case)
         .map(|_| Outcome::of(State::Terminating(message.to_owned())))
 }
 
-/// The commitment, on the Machine and then in the status.
+/// Stores the commitment, on the Machine and then in the status.
 fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
     let started = whole_seconds(case.now);
     let reason = requested(case, machine).unwrap_or_default();
@@ -144,9 +145,9 @@ fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
     }
 }
 
-/// Switches the schedule off or stops it with an override, once for each commitment: whoever
-/// switches it on or ends the override later means it. That it was done is recorded after it, and not
-/// in the same list as a step that may fail again.
+/// Disables the schedule or stops it with an override, once for each commitment: a user who later
+/// enables the schedule or ends the override does so on purpose. It is recorded after that step,
+/// and not in the same list as a step that may fail again.
 fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     let annotations = &machine.meta.annotations;
     if case.subject.is_deleting
@@ -178,8 +179,7 @@ fn stop_with_override(
     write::stop_with_override(case.subject, uid, StopOverride { end, reason })
 }
 
-/// Whether the schedule could not be switched off or stopped, for whatever reason, or that not be
-/// recorded.
+/// Whether it failed to disable or stop the schedule, for whatever reason, or to record that.
 fn has_failed_to_switch_off(case: &Case<'_>) -> bool {
     [
         Step::DisableSchedule,
@@ -190,10 +190,10 @@ fn has_failed_to_switch_off(case: &Case<'_>) -> bool {
     .any(|step| case.memory.failure(step).is_some())
 }
 
-/// Tries again to switch the schedule off where that has failed, after everything else that is to
-/// be done: the host is given back all the same. Once the Machine is gone, no other is made before
-/// it has succeeded, or somebody has edited the spec.
-pub(crate) fn insist(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+/// Retries to disable the schedule where that has failed, after all other actions: the host is
+/// released anyway. Once the Machine is gone, no other Machine is created before the retry has
+/// succeeded or a user has edited the spec.
+pub(crate) fn retry_disabling(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let is_touched = !matches!(
         outcome.state,
         State::Paused(_) | State::NotObservable { .. }
@@ -240,7 +240,7 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         outcome.state = State::Blocked {
             reason: Reason::EmergencyReclaim,
             message: "the host was reclaimed; no other machine is created before the schedule is \
-                      switched off or stopped by an override"
+                      disabled or stopped by an override"
                 .to_owned(),
         };
     }
@@ -251,7 +251,7 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// The same override once the Machine is gone, and with it what the override would be named after.
+/// The same override once the Machine is gone, whose uid is in the name of the override.
 fn stop_without_machine(case: &Case<'_>, span: SignedDuration) -> Action {
     let shutdown = case.subject.status.shutdown.as_ref();
     let uid = shutdown.map_or(&case.subject.uid, |of| &of.machine_uid);
@@ -262,11 +262,11 @@ fn stop_without_machine(case: &Case<'_>, span: SignedDuration) -> Action {
     write::stop_with_override(case.subject, uid, stop)
 }
 
-/// Deletes the pods, if there is a way to; none when there is none left to delete.
+/// Deletes the pods if the workload cluster is accessible; `None` if no pod is left to delete.
 fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     let link = machine.node.as_ref()?;
     let silent = || {
-        let message = format!("Node {} cannot be reached", link.name);
+        let message = format!("Node {} is unreachable", link.name);
         Some(Outcome::of(State::Terminating(message)))
     };
     match &case.observed.workload.access {
@@ -275,7 +275,7 @@ fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
         | Access::KubeconfigRefused { .. }
         | Access::TooLarge { .. }
         | Access::Unauthorized { .. } => return None,
-        Access::Unreachable { .. } | Access::NotAsked => return silent(),
+        Access::Unreachable { .. } | Access::NotRequested => return silent(),
     }
     match (machine::node(case, machine), &case.observed.workload.pods) {
         (Some(node), Fact::Known(pods)) => drain::eject(case, node, pods),
@@ -284,20 +284,20 @@ fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     }
 }
 
-/// What is left to do on a Node that has outlived its Machine.
+/// What remains to be done on a Node that still exists after its Machine is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aftermath<'a> {
-    /// The request is still on it.
+pub(crate) enum Cleanup<'a> {
+    /// The request is still on the Node.
     Clear(&'a Node),
-    /// It cannot be asked now.
+    /// The Node cannot be read now.
     Unknown,
     /// Nothing.
     Over,
 }
 
-/// What is left to do on the Node of a Machine that was reclaimed and is gone; none where no
-/// Node is on record for that.
-pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
+/// What remains to be done on the Node of a reclaimed Machine that is gone; `None` if the status
+/// records no such Node.
+pub(crate) fn cleanup<'a>(case: &Case<'a>) -> Option<Cleanup<'a>> {
     let status = &case.subject.status;
     let recorded = status.node_ref.as_ref()?;
     let is_reclaimed = status.machine_ref.is_none()
@@ -315,19 +315,20 @@ pub(crate) fn aftermath<'a>(case: &Case<'a>) -> Option<Aftermath<'a>> {
                     && is_touchable(case, node)
                     && node.has_reclaim_annotations =>
             {
-                Aftermath::Clear(node)
+                Cleanup::Clear(node)
             }
-            (_, Fact::Known(_)) => Aftermath::Over,
-            (Access::Unreachable { .. } | Access::NotAsked | Access::Connected, _) => {
-                Aftermath::Unknown
-            }
-            _ => Aftermath::Over,
+            (_, Fact::Known(_)) => Cleanup::Over,
+            (
+                Access::Unreachable { .. } | Access::NotRequested | Access::Connected,
+                _,
+            ) => Cleanup::Unknown,
+            _ => Cleanup::Over,
         },
     )
 }
 
-/// Whether the Node of a Machine that is gone may be written to: whoever may write a status can put
-/// any Node on record there.
+/// Whether the Node of a Machine that is gone may be written to. A client with write access to
+/// the status can record any Node there.
 fn is_touchable(case: &Case<'_>, node: &Node) -> bool {
     let subject = case.subject;
     let was = machine::Identity {
@@ -345,13 +346,13 @@ fn is_recorded(node: &Node, recorded: &NodeRef, provider_id: Option<&String>) ->
         && node.provider_id.as_ref() == provider_id
 }
 
-/// Sees to it that the request is cleared once everything is gone, before anything else begins.
-pub(crate) fn clean(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+/// Ensures that the request is cleared once all objects are gone, before anything else begins.
+pub(crate) fn clear_request(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let is_touched = !matches!(
         outcome.state,
         State::Paused(_) | State::NotObservable { .. }
     );
-    if let Some(Aftermath::Clear(node)) = aftermath(case)
+    if let Some(Cleanup::Clear(node)) = cleanup(case)
         && is_touched
         && case.owned.is_gone()
         && case.failed_at(Step::ClearRequest).is_none()

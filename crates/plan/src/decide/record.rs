@@ -1,9 +1,9 @@
-//! The record in the status: where the objects of a machine are or will be, and what they are made
-//! from.
+//! The record in the status: where the objects of a machine are or will be, and which spec they
+//! are created from.
 //!
-//! It stands there whenever the spec is valid, so that nothing has to be prepared before a machine
-//! is created, and whatever was created is found by it after a crash. It is rewritten only while
-//! none of the three objects exists; until then an edited spec waits.
+//! It is in the status whenever the spec is valid, so that a machine can be created without
+//! preparation, and every created object is found after a crash. It is rewritten only while none
+//! of the three objects exists; until then an edit of the spec waits.
 
 use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus};
 
@@ -14,18 +14,18 @@ use crate::observed::owned::ProviderObjects;
 use crate::observed::subject::Subject;
 use crate::status::object_ref;
 
-/// What the status records of a machine. A reference without uid is to an object that is not made
-/// yet.
+/// What the status records of a machine. A reference without a uid is to an object that is not
+/// created yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) bootstrap: Option<ObjectRef>,
     pub(crate) infrastructure: Option<ObjectRef>,
-    /// The hash of what the objects are made from.
+    /// The hash of what the objects are created from.
     pub(crate) hash: Option<String>,
 }
 
 impl Record {
-    /// What a status records.
+    /// The record in a status.
     pub(crate) fn stored(status: &ScheduledMachineStatus) -> Self {
         Self {
             bootstrap: status.bootstrap_ref.clone(),
@@ -34,7 +34,7 @@ impl Record {
         }
     }
 
-    /// What the status is to record.
+    /// The record that the status should have.
     pub(crate) fn due(case: &Case<'_>) -> Self {
         let planned = Self::planned(case);
         if case.owned.is_gone() {
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// What would be created now; nothing while the spec is not valid.
+    /// The objects that would be created now; empty while the spec is not valid.
     fn planned(case: &Case<'_>) -> Self {
         let desired = case.desired;
         if desired.fault.is_some() || desired.schedule.is_err() {
@@ -75,7 +75,7 @@ impl Record {
         }
     }
 
-    /// Writes it into a status.
+    /// Writes the record into a status.
     pub(crate) fn store(self, status: &mut ScheduledMachineStatus) {
         status.bootstrap_ref = self.bootstrap;
         status.infrastructure_ref = self.infrastructure;
@@ -87,7 +87,8 @@ impl Record {
         *self == Self::default()
     }
 
-    /// Whether this one says no more than `earlier` did, but for uids of objects that exist by now.
+    /// Whether this record differs from `earlier` only in uids of objects that were created
+    /// since.
     pub(crate) fn continues(&self, earlier: &Self) -> bool {
         let same = |now: &Option<ObjectRef>, then: &Option<ObjectRef>| match (now, then) {
             (Some(now), Some(then)) => {
@@ -108,8 +109,8 @@ impl Record {
     }
 }
 
-/// Whether everything may be created that is missing: it is recorded where each object will be,
-/// and nothing of an earlier Machine.
+/// Whether all missing objects may be created: their places are recorded, and nothing of an
+/// earlier Machine is.
 pub(crate) fn stands(case: &Case<'_>) -> bool {
     let status = &case.subject.status;
     let stored = Record::stored(status);
@@ -123,7 +124,7 @@ fn is_clear(status: &ScheduledMachineStatus) -> bool {
     status.machine_ref.is_none() && status.shutdown.is_none()
 }
 
-/// Whether each object that is missing would be created where `record` says.
+/// Whether each missing object would be created where `record` has it.
 pub(crate) fn fits(record: &Record, case: &Case<'_>) -> bool {
     let is_at =
         |part: &ProviderObjects<'_>, place: &Option<ObjectRef>, draft: &ProviderDraft| {
@@ -143,7 +144,7 @@ pub(crate) fn fits(record: &Record, case: &Case<'_>) -> bool {
         )
 }
 
-/// Where an object is that exists, else where it is recorded to be.
+/// The place of an existing object, else the recorded one.
 fn existing(part: &ProviderObjects<'_>, stored: Option<ObjectRef>) -> Option<ObjectRef> {
     match part.first() {
         Some(found) => Some(object_ref(found, stored.as_ref())),
@@ -156,8 +157,8 @@ fn is_same_place(one: &ObjectRef, other: &ObjectRef) -> bool {
         == (&other.api_version, &other.kind, &other.name)
 }
 
-/// What the ScheduledMachine has to be, by a quorum read, right before objects are created that
-/// were planned from caches. Names are deterministic, so that nothing else has to be read.
+/// What the ScheduledMachine must match in a quorum read right before objects are created by a
+/// plan made from caches. Names are deterministic, so that nothing else has to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Precondition {
     uid: String,
@@ -166,7 +167,7 @@ pub struct Precondition {
 }
 
 impl Precondition {
-    /// That it is still what was planned from.
+    /// Requires the ScheduledMachine that the plan was made from.
     pub(crate) fn of(subject: &Subject) -> Self {
         Self {
             uid: subject.uid.clone(),
@@ -175,9 +176,9 @@ impl Precondition {
         }
     }
 
-    /// Whether it holds for the ScheduledMachine as it is stored now: the same object of the same
-    /// generation, neither paused nor being deleted, with the same record in its status and
-    /// nothing of an earlier Machine.
+    /// Whether it holds for the ScheduledMachine as it is stored now: the same uid and
+    /// generation, neither paused nor being deleted, the same record in its status, and nothing
+    /// of an earlier Machine.
     pub fn holds(&self, stored: &ScheduledMachine) -> bool {
         let now = Subject::of(stored);
         now.uid == self.uid

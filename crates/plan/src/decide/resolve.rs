@@ -1,5 +1,5 @@
-//! From what was typed to what is meant. Nothing that decides reads a string of the spec; only
-//! [`Locations`](crate::Locations) also takes names from it, to look there.
+//! Resolves the raw spec into the desired state. No decision reads a string of the spec; only
+//! [`Locations`](crate::Locations) also takes names from it, to read those objects.
 
 use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
@@ -15,29 +15,30 @@ use serde_json::{Map, Value};
 
 use crate::{ScheduleInputs, Specs};
 
-/// The longest grace or drain that a stored spec can ask for.
+/// The longest grace period or drain timeout that a stored spec can request.
 const MAX_TIMEOUT: Duration = Duration::hours(24);
-/// What stands in for a provisioning timeout that cannot be read.
+/// The provisioning timeout if that of the spec cannot be parsed.
 const DEFAULT_PROVISIONING: Duration = Duration::minutes(30);
-/// What stands in for a timeout that cannot be read.
+/// Any other timeout if that of the spec cannot be parsed.
 const DEFAULT_TIMEOUT: Duration = Duration::minutes(5);
 
-/// What a ScheduledMachine asks for.
+/// What a ScheduledMachine requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Desired {
     /// When the machine is wanted, or why the schedule is invalid.
     pub(crate) schedule: Result<Schedule, InvalidSchedule>,
     /// Whether the schedule has exceptions.
     pub(crate) has_exceptions: bool,
-    /// The name of a calendar that an exception names and that does not exist.
+    /// The name of a calendar that an exception refers to and that does not exist.
     pub(crate) missing_calendar: Option<String>,
     /// Whether the Machine is deleted by the end of its window.
     pub(crate) completes_by_window_end: bool,
     /// How long until a Node that is not ready is reported as Stalled.
     pub(crate) provisioning_timeout: SignedDuration,
-    /// No machine is created for less than that.
+    /// The shortest remaining time for which a machine is created.
     pub(crate) minimum_run: SignedDuration,
-    /// How long before the end of the need for a machine its Node says so; zero for never.
+    /// How long before the end of the need for a machine the last call is put on its Node; zero
+    /// for never.
     pub(crate) last_call: SignedDuration,
     /// Whether the schedule is in force.
     pub(crate) is_enabled: bool,
@@ -45,29 +46,30 @@ pub(crate) struct Desired {
     pub(crate) is_killed: bool,
     /// Name of the Cluster to join.
     pub(crate) cluster: String,
-    /// Whether the spec names that Cluster, so that its changes are watched.
+    /// Whether the spec has that name, so that changes of the Cluster are watched.
     pub(crate) is_cluster_named: bool,
     pub(crate) bootstrap: ProviderDraft,
     pub(crate) infrastructure: ProviderDraft,
-    /// What the Machine gets besides what is ours.
+    /// What the Machine gets in addition to our own fields.
     pub(crate) template: MachineTemplate,
-    /// The timeout that Cluster API gets; none if it cannot be read.
+    /// The timeout that is set on the Machine for Cluster API; `None` if it cannot be parsed.
     pub(crate) drain_timeout: Option<SignedDuration>,
-    /// How long leaving may last from the commitment on: the shorter of grace and drain.
+    /// How long a shutdown may last from the commitment on: the shorter of grace and drain.
     pub(crate) shutdown_timeout: SignedDuration,
-    /// The hash of what the objects are made from; empty where that is too large to be read,
-    /// which nothing that is there was made from.
+    /// The hash of what the objects are created from. Empty if the specs are too large to be
+    /// read; no existing object has that hash.
     pub(crate) hash: String,
-    /// The taints for the Node, or which rule they break.
+    /// The taints for the Node, or the rule that they violate.
     pub(crate) taints: Result<Vec<NodeTaint>, String>,
-    /// The commands on whose appearance the host is given back, or which rule they break.
+    /// The commands that trigger a reclaim of the host, or the rule that they violate.
     pub(crate) commands: Result<Vec<String>, String>,
     /// Why the provider specs are not read: they are too large.
     pub(crate) too_large: Option<String>,
-    /// What keeps anything from being created: that, else the first rule that the spec breaks
-    /// outside of the schedule.
+    /// Why nothing can be created: `too_large`, else the first rule outside of the schedule that
+    /// the spec violates.
     pub(crate) fault: Option<String>,
-    /// Whether the spec breaks no rule at all and is read. Nothing is ever created otherwise.
+    /// Whether the spec violates no rule at all and is not too large. Nothing is ever created
+    /// otherwise.
     pub(crate) is_admissible: bool,
 }
 
@@ -76,11 +78,11 @@ pub(crate) struct Desired {
 pub(crate) struct ProviderDraft {
     pub(crate) api_version: String,
     pub(crate) reference: Reference,
-    /// None where it was left out when the ScheduledMachine was read.
+    /// `None` if it was left out when the ScheduledMachine was read.
     pub(crate) spec: Option<Map<String, Value>>,
 }
 
-/// Why a schedule cannot be understood.
+/// Why a schedule is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InvalidSchedule {
     pub(crate) reason: Reason,
@@ -88,7 +90,7 @@ pub(crate) struct InvalidSchedule {
 }
 
 impl Desired {
-    /// Reads a spec. Never fails: what makes no sense is said in its place.
+    /// Reads a spec. Never fails: an invalid part is replaced by the reason why.
     pub(crate) fn of(
         object: &ScheduledMachine,
         specs: &Specs,
@@ -161,7 +163,7 @@ impl ProviderDraft {
     }
 }
 
-/// The first rule that is broken below a field.
+/// The first violated rule of a field.
 fn broken(violations: &[Violation], field: &str) -> Option<String> {
     let mut below = violations.iter();
     below
@@ -169,7 +171,7 @@ fn broken(violations: &[Violation], field: &str) -> Option<String> {
         .map(ToString::to_string)
 }
 
-/// The commands, unless they are beyond the schema's bounds.
+/// The commands, unless they exceed the limits of the schema.
 fn commands(asked: &[String]) -> Result<Vec<String>, String> {
     let is_fit = |command: &String| (1..=256).contains(&command.chars().count());
     if asked.len() <= 100 && asked.iter().all(is_fit) {
@@ -180,7 +182,7 @@ fn commands(asked: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-/// A timeout, cut to the longest allowed; none if it cannot be read.
+/// A timeout, limited to the longest allowed; `None` if it cannot be parsed.
 fn length(text: &str) -> Option<Duration> {
     text.parse::<Duration>()
         .ok()
@@ -191,14 +193,14 @@ fn length_or(text: &str, default: Duration) -> SignedDuration {
     length(text).unwrap_or(default).into()
 }
 
-/// The first calendar that exceptions name and that does not exist.
+/// The first calendar that exceptions refer to and that does not exist.
 fn missing_calendar(spec: &ScheduleSpec, inputs: &ScheduleInputs) -> Option<String> {
     let mut named = spec.calendars();
     let missing = named.find(|name| !inputs.calendars.contains_key(*name))?;
     Some(missing.to_owned())
 }
 
-/// The schedule, unless it cannot be parsed or breaks a rule that parsing does not know.
+/// The schedule, unless it cannot be parsed or violates a rule that the parser does not check.
 fn schedule(
     spec: &ScheduledMachineSpec,
     violation: Option<&Violation>,
@@ -231,7 +233,7 @@ fn reason(error: &Error) -> Reason {
         Error::Cron { .. }
         | Error::Duration { .. }
         | Error::DurationOutOfBounds { .. }
-        // The parser may come to know more; what is left to get wrong stands beside cron.
+        // The parser may add error kinds; the remaining ones are reported as an invalid cron.
         | _ => Reason::InvalidCron,
     }
 }

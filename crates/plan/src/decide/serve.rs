@@ -1,4 +1,4 @@
-//! Serving: making the owned objects exist, and keeping a machine that is there in line with the spec.
+//! Serving: creates the owned objects, and keeps an existing machine in line with the spec.
 
 use fivespot_api::condition::Reason;
 use fivespot_api::name;
@@ -18,7 +18,7 @@ use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::Provid
 use crate::status::conditions;
 use crate::{Access, Action};
 
-/// How long until a Node that is not ready is looked at again, should nobody watch it.
+/// How long until a Node that is not ready is read again if it is not watched.
 const RECHECK: SignedDuration = SignedDuration::from_secs(15);
 
 /// What to do about a machine that is wanted.
@@ -32,8 +32,8 @@ pub(crate) fn serve(case: &Case<'_>) -> Outcome {
     }
 }
 
-/// What to do about a machine that nobody decides about: its timeouts follow the spec, and its
-/// state is reported.
+/// What to do about a machine about which the schedule decides nothing: its timeouts follow the
+/// spec, and its state is reported.
 pub(crate) fn maintain(case: &Case<'_>) -> Outcome {
     let Some(machine) = case.owned.our_machine() else {
         return Outcome::of(if case.owned.is_gone() {
@@ -50,12 +50,12 @@ pub(crate) fn maintain(case: &Case<'_>) -> Outcome {
     };
     let mut outcome =
         Outcome::of(State::Unmanaged).with(patch.into_iter().chain(on_node).collect());
-    outcome.wakes.extend(agent::due(case));
+    outcome.requeues.extend(agent::due(case));
     outcome
 }
 
-/// What to do about a machine that an override holds: what is there is served as it is, nothing is
-/// created, deleted, cordoned or drained.
+/// What to do about a machine under an override of mode Hold: an existing machine is served as it
+/// is, nothing is created, deleted, cordoned or drained.
 pub(crate) fn hold(case: &Case<'_>) -> Outcome {
     let state = match case.owned.our_machine() {
         Some(machine) if machine.meta.is_deleting => {
@@ -71,22 +71,24 @@ pub(crate) fn hold(case: &Case<'_>) -> Outcome {
     }
 }
 
-/// Somebody deleted the Machine inside the window: it is made anew once everything is gone.
+/// The Machine was deleted by another client inside the window: it is created again once all its
+/// objects are gone.
 fn await_old(case: &Case<'_>, machine: &Machine) -> Outcome {
     provisioning(shutdown::wait_for_old(case, machine))
 }
 
-/// Keeps a machine in service: ends a commitment to leave, and what was done for it.
+/// Keeps a machine in service: ends a shutdown commitment, and reverts what was done for it.
 fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
     let node = machine::node(case, machine);
     let patch = MachinePatch {
         annotations: write::no_exclusions(machine).annotations,
         ..machine::timeouts(case, machine)
     };
-    // Whoever may annotate the Node may put a marker there: only one with our uid is ours.
+    // Any client that may annotate the Node can put a marker there: only one with our uid is
+    // ours.
     let uid = &case.subject.uid;
     let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));
-    // Each write to the Node is guarded by its version: one at a time.
+    // Each write to the Node is guarded by its resourceVersion: one at a time.
     let on_node = if marked.is_none() {
         on_node(case, machine)
     } else {
@@ -104,22 +106,23 @@ fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
     };
     let conflict = taint::last_call::conflict(case, machine, &outcome.actions);
     outcome.events.extend(conflict);
-    outcome.wakes.extend(agent::due(case));
+    outcome.requeues.extend(agent::due(case));
     if case.wants_replacement(machine) {
-        outcome.wakes.extend(case.replaceable_from(machine));
+        outcome.requeues.extend(case.replaceable_from(machine));
     }
     let is_settled = matches!(outcome.state, State::InService { .. });
     let is_silent = matches!(case.observed.workload.access, Access::Unreachable { .. });
-    // Who else claims the Node is known from caches of others' Machines, which wake nobody here.
-    let is_strange = machine::stranger(case, machine).is_some();
+    // Another claim of the Node is found in caches of other owners' Machines, which enqueue no
+    // key here.
+    let is_strange = machine::why_untouchable(case, machine).is_some();
     if machine.node.is_some() && (!is_settled || is_silent || is_strange) {
-        outcome.wakes.push(after(case.now, RECHECK));
+        outcome.requeues.push(after(case.now, RECHECK));
     }
     outcome
 }
 
-/// What is done to the Node of a machine that stays, one write to the Node itself at a time, and
-/// to what configures the agent there. A write that is being backed off holds up no other.
+/// The writes to the Node of a machine that stays, one to the Node itself at a time, and to the
+/// configuration of the agent there. A write in backoff delays no other.
 fn on_node(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     let mut is_written = false;
     let agent = agent::actions(case, machine);
@@ -137,7 +140,8 @@ fn on_node(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     .collect()
 }
 
-/// Creates what a live Machine refers to, never had ready, and does not find.
+/// Creates the objects that an existing Machine refers to, never had ready, and that do not
+/// exist.
 fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     if conditions::outdated(case).is_some() || conditions::obstacle(case).is_some() {
         return Vec::new();
@@ -167,7 +171,7 @@ fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
         .collect()
 }
 
-/// How a machine that is there stands.
+/// The state of an existing machine.
 pub(crate) fn readiness(case: &Case<'_>, machine: &Machine) -> State {
     let Some(link) = &machine.node else {
         let name = &machine.meta.name;
@@ -181,17 +185,17 @@ pub(crate) fn readiness(case: &Case<'_>, machine: &Machine) -> State {
     };
     if let Some(lost) = lost(case, machine) {
         return State::InfrastructureMissing(format!(
-            "{lost} of Machine {} is gone while Node {} serves",
+            "{lost} of Machine {} is gone while Node {} is in service",
             machine.meta.name, link.name,
         ));
     }
-    // The Node itself is asked where it can be: Cluster API's word about it comes later.
+    // The Node itself is read where possible: Cluster API reports its readiness later.
     let is_ready = machine::node(case, machine)
         .map(|node| node.is_ready)
         .or_else(|| machine.is_node_ready());
     let hash = machine.meta.annotations.get(name::SPEC_HASH_ANNOTATION);
     let is_remade = hash.is_some_and(|hash| *hash != case.desired.hash);
-    // Admission refuses that while the machine is there, where it is asked.
+    // Admission rejects that while the machine exists, if its webhook or policy is installed.
     let is_moved = machine.cluster_name != case.desired.cluster;
     if is_ready == Some(true) {
         State::InService {
@@ -205,7 +209,7 @@ pub(crate) fn readiness(case: &Case<'_>, machine: &Machine) -> State {
     }
 }
 
-/// The object that our Machine was made from and that is gone, by kind and name; the
+/// The kind and name of the object that our Machine was created from and that is gone; the
 /// infrastructure object first.
 pub(crate) fn lost(case: &Case<'_>, machine: &Machine) -> Option<String> {
     let (bootstrap, infrastructure) = (&case.owned.bootstrap, &case.owned.infrastructure);
@@ -219,7 +223,7 @@ pub(crate) fn lost(case: &Case<'_>, machine: &Machine) -> Option<String> {
     .map(|(_, place)| format!("{} {}", place.kind, place.name))
 }
 
-/// Makes what is missing of the owned objects, in its order.
+/// Creates the missing ones of the owned objects, in order.
 fn complete(case: &Case<'_>) -> Outcome {
     if let Some(unknown) = case.owned.unknown() {
         return crate::not_observable(case, unknown);
@@ -242,7 +246,7 @@ fn complete(case: &Case<'_>) -> Outcome {
             &[(ProviderRole::Bootstrap, outdated)],
         ));
     }
-    // An object that is missing would be made elsewhere by now than it is recorded to be.
+    // The missing object would be created elsewhere than where it is recorded.
     if !case.owned.is_gone() && !record::fits(&Record::due(case), case) {
         return provisioning(shutdown::delete(case, &case.owned.providers()));
     }
@@ -253,10 +257,10 @@ fn complete(case: &Case<'_>) -> Outcome {
             reason: reason.clone(),
             message,
         });
-        // Kinds that appear are noticed by asking, and so is a Cluster that the spec does not name;
-        // everything else is watched.
+        // A new kind is noticed only by discovery, and a Cluster that the spec does not name is
+        // not watched; everything else is watched.
         return if reason == Reason::KindNotServed || !case.desired.is_cluster_named {
-            outcome.wake(retry)
+            outcome.requeue_at(retry)
         } else {
             outcome
         };
@@ -267,7 +271,7 @@ fn complete(case: &Case<'_>) -> Outcome {
     create(case, bootstrap, infrastructure)
 }
 
-/// Creates what is missing, once it is on record where it will be found.
+/// Creates the missing objects, once their places are recorded.
 fn create(
     case: &Case<'_>,
     bootstrap: Option<&Provider>,
@@ -305,12 +309,12 @@ fn create(
     outcome.with(actions)
 }
 
-/// The hash of what an object was made from, as its annotation says.
+/// The hash of what an object was created from, in its annotation.
 pub(crate) fn hash_of(provider: &Provider) -> Option<&String> {
     provider.meta.annotations.get(name::SPEC_HASH_ANNOTATION)
 }
 
-/// Reports a removal that only makes room as a step into service.
+/// Reports the removal of old objects as a step of provisioning.
 fn provisioning(outcome: Outcome) -> Outcome {
     match outcome.state {
         State::Terminating(message) => Outcome {

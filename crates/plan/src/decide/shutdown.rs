@@ -1,4 +1,5 @@
-//! Leaving: the commitment, the drain, the Machine's deletion, and what is left without one.
+//! Shutdown: the commitment, the drain, the Machine's deletion, and the objects left without a
+//! Machine.
 
 use fivespot_api::{Shutdown, ShutdownReason, name};
 use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
@@ -19,13 +20,14 @@ use crate::status::{conditions, undrained};
 use crate::{Cause, Step};
 use crate::{status::next_whole_second, status::whole_seconds};
 
-/// For how long Cluster API may at least claim the objects of a Machine that has to go, be it at
-/// once: it looks at a Machine about once a second, and takes longer after a restart of its own.
+/// How long Cluster API may at least take to claim the objects of a Machine that is shut down,
+/// even without grace: it reconciles a Machine about once a second, and takes longer after its
+/// own restart.
 const CLAIM: SignedDuration = SignedDuration::from_secs(60);
-/// How long until objects that leave without a Machine are looked at again.
+/// How long until objects that are deleted without a Machine are read again.
 const RECHECK: SignedDuration = SignedDuration::from_secs(10);
 
-/// What to do about a machine that has to go.
+/// What to do about a machine that is shut down.
 pub(crate) fn shut_down(case: &Case<'_>, removal: Removal) -> Outcome {
     match case.owned.our_machine() {
         Some(machine) => shut_down_machine(case, machine, removal),
@@ -64,7 +66,7 @@ fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Ou
         return if is_over {
             waiting
         } else {
-            waiting.wake(deadline)
+            waiting.requeue_at(deadline)
         };
     }
     if !unclaimed.is_empty() && case.now < claimable_until {
@@ -86,7 +88,7 @@ fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Ou
     drain_first(case, machine, shutdown, message)
 }
 
-/// Empties the Node of a Machine that leaves and has time to, then deletes the Machine.
+/// Drains the Node of a Machine that is shut down with time to drain, then deletes the Machine.
 fn drain_first(
     case: &Case<'_>,
     machine: &Machine,
@@ -119,20 +121,20 @@ fn drain_first(
             Outcome::of(State::Terminating(trouble.unwrap_or(message)))
                 .with(actions)
                 .until(case.deadline(shutdown))
-                .wake(due)
+                .requeue_at(due)
         }
     }
 }
 
 /// The objects of the Machine that are deleted next and that Cluster API has not made the Machine
-/// the owner of: the infrastructure object, and once that is gone the bootstrap object, as Cluster
-/// API deletes them. A provider may need the bootstrap data to let go of its host, so that the
+/// the owner of: the infrastructure object, and once that is gone the bootstrap object, in
+/// Cluster API's order. A provider may need the bootstrap data to release its host, so the
 /// bootstrap object must not go first: Cluster API may still claim both.
 ///
-/// A Machine that is deleted before the claim can go without its infrastructure object, which then
-/// can hang for ever: providers do nothing for an object that has no Machine. Without a Cluster
-/// nothing is claimed any more; and what has been ready was claimed, though a deletion in the
-/// foreground may have stripped the owner references.
+/// A Machine that is deleted before the claim can go without its infrastructure object, which can
+/// then hang forever: providers do nothing for an object without a Machine. Without a Cluster
+/// nothing is claimed any more. An object that has been ready was claimed, even if a foreground
+/// deletion has stripped its owner references.
 fn unclaimed<'a>(
     case: &Case<'a>,
     machine: &Machine,
@@ -164,31 +166,34 @@ fn unclaimed<'a>(
         .collect()
 }
 
-/// Until when Cluster API may claim what is to leave with the Machine: until the deadline, and for a
-/// minute where that is sooner.
+/// Until when Cluster API may claim the objects that are deleted with the Machine: until the
+/// deadline, but at least for a minute.
 fn claimable_until(case: &Case<'_>, shutdown: &Shutdown) -> Timestamp {
     let deadline = case.deadline(shutdown);
     deadline.max(after(shutdown.started_at, CLAIM))
 }
 
-/// Waits until Cluster API has claimed what is to leave with the Machine, and no longer than that.
+/// Waits until Cluster API has claimed the objects that are deleted with the Machine, at most
+/// until `until`.
 fn wait_for_claim(case: &Case<'_>, machine: &Machine, until: Timestamp) -> Outcome {
     let name = &machine.meta.name;
     let message = format!(
-        "waiting for Cluster API to claim the objects of Machine {name}; it is deleted without \
-         that at {}",
+        "waiting for Cluster API to claim the objects of Machine {name}, which is deleted at \
+         {} in any case",
         whole_seconds(until),
     );
     let state = if case.stalls_at() <= case.now {
-        State::Stalled(format!("{message}; nothing has moved for 10 minutes"))
+        State::Stalled(format!("{message}; nothing has changed for 10 minutes"))
     } else {
         State::Terminating(message)
     };
-    Outcome::of(state).wake(until).wake(case.stalls_at())
+    Outcome::of(state)
+        .requeue_at(until)
+        .requeue_at(case.stalls_at())
 }
 
-/// The same for a Machine that is being deleted, with what Cluster API has not claimed in time
-/// deleted directly: nobody else does.
+/// Adds to the wait for a Machine that is being deleted: the objects that Cluster API has not
+/// claimed in time are deleted directly, because nothing else deletes them.
 fn without_claim(
     case: &Case<'_>,
     mut waiting: Outcome,
@@ -199,7 +204,7 @@ fn without_claim(
         return waiting;
     }
     if case.now < until {
-        return waiting.wake(until);
+        return waiting.requeue_at(until);
     }
     let deletions = unclaimed
         .iter()
@@ -208,7 +213,7 @@ fn without_claim(
     waiting
 }
 
-/// Makes the commitment, or makes it stricter. Nothing is taken away before it is stored.
+/// Makes the commitment, or makes it stricter. Nothing is removed before it is stored.
 fn commit(
     case: &Case<'_>,
     machine: &Machine,
@@ -221,7 +226,7 @@ fn commit(
         | ShutdownReason::Deleted
         | ShutdownReason::Remediation => case.desired.shutdown_timeout,
     };
-    // What is stored has whole seconds. Who is given time is not given less than that.
+    // The status stores whole seconds. A shutdown with grace must not get less time than that.
     let started = if given.is_zero() {
         whole_seconds(started)
     } else {
@@ -244,10 +249,10 @@ fn commit(
     }
 }
 
-/// The message about a Machine that is shut down: before it is deleted what was announced, for as long as
-/// that may still come true; then what is waited for now, as Cluster API and the providers report
-/// it. The Machine's own condition changes with that, so that no step of an ordinary leaving takes a
-/// status write of its own.
+/// The message about a Machine that is shut down. Before the Machine is deleted it is the
+/// announcement, for as long as that can still come true; after that it is what is waited for, as
+/// Cluster API and the providers report it. It changes together with the Machine's own condition,
+/// so that no step of an ordinary shutdown needs a separate status write.
 fn progress_message(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> String {
     let name = &machine.meta.name;
     if machine.meta.is_deleting {
@@ -273,26 +278,26 @@ fn waiting_message(name: &str) -> String {
     format!("waiting for Machine {name} to be gone")
 }
 
-/// What a Machine that is being deleted waits for.
+/// What a Machine that is being deleted waits for, in words for the message.
 pub(crate) fn being_removed(case: &Case<'_>, machine: &Machine) -> String {
     let name = &machine.meta.name;
     let (progress, report) = (provider::removal(machine), provider::report(case));
     format!("waiting for Machine {name} to be removed{progress}{report}")
 }
 
-/// Why the Machine leaves.
+/// Why the Machine is shut down, in words for the message.
 fn cause(case: &Case<'_>, reason: ShutdownReason) -> String {
     let cause = match reason {
         ShutdownReason::ScheduleEnded => return why_not_needed(case),
         ShutdownReason::Deleted => "the object is being deleted",
-        ShutdownReason::Remediation => "the machine is to be replaced",
+        ShutdownReason::Remediation => "the machine is being replaced",
         ShutdownReason::KillSwitch => "the kill switch is set",
         ShutdownReason::Reclaim => "the host is reclaimed",
     };
     cause.to_owned()
 }
 
-/// Why no machine is needed: what decides about the schedule now.
+/// Why no machine is needed: the rule that decides about the schedule now.
 fn why_not_needed(case: &Case<'_>) -> String {
     if let Some(end) = case.window_end() {
         return format!("the window closes at {end}");
@@ -306,7 +311,7 @@ fn why_not_needed(case: &Case<'_>) -> String {
     }
 }
 
-/// Why the Machine leaves, and by when.
+/// Why the Machine is shut down, and by when.
 fn announcement(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> String {
     let (name, by) = (&machine.meta.name, case.deadline(shutdown));
     let why = cause(case, shutdown.reason);
@@ -322,8 +327,8 @@ fn announcement(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> Stri
     }
 }
 
-/// Waits for a Machine that somebody deleted although it is wanted. There is no commitment to count
-/// from, so that the minute for Cluster API's claim is counted in memory.
+/// Waits for a Machine that another client deleted although it is wanted. There is no commitment
+/// to count from, so the minute for Cluster API's claim is counted in memory.
 pub(crate) fn wait_for_old(case: &Case<'_>, machine: &Machine) -> Outcome {
     let message = being_removed(case, machine);
     let waiting = wait_for_machine(case, machine, MachinePatch::default(), message);
@@ -332,8 +337,8 @@ pub(crate) fn wait_for_old(case: &Case<'_>, machine: &Machine) -> Outcome {
     without_claim(case, waiting, &unclaimed, after(since, CLAIM))
 }
 
-/// Waits for a Machine that Cluster API is deleting; `exclusions` are what it may skip, and `message`
-/// is reported while the removal makes progress.
+/// Waits for a Machine that Cluster API is deleting; `exclusions` are the steps it may skip, and
+/// `message` is reported while the removal makes progress.
 fn wait_for_machine(
     case: &Case<'_>,
     machine: &Machine,
@@ -349,17 +354,17 @@ fn wait_for_machine(
         let (progress, report) = (provider::removal(machine), provider::report(case));
         let kept = provider::finalizers(case);
         State::Stalled(format!(
-            "Machine {name} has not moved for 10 minutes{progress}{report}{kept}"
+            "Machine {name} has not changed for 10 minutes{progress}{report}{kept}"
         ))
     } else {
         State::Terminating(message)
     };
     Outcome::of(state)
         .with(write::patch_machine(machine, &patch).into_iter().collect())
-        .wake(case.stalls_at())
+        .requeue_at(case.stalls_at())
 }
 
-/// Removes what exists without a Machine.
+/// Deletes the objects that exist without a Machine.
 fn clean_up(case: &Case<'_>) -> Outcome {
     if let Some(unknown) = case.owned.unknown() {
         return crate::not_observable(case, unknown);
@@ -382,8 +387,9 @@ fn clean_up(case: &Case<'_>) -> Outcome {
     }
 }
 
-/// Whether a Machine may be made only to be deleted: the spec breaks no rule, the Cluster is there
-/// to stay, the name is free, and the API server has not refused it.
+/// Whether a Machine may be created only to be deleted: the spec violates no rule, the Cluster
+/// exists and is not being deleted, the name is free, and the API server has not refused the
+/// Machine.
 fn may_get_a_machine(case: &Case<'_>) -> bool {
     let is_refused = matches!(
         case.failed_at(Step::CreateMachine),
@@ -399,8 +405,8 @@ fn may_get_a_machine(case: &Case<'_>) -> bool {
         && !is_refused
 }
 
-/// Creates the missing Machine, so that Cluster API can take the objects down in its order: an
-/// infrastructure object without a Machine can hang for ever.
+/// Creates the missing Machine, so that Cluster API can delete the objects in its order: an
+/// infrastructure object without a Machine can hang forever.
 fn finish_to_delete(case: &Case<'_>, infrastructure: &Provider) -> Outcome {
     let recorded = case.subject.status.bootstrap_ref.as_ref();
     let recorded = recorded.map(|of| Reference::new(&of.api_version, &of.kind, &of.name));
@@ -423,13 +429,13 @@ fn finish_to_delete(case: &Case<'_>, infrastructure: &Provider) -> Outcome {
     };
     let create = write::create_machine(case, parts, Purpose::Removal);
     let message = format!(
-        "giving {} a Machine to be deleted with",
+        "creating a Machine for {}, to delete both",
         titled(infrastructure)
     );
     Outcome::of(State::Terminating(message)).with(create.into_iter().collect())
 }
 
-/// Deletes objects that no Machine of ours needs, and waits for them.
+/// Deletes objects that no Machine of ours needs, and waits until they are gone.
 pub(crate) fn delete(case: &Case<'_>, objects: &[(ProviderRole, &Provider)]) -> Outcome {
     let actions: Vec<_> = objects
         .iter()
@@ -438,7 +444,7 @@ pub(crate) fn delete(case: &Case<'_>, objects: &[(ProviderRole, &Provider)]) -> 
         .collect();
     let names: Vec<_> = objects.iter().map(|(_, found)| titled(found)).collect();
     let names = names.join(" and ");
-    // An object that nobody has deleted yet may have rested for long.
+    // An object that has not been deleted yet may have been unchanged for a long time.
     let state = if actions.is_empty() && case.stalls_at() <= case.now {
         let finalizers: Vec<_> = objects
             .iter()
@@ -446,15 +452,15 @@ pub(crate) fn delete(case: &Case<'_>, objects: &[(ProviderRole, &Provider)]) -> 
             .collect();
         let held = finalizers.join(", ");
         State::Stalled(format!(
-            "{names} has not moved for 10 minutes, finalizers: {held}"
+            "{names} has not changed for 10 minutes, finalizers: {held}"
         ))
     } else {
         State::Terminating(format!("waiting for {names} to be gone"))
     };
     Outcome::of(state)
         .with(actions)
-        .wake(case.stalls_at())
-        .wake(after(case.now, RECHECK))
+        .requeue_at(case.stalls_at())
+        .requeue_at(after(case.now, RECHECK))
 }
 
 fn titled(provider: &Provider) -> String {

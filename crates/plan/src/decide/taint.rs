@@ -1,14 +1,13 @@
-//! The Node's taints: which of them are ours, and what becomes of them.
+//! The Node's taints: which of them are ours, and how they change.
 //!
-//! A taint is identified by key and effect. It is ours if two records name it: the annotation on the
-//! Node, which is written together with the taints in one guarded patch, and
+//! A taint is identified by key and effect. It is ours if it is in two records: the annotation on
+//! the Node, which is written together with the taints in one guarded patch, and
 //! `status.appliedNodeTaints`. A kubelet may write annotations of its Node but not its taints, so
-//! that the annotation alone must never remove or change one. What is added or changed is named in
-//! the status first, and what is removed is dropped from it last: the status may name more than the
-//! Node has, never less. Every other taint is somebody else's, also where it looks exactly like
-//! one that is asked for.
+//! the annotation alone must never remove or change a taint. Added and changed taints are put in
+//! the status first, and removed taints are dropped from it last: the status may list more than
+//! the Node has, never less. Every other taint is foreign, even if it is equal to a desired one.
 //!
-//! The taint of the last call, `shutdown.lastCall` before the machine is needed no longer, is one of
+//! The taint of the last call, `shutdown.lastCall` before the machine is no longer needed, is
 //! ours like those of `nodeTaints`. `NodeTainted` is about the latter only.
 
 pub(crate) mod last_call;
@@ -26,13 +25,13 @@ use crate::decide::precedence::Decision;
 use crate::status::ConditionChange;
 use crate::{Access, Action, Fact, Node, Step, Taint};
 
-/// How many taints may be asked for: those of the spec, and that of the last call.
+/// How many taints may be desired: those of the spec, and that of the last call.
 const MOST_WANTED: usize = MOST_TAINTS + 1;
 
-/// What becomes of a Node's taints.
+/// How a Node's taints change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// All taints afterwards, ours and others', in the order of the Node; new ones last.
+    /// All taints afterwards, ours and foreign ones, in the order of the Node; new ones last.
     pub(crate) taints: Vec<Taint>,
     /// The annotation afterwards: ours, and entries that the status does not confirm.
     pub(crate) record: Vec<NodeTaint>,
@@ -40,22 +39,22 @@ pub(crate) struct Change {
     pub(crate) ours: Vec<NodeTaint>,
     /// Those that are ours now.
     pub(crate) before: Vec<NodeTaint>,
-    /// Those of ours that are added or changed, and that the status has to name first.
+    /// Those of ours that are added or changed, and that the status must list first.
     pub(crate) claims: Vec<NodeTaint>,
-    /// Those of ours or of the spec that somebody else holds, and that are left alone.
+    /// Those of ours or of the spec that another client has set, and that are left alone.
     pub(crate) conflicts: Vec<NodeTaint>,
 }
 
-/// Which taints are ours, by the two records.
+/// The two records that decide which taints are ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ownership<'a> {
     /// The annotation on the Node.
     pub(crate) record: &'a [NodeTaint],
-    /// What the status names.
+    /// `status.appliedNodeTaints`.
     pub(crate) applied: &'a [NodeTaint],
 }
 
-/// Compares what is asked for and what is ours with what is there.
+/// Compares the desired taints and ours with those on the Node.
 pub(crate) fn change(
     wanted: &[NodeTaint],
     ownership: Ownership<'_>,
@@ -91,7 +90,7 @@ pub(crate) fn change(
 }
 
 impl Change {
-    /// Puts a taint there that is asked for; `ours` is it as it was put there before.
+    /// Adds or changes a desired taint; `ours` is the taint as we applied it before.
     fn set(&mut self, desired: &NodeTaint, ours: Option<&NodeTaint>) {
         let there = self.taints.iter_mut().find(|there| is_at(there, desired));
         match (there, ours) {
@@ -122,7 +121,7 @@ impl Change {
         }
     }
 
-    /// Takes one of ours off that is not asked for any more.
+    /// Removes one of ours that is no longer desired.
     fn drop(&mut self, ours: &NodeTaint) {
         let there = self.taints.iter().find(|there| is_at(there, ours));
         if there.is_some_and(|there| there.value != ours.value) {
@@ -133,18 +132,18 @@ impl Change {
         }
     }
 
-    /// Whether the Node is as it should be.
+    /// Whether the Node has all desired taints.
     fn is_settled(&self, node: &[Taint]) -> bool {
         self.taints == node && self.ours == self.before
     }
 
-    /// Whether the status names all that is to be added or changed.
+    /// Whether the status lists all taints that are added or changed.
     fn is_claimed(&self, applied: &[NodeTaint]) -> bool {
         self.claims.iter().all(|claim| applied.contains(claim))
     }
 
-    /// What the status is to name while the Node is still as it was: what is ours, and what is to
-    /// be put there.
+    /// What the status lists while the Node is still unchanged: the taints that are ours, and
+    /// those to be applied.
     fn claimed(&self) -> Vec<NodeTaint> {
         let is_claimed =
             |of: &&NodeTaint| !self.claims.iter().any(|claim| is_same(claim, of));
@@ -164,8 +163,9 @@ fn is_at(there: &Taint, taint: &NodeTaint) -> bool {
     there.key == taint.key && there.effect == taint.effect.as_str()
 }
 
-/// What the annotation on a Node says. One that cannot be read says nothing: whoever broke it has
-/// made our taints theirs. Taints that nobody may ask for were never ours, whoever wrote them.
+/// The taints in the annotation on a Node. An annotation that cannot be parsed is empty: our
+/// taints count as foreign then. Taints that a spec may not request were never ours, whatever
+/// client wrote the annotation.
 pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
     let text = node.applied_taints.as_deref().unwrap_or_default();
     let mut all: Vec<NodeTaint> = serde_json::from_str(text).unwrap_or_default();
@@ -176,7 +176,7 @@ pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
     all
 }
 
-/// What is to become of the taints of our Machine's Node, of which `wanted` are those of the spec.
+/// The change of the taints of our Machine's Node; `wanted` are those of the spec.
 fn change_of(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> Change {
     let mut wanted: Vec<_> = wanted.iter().take(MOST_TAINTS).cloned().collect();
     wanted.extend(case.leaves_at().map(|_| last_call::taint()));
@@ -188,7 +188,7 @@ fn change_of(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> Change {
     change(&wanted, ownership, &node.taints)
 }
 
-/// The same, and whether it is so already, as if there were no last call.
+/// The same change without the last call, and whether the Node already has it.
 fn change_of_spec(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> (Change, bool) {
     let mut record = recorded(node);
     record.retain(|taint| taint.key != name::LAST_CALL_TAINT);
@@ -203,8 +203,8 @@ fn change_of_spec(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> (Change
     (next, is_settled)
 }
 
-/// What is to be done about the taints of the Node of our Machine; none if they are as they
-/// should be, or nothing can be done now.
+/// The action on the taints of our Machine's Node; `None` if they are as desired, or nothing can
+/// be done now.
 pub(crate) fn action(case: &Case<'_>, machine: &Machine) -> Option<Action> {
     let node = machine::node(case, machine).filter(|node| node.is_ready)?;
     let wanted = case.desired.taints.as_ref().ok()?;
@@ -215,16 +215,16 @@ pub(crate) fn action(case: &Case<'_>, machine: &Machine) -> Option<Action> {
     is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))
 }
 
-/// What the status reports of the taints.
+/// What the status reports about the taints.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TaintStatus {
     /// The condition `NodeTainted`.
     pub(crate) condition: ConditionChange,
-    /// What the status names as ours; none where that stays.
+    /// The taints that the status lists as ours; `None` if the list stays as it is.
     pub(crate) applied: Option<Vec<NodeTaint>>,
 }
 
-/// What was decided, and what is done for it.
+/// The decision, and the actions taken for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Done<'a> {
     pub(crate) decision: Decision<'a>,
@@ -236,7 +236,7 @@ pub(crate) fn status(case: &Case<'_>, done: Done<'_>) -> TaintStatus {
     let wanted = match &case.desired.taints {
         Ok(wanted) => wanted,
         Err(fault) => {
-            let message = format!("{fault}; no taint is touched");
+            let message = format!("{fault}; no taint is changed");
             return only_condition(ConditionStatus::False, Reason::InvalidSpec, message);
         }
     };
@@ -258,7 +258,7 @@ pub(crate) fn status(case: &Case<'_>, done: Done<'_>) -> TaintStatus {
     status_of(case, node, wanted, done)
 }
 
-/// The status where the Node could be read.
+/// The status if the Node could be read.
 fn status_of(
     case: &Case<'_>,
     node: &Node,
@@ -266,7 +266,7 @@ fn status_of(
     done: Done<'_>,
 ) -> TaintStatus {
     let Done { decision, actions } = done;
-    // The Node of a machine that leaves gets no taint any more.
+    // The Node of a machine that is shut down gets no more taints.
     let is_served = matches!(
         decision,
         Decision::Serve | Decision::Disabled | Decision::Invalid | Decision::Hold
@@ -281,7 +281,8 @@ fn status_of(
     let condition = if wanted.is_empty() && conflicts.is_empty() && is_settled {
         ConditionChange::Remove
     } else if !node.is_ready {
-        let message = format!("Node {name} is not ready; it is tainted when it is");
+        let message =
+            format!("Node {name} is not ready; the taints are applied when it is");
         set(ConditionStatus::False, Reason::NodeNotReady, message)
     } else if let (false, Some(failure)) = (is_settled, failure) {
         let message = format!("cannot taint Node {name}: {}", failure.message);
@@ -329,7 +330,7 @@ fn only_condition(
     }
 }
 
-/// Nothing is asked for and nothing is there.
+/// No taint is desired and there is no Node.
 fn nothing() -> TaintStatus {
     TaintStatus {
         condition: ConditionChange::Remove,
@@ -337,7 +338,7 @@ fn nothing() -> TaintStatus {
     }
 }
 
-/// Nothing is known that would change what was reported.
+/// No fact is available that would change what was reported.
 fn unchanged() -> TaintStatus {
     TaintStatus {
         condition: ConditionChange::Keep,
@@ -346,13 +347,15 @@ fn unchanged() -> TaintStatus {
 }
 
 fn why_unseen(case: &Case<'_>, machine: &Machine, name: &str) -> String {
-    if let Some(why) = machine::stranger(case, machine) {
+    if let Some(why) = machine::why_untouchable(case, machine) {
         return why;
     }
     match (&case.observed.workload.access, &case.observed.workload.node) {
-        (Access::Connected, Fact::Known(None)) => format!("Node {name} is not there yet"),
+        (Access::Connected, Fact::Known(None)) => {
+            format!("Node {name} does not exist yet")
+        }
         (Access::Connected, Fact::Known(Some(_))) => {
-            format!("Node {name} is not known to be the Machine's")
+            format!("Node {name} does not match the Machine")
         }
         _ => format!("Node {name} cannot be read"),
     }
@@ -360,14 +363,14 @@ fn why_unseen(case: &Case<'_>, machine: &Machine, name: &str) -> String {
 
 fn count(number: usize) -> String {
     match number {
-        1 => "the taint asked for".to_owned(),
-        number => format!("the {number} taints asked for"),
+        1 => "the desired taint".to_owned(),
+        number => format!("the {number} desired taints"),
     }
 }
 
 fn conflict(node: &str, conflicts: &[NodeTaint]) -> String {
     let mut message =
-        format!("left alone on Node {node}, because somebody else has set it:");
+        format!("not applied on Node {node}, because another client has set it:");
     for (place, taint) in conflicts.iter().enumerate() {
         let comma = if place == 0 { "" } else { "," };
         let _ = write!(message, "{comma} {}:{}", taint.key, taint.effect.as_str());

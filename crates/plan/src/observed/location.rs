@@ -1,4 +1,4 @@
-//! Where to look.
+//! Which objects to read.
 
 use fivespot_api::{
     InlineObject, ObjectRef, ScheduledMachine, ScheduledMachineStatus, ShutdownReason,
@@ -9,35 +9,39 @@ use fivespot_capi::{Machine, Reference, key};
 use crate::Lookup;
 use crate::observed::owned::is_made_by;
 
-/// Where to look before planning. All but the Node are in the ScheduledMachine's namespace.
+/// Which objects to read before planning. All but the Node are in the ScheduledMachine's
+/// namespace.
 ///
-/// Locations are only that: what is found there is judged by its labels and owners.
+/// A location is only a place to read: whether the object found there is ours is decided by its
+/// labels and owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locations {
-    /// Name of the Cluster: the one that the Machine belongs to, else the one that is asked for.
+    /// Name of the Cluster: that of the Machine, else that of the spec.
     pub cluster: String,
     /// Name of the Machine.
     pub machine: String,
-    /// Where a bootstrap object may be. A place without a version is any version served.
+    /// Where a bootstrap object may be. A reference without a version is read in any served
+    /// version.
     pub bootstrap: Vec<Reference>,
     /// Where an infrastructure object may be, likewise.
     pub infrastructure: Vec<Reference>,
-    /// Name of the Node to look for in the workload cluster: that of the Machine, or else, while
-    /// the Machine comes up, the Machine's own name.
+    /// Name of the Node to read in the workload cluster: that of the Machine, else, while the
+    /// Machine is being provisioned, the Machine's own name.
     pub node: Option<String>,
-    /// Whether Cluster API says that the Machine, or the one that was reclaimed, has that Node. If
-    /// not, the Node serves messages alone, and nothing waits for an answer.
+    /// Whether Cluster API reports that Node for the Machine, or for the reclaimed one. If not,
+    /// the Node is only used in messages, and nothing waits for the response.
     pub has_joined: bool,
-    /// Whether the pods on that Node are needed: a Machine is to leave and not yet deleted.
+    /// Whether the pods on that Node are needed: a Machine is being shut down and not yet
+    /// deleted.
     pub wants_pods: bool,
-    /// Whether an agent is to be on that Node.
+    /// Whether that Node should have an agent.
     pub wants_agent: bool,
 }
 
 impl Locations {
-    /// The Cluster that objects without a Machine are completed for: the one on the label of the
-    /// first of them that is ours, whatever the spec says by now. None where a Machine of ours names
-    /// its Cluster, or where nothing was found.
+    /// The Cluster that objects without a Machine are completed for: that on the label of the
+    /// first one that is ours, whatever the current spec has. `None` if there is a Machine of
+    /// ours, which names its Cluster, or if no object was found.
     pub fn cluster_on_label<'a>(
         object: &ScheduledMachine,
         machine: Option<&Machine>,
@@ -56,7 +60,7 @@ impl Locations {
         Some(label)
     }
 
-    /// The places for a ScheduledMachine, given its Machine if there is one.
+    /// The locations for a ScheduledMachine, given its Machine if there is one.
     pub fn of(object: &ScheduledMachine, machine: Option<&Machine>) -> Self {
         let own_name = object.metadata.name.as_deref().unwrap_or_default();
         let child = name::child(own_name);
@@ -107,7 +111,7 @@ impl Locations {
     }
 }
 
-/// The Node of a Machine that was reclaimed and is gone: the request may still be on it.
+/// The Node of a reclaimed Machine that is gone: the request may still be on it.
 fn reclaimed_node(status: &ScheduledMachineStatus) -> Option<String> {
     let is_reclaimed = status
         .shutdown
@@ -117,9 +121,9 @@ fn reclaimed_node(status: &ScheduledMachineStatus) -> Option<String> {
     (is_reclaimed || status.machine_ref.is_none()).then(|| node.name.clone())
 }
 
-/// The places in their order, each object once; `home` is where a new one would be.
+/// The places in order, each object once; `home` is where a new one would be created.
 fn distinct(recorded: [Option<Reference>; 2], home: Reference) -> Vec<Reference> {
-    // A reference that an edited status or Machine makes to anything else is not followed.
+    // A reference of an edited status or Machine to any other API group is not followed.
     let of_providers = |place: &Reference| name::is_provider_group(&place.group);
     let recorded = recorded.into_iter().flatten().filter(of_providers);
     let mut all: Vec<Reference> = Vec::new();
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_created_is_looked_for_before_what_is_asked_for() {
+    fn recorded_locations_precede_those_of_the_spec() {
         let locations = Locations::of(&object(), Some(&machine("worker", "sm-1")));
         let kinds: Vec<_> = locations
             .infrastructure
@@ -197,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_somebody_else_points_nowhere() {
-        // Also that of an earlier ScheduledMachine of the same name.
+    fn a_foreign_machine_adds_no_locations() {
+        // Likewise the Machine of an earlier ScheduledMachine of the same name.
         for foreign in [machine("another", "sm-1"), machine("worker", "sm-0")] {
             let locations = Locations::of(&object(), Some(&foreign));
             assert_eq!(locations.infrastructure.len(), 1);
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edited_status_leads_to_no_secret() {
+    fn no_secret_is_read_for_an_edited_status() {
         let mut object = object();
         object.status = Some(ScheduledMachineStatus {
             bootstrap_ref: Some(ObjectRef {

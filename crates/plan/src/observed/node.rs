@@ -1,48 +1,48 @@
-//! What is read of the Node and of the pods on it.
+//! The fields that are read from the Node and from its pods.
 
 use fivespot_api::{name, reclaim};
 use fivespot_capi::{key, one_line};
 use k8s_openapi::api::core::v1 as core;
 
-/// What is read of a Node.
+/// The fields that are read from a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Name.
     pub name: String,
-    /// Uid; a Node of another uid is another Node.
+    /// Uid; a Node with another uid is another Node.
     pub uid: String,
-    /// The opaque version that guards a write.
+    /// The resourceVersion that guards a write.
     pub resource_version: String,
     /// The provider's identifier of the machine.
     pub provider_id: Option<String>,
-    /// Whether it is cordoned, by whomever.
+    /// Whether it is cordoned, by any client.
     pub is_unschedulable: bool,
-    /// Whether it reports Ready; false also where that is unknown.
+    /// Whether it reports Ready; false if that is unknown.
     pub is_ready: bool,
     /// The value of our cordon marker, if the Node has one.
     pub cordon_marker: Option<String>,
-    /// Every taint, ours and others', in the order of the Node.
+    /// All taints, ours and foreign ones, in the order of the Node.
     pub taints: Vec<Taint>,
-    /// Our record of the taints that are ours, as it is written on the Node.
+    /// Our record of the taints that are ours, from the annotation on the Node.
     pub applied_taints: Option<String>,
-    /// When the machine is needed no longer, as the last call has announced it on the Node.
+    /// When the machine is no longer needed, from the last call's annotation on the Node.
     pub leaves_at: Option<String>,
-    /// Why the machine is to be given back, if the Node asks for that: one line of at most 256
+    /// Why the host must be released, if the Node requests a reclaim: one line of at most 256
     /// characters, empty if no reason is given.
     pub reclaim: Option<String>,
-    /// What Cluster API says whose Node it is.
+    /// The Machine that Cluster API's annotations name.
     pub machine: NodeClaim,
-    /// Whether it has the role of a control plane, as a label or as a taint.
+    /// Whether it has a control-plane role, as a label or as a taint.
     pub is_control_plane: bool,
-    /// Whether anything of such a request is on the Node.
+    /// Whether the Node has any annotation of a reclaim request.
     pub has_reclaim_annotations: bool,
-    /// The value of the label by which the agent is put on the Node.
+    /// The value of the label that schedules the agent on the Node.
     pub agent_label: Option<String>,
-    /// What the agent reports, as it is written on the Node.
+    /// The agent's report, from the annotation on the Node.
     pub agent_report: Option<String>,
 }
 
-/// What Cluster API's annotations on a Node say: whose it is. Each may be absent.
+/// Cluster API's annotations on a Node, which name its Machine. Each may be absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeClaim {
     /// Name of the Cluster.
@@ -53,7 +53,7 @@ pub struct NodeClaim {
     pub machine: Option<String>,
 }
 
-/// The keys by which Nodes are known to be of a control plane, today's and the one before.
+/// The keys of the control-plane role, the current and the former one.
 const CONTROL_PLANE: [&str; 2] = [
     "node-role.kubernetes.io/control-plane",
     "node-role.kubernetes.io/master",
@@ -68,23 +68,23 @@ fn is_control_plane(node: &core::Node) -> bool {
     })
 }
 
-/// What is read of the ConfigMap that configures the agent on the Node.
+/// The fields that are read from the ConfigMap that configures the agent on the Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentConfig {
     /// Uid.
     pub uid: String,
-    /// The opaque version that guards a write.
+    /// The resourceVersion that guards a write.
     pub resource_version: String,
     /// Whether it has our labels.
     pub is_ours: bool,
-    /// The configuration's text.
+    /// The text of the configuration.
     pub text: Option<String>,
     /// The uid of the Node that owns it.
     pub node_uid: Option<String>,
 }
 
 impl From<&core::ConfigMap> for AgentConfig {
-    /// Takes what is needed; what is absent reads as empty.
+    /// Reads the fields that are needed; absent ones are empty.
     fn from(config: &core::ConfigMap) -> Self {
         let meta = &config.metadata;
         let labels = meta.labels.as_ref();
@@ -104,16 +104,16 @@ impl From<&core::ConfigMap> for AgentConfig {
     }
 }
 
-/// A taint as it stands on a Node.
+/// A taint on a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taint {
-    /// Key; together with the effect it says which taint it is.
+    /// Key; together with the effect it identifies the taint.
     pub key: String,
     /// Value, empty if there is none.
     pub value: String,
-    /// Effect, in the API server's word.
+    /// Effect, as in the API.
     pub effect: String,
-    /// When it was put there, RFC 3339, as far as whoever put it there has said so.
+    /// When it was added, RFC 3339, if the client that added it has set that.
     pub time_added: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl From<&core::Taint> for Taint {
 }
 
 impl From<&core::Node> for Node {
-    /// Takes what is needed; what is absent reads as empty.
+    /// Reads the fields that are needed; absent ones are empty.
     fn from(node: &core::Node) -> Self {
         let spec = node.spec.as_ref();
         let conditions = node
@@ -182,7 +182,7 @@ impl From<&core::Node> for Node {
     }
 }
 
-/// What is read of a pod on the Node.
+/// The fields that are read from a pod on the Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
     /// Namespace.
@@ -191,25 +191,25 @@ pub struct Pod {
     pub name: String,
     /// Uid; the precondition of its eviction.
     pub uid: String,
-    /// Whether a DaemonSet controls it: it would be back at once.
+    /// Whether a DaemonSet controls it, which would create it again at once.
     pub is_of_daemon_set: bool,
     /// Whether it mirrors a static pod of the kubelet, which no API call can remove.
     pub is_mirror: bool,
-    /// Whether it has succeeded or failed.
+    /// Whether its phase is Succeeded or Failed.
     pub is_finished: bool,
-    /// Whether it is already on its way out.
+    /// Whether it is being deleted.
     pub is_deleting: bool,
 }
 
 impl Pod {
-    /// Whether it keeps the Node from being empty.
+    /// Whether the Node counts as not drained because of it.
     pub fn has_to_leave(&self) -> bool {
         !self.is_of_daemon_set && !self.is_mirror && !self.is_finished
     }
 }
 
 impl From<&core::Pod> for Pod {
-    /// Takes what is needed; what is absent reads as empty.
+    /// Reads the fields that are needed; absent ones are empty.
     fn from(pod: &core::Pod) -> Self {
         let meta = &pod.metadata;
         let owners = meta.owner_references.iter().flatten();

@@ -1,4 +1,4 @@
-//! The three objects: whose they are, and what is left where one is missing.
+//! The three objects: who owns them, and what is left if one is missing.
 
 use fivespot_api::name;
 use fivespot_capi::{Machine, Meta, Provider, Reference};
@@ -15,31 +15,31 @@ pub(crate) struct OwnedObjects<'a> {
     pub(crate) infrastructure: ProviderObjects<'a>,
 }
 
-/// What stands under the Machine's name.
+/// The object with the Machine's name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NamedMachine<'a> {
     Absent,
     Ours(&'a Machine),
-    /// Somebody else's: never adopted, changed or deleted.
+    /// A Machine of another owner: never adopted, changed or deleted.
     Foreign(&'a Machine),
 }
 
-/// What was found of the bootstrap or of the infrastructure object.
+/// What was found of the bootstrap or infrastructure object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProviderObjects<'a> {
-    /// Ours, in the order of the places; usually one.
+    /// Ours, in the order of the locations; usually one.
     pub(crate) ours: Vec<&'a Provider>,
-    /// Where there is nothing.
+    /// The locations without an object.
     pub(crate) empty: Vec<&'a Reference>,
-    /// Somebody else's object that stands where ours would be created.
+    /// An object of another owner where ours would be created.
     pub(crate) occupant: Option<&'a Meta>,
-    /// Why ours cannot be created: its kind is not served.
+    /// The kind that is not served, so that ours cannot be created.
     pub(crate) not_served: Option<&'a str>,
-    /// A place that could not be looked at.
+    /// Why a location could not be read.
     pub(crate) unknown: Option<&'a Unknown>,
 }
 
-/// Which of the two provider objects.
+/// One of the two provider objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProviderRole {
     Bootstrap,
@@ -47,7 +47,7 @@ pub(crate) enum ProviderRole {
 }
 
 impl<'a> OwnedObjects<'a> {
-    /// Sorts what was found. `machine` is the Machine under our name, if there is one.
+    /// Classifies the observed objects. `machine` is the Machine with our name, if there is one.
     pub(crate) fn of(
         subject: &Subject,
         desired: &Desired,
@@ -76,14 +76,14 @@ impl<'a> OwnedObjects<'a> {
         }
     }
 
-    /// Whether nothing of ours is left, and that is sure.
+    /// Whether it is certain that no object of ours is left.
     pub(crate) fn is_gone(&self) -> bool {
         self.our_machine().is_none()
             && self.unknown().is_none()
             && self.providers().is_empty()
     }
 
-    /// Why it is not sure what exists, if it is not.
+    /// Why it is uncertain which objects exist; `None` if it is certain.
     pub(crate) fn unknown(&self) -> Option<&'a Unknown> {
         self.bootstrap.unknown.or(self.infrastructure.unknown)
     }
@@ -103,10 +103,11 @@ impl<'a> OwnedObjects<'a> {
         bootstrap.chain(infrastructure).collect()
     }
 
-    /// Our objects that outlived a Machine: they are deleted and waited for, never used again.
+    /// Our objects that are left of an earlier Machine: they are deleted and waited for, never
+    /// used again.
     ///
-    /// `had_machine` says that an earlier pass recorded a Machine over them: foreground deletion
-    /// can strip the owner references that would otherwise show it.
+    /// `had_machine` is whether an earlier reconcile recorded a Machine with them: a foreground
+    /// deletion can strip the owner references that would otherwise show it.
     pub(crate) fn leftovers(
         &self,
         had_machine: bool,
@@ -115,7 +116,8 @@ impl<'a> OwnedObjects<'a> {
             let spare = part.ours.iter().enumerate();
             spare
                 .filter(|(place, found)| {
-                    // One object of a kind of ours is enough; more are remains of an edit.
+                    // One object of each role is enough; further ones are left from an edit of
+                    // the spec.
                     *place > 0
                         || had_machine
                         || found.meta.is_deleting
@@ -140,19 +142,19 @@ impl<'a> ProviderObjects<'a> {
         self.ours.first().copied()
     }
 
-    /// Whether nothing of ours is left, and that is sure.
+    /// Whether it is certain that no object of ours is left.
     pub(crate) fn is_gone(&self) -> bool {
         self.ours.is_empty() && self.unknown.is_none() && self.not_served.is_none()
     }
 
-    /// Whether it is sure that nothing stands where a Machine refers to. That the kind is not
-    /// served says nothing about it: it may be again in a moment.
+    /// Whether it is certain that no object exists where a Machine refers to. A kind that is not
+    /// served proves nothing: it may be served again in a moment.
     pub(crate) fn is_absent_from(&self, place: &Reference) -> bool {
         self.empty.iter().any(|empty| empty.is_same_object(place))
     }
 }
 
-/// Separates ours from others'.
+/// Separates our objects from those of other owners.
 struct Ownership<'s, 'a> {
     subject: &'s Subject,
     slot: NamedMachine<'a>,
@@ -160,7 +162,7 @@ struct Ownership<'s, 'a> {
 
 impl<'a> Ownership<'_, 'a> {
     fn part(&self, lookups: &'a [Lookup], home: &Reference) -> ProviderObjects<'a> {
-        static NOT_ASKED: Unknown = Unknown::NotAsked;
+        static NOT_ASKED: Unknown = Unknown::NotRequested;
         let mut part = ProviderObjects::default();
         if lookups.is_empty() {
             part.unknown = Some(&NOT_ASKED);
@@ -183,7 +185,7 @@ impl<'a> Ownership<'_, 'a> {
         part
     }
 
-    /// Our name label, and a tie to us or to a Machine of ours.
+    /// Has our name label, and belongs to us or to a Machine of ours.
     fn is_ours(&self, found: &Provider) -> bool {
         let meta = &found.meta;
         match self.slot {
@@ -195,7 +197,8 @@ impl<'a> Ownership<'_, 'a> {
                             .is_some_and(|owner| owner.uid == machine.meta.uid)
                             || is_named_by(machine, &found.reference()))
             }
-            // What somebody else's live Machine controls is deleted with that Machine, not by us.
+            // An object that a live foreign Machine controls is deleted with that Machine, not by
+            // us.
             NamedMachine::Foreign(machine) => {
                 is_ours(meta, self.subject)
                     && meta
@@ -207,12 +210,12 @@ impl<'a> Ownership<'_, 'a> {
     }
 }
 
-/// Our name label, and our uid in a label or an owner reference.
+/// Has our name label, and our uid in a label or an owner reference.
 fn is_ours(meta: &Meta, subject: &Subject) -> bool {
     is_made_by(meta, &subject.name, &subject.uid)
 }
 
-/// The same, where no more than name and uid are known of the ScheduledMachine.
+/// The same, given only the name and uid of the ScheduledMachine.
 pub(crate) fn is_made_by(meta: &Meta, maker: &str, uid: &str) -> bool {
     name::owner_name(&meta.labels) == Some(maker)
         && !uid.is_empty()

@@ -1,22 +1,22 @@
-//! What Cluster API and the providers report of a machine that comes up or is being removed.
+//! What Cluster API and the providers report of a machine that is being provisioned or removed.
 
 use fivespot_capi::{Condition, Machine, Provider, one_line};
 
 use crate::decide::case::Case;
 
-/// Why the providers have not come further, to be appended to a sentence: `; RemoteMachine worker:
-/// ProvisionFailed: ...`. Empty where they report nothing.
+/// What the providers report as the cause of a delay, to be appended to a sentence: `;
+/// RemoteMachine worker: ProvisionFailed: ...`. Empty if they report nothing.
 pub(crate) fn report(case: &Case<'_>) -> String {
     let owned = case.owned;
     let parts = [owned.infrastructure.first(), owned.bootstrap.first()];
     let all = parts.into_iter().flatten().filter_map(trouble);
-    // What comes before the first is nothing, so that it is divided from the sentence as well.
+    // The empty first element puts the separator also before the first report.
     let all: Vec<String> = std::iter::once(String::new()).chain(all).collect();
     all.join("; ")
 }
 
-/// What keeps the objects that are being deleted, to be appended to a sentence: `; RemoteMachine
-/// worker has the finalizers ...`. Empty where nothing does.
+/// The finalizers of the objects that are being deleted, to be appended to a sentence: `;
+/// RemoteMachine worker has the finalizers ...`. Empty if there are none.
 pub(crate) fn finalizers(case: &Case<'_>) -> String {
     let owned = case.owned;
     let parts = [owned.infrastructure.first(), owned.bootstrap.first()];
@@ -31,7 +31,7 @@ pub(crate) fn finalizers(case: &Case<'_>) -> String {
     kept.collect::<Vec<_>>().concat()
 }
 
-/// What an object reports that has not done its part: to come up, or to go.
+/// The report of an object that is not provisioned, or not removed, yet.
 fn trouble(provider: &Provider) -> Option<String> {
     let is_waited_for = !provider.is_ready || provider.meta.is_deleting;
     let trouble = provider.trouble.as_ref().filter(|_| is_waited_for)?;
@@ -39,8 +39,8 @@ fn trouble(provider: &Provider) -> Option<String> {
     Some(format!("{kind} {}: {trouble}", meta.name))
 }
 
-/// How far a removal has come, in Cluster API's words, to be appended to a sentence: `:
-/// WaitingForInfrastructureDeletion: ...`. Empty before it says anything.
+/// The progress of a removal as Cluster API reports it, to be appended to a sentence: `:
+/// WaitingForInfrastructureDeletion: ...`. Empty before the first report.
 pub(crate) fn removal(machine: &Machine) -> String {
     let progress = machine.deletion_progress();
     progress.map_or_else(String::new, |at| format!(": {}", sentence(at)))
@@ -56,8 +56,8 @@ fn sentence(condition: &Condition) -> String {
     }
 }
 
-/// A Ready Node of the Machine's name that Cluster API cannot find, to be appended to a sentence;
-/// empty if there is none.
+/// A Ready Node with the Machine's name that Cluster API cannot find, to be appended to a
+/// sentence; empty if there is none.
 pub(crate) fn unclaimed_node(case: &Case<'_>, machine: &Machine) -> String {
     let node = case.observed.workload.node.known().and_then(Option::as_ref);
     let unclaimed = node.filter(|node| {
@@ -65,8 +65,8 @@ pub(crate) fn unclaimed_node(case: &Case<'_>, machine: &Machine) -> String {
     });
     unclaimed.map_or_else(String::new, |node| {
         format!(
-            "; Node {} is Ready and has no providerID, by which Cluster API finds the Node of a \
-             Machine",
+            "; Node {} is Ready but has no providerID, which Cluster API needs to find the Node of \
+             a Machine",
             node.name
         )
     })

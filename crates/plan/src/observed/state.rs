@@ -1,4 +1,4 @@
-//! Everything that was gathered before a decision, including what could not be found out.
+//! All facts that were read before a decision, including those that could not be read.
 
 use std::collections::BTreeMap;
 
@@ -9,41 +9,43 @@ use jiff::SignedDuration;
 
 use crate::{AgentConfig, Node, Pod};
 
-/// What was gathered about one ScheduledMachine, besides the object itself.
+/// What was read for one ScheduledMachine, in addition to the object itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// How it was read.
+    /// How the facts were read.
     pub freshness: Freshness,
     /// Where the provider specs of the object are.
     pub specs: Specs,
-    /// What the schedule depends on besides the spec.
+    /// The inputs of the schedule in addition to the spec.
     pub schedule: ScheduleInputs,
-    /// The version of Cluster API that the server offers, by discovery.
+    /// The version of Cluster API that the server offers, from discovery.
     pub contract: Fact<Contract>,
-    /// The Cluster of [`Locations::cluster`](crate::Locations::cluster); none is a 404.
+    /// The Cluster of [`Locations::cluster`](crate::Locations::cluster); `None` is a 404.
     pub cluster: Fact<Option<Cluster>>,
-    /// The Machine of [`Locations::machine`](crate::Locations::machine), ours or not; none is a 404.
+    /// The Machine of [`Locations::machine`](crate::Locations::machine), ours or not; `None` is a
+    /// 404.
     pub machine: Fact<Option<Machine>>,
-    /// What was found at each of [`Locations::bootstrap`](crate::Locations::bootstrap), in that order.
+    /// The result for each of [`Locations::bootstrap`](crate::Locations::bootstrap), in that
+    /// order.
     pub bootstrap: Vec<Lookup>,
-    /// What was found at each of [`Locations::infrastructure`](crate::Locations::infrastructure), in
+    /// The result for each of [`Locations::infrastructure`](crate::Locations::infrastructure), in
     /// that order.
     pub infrastructure: Vec<Lookup>,
     /// What was found in the workload cluster.
     pub workload: Workload,
-    /// Whether the operator is configured to release an object whose removal has not ended a day
-    /// after it began, whatever it leaves behind.
+    /// Whether the operator is configured to release an object if its removal has not ended a day
+    /// after it began, whatever objects are left.
     pub releases_stuck: bool,
-    /// For how long a reclaim stops the machine with an override; none if a reclaim disables the
-    /// schedule.
+    /// How long the override of a reclaim stops the machine; `None` if a reclaim disables the
+    /// schedule instead.
     pub reclaim_override: Option<SignedDuration>,
-    /// Which fields the stored CustomResourceDefinition lacks that this operator needs, for people;
-    /// none if it has them all. Nothing is created without them.
+    /// Which required fields the stored CustomResourceDefinition lacks, for users; `None` if it
+    /// has them all. Nothing is created without them.
     pub outdated_definition: Option<String>,
 }
 
 impl Observed {
-    /// Whether the operator may not read something of the management cluster that it needs.
+    /// Whether the operator lacks a permission in the management cluster that it needs.
     pub(crate) fn is_forbidden(&self) -> bool {
         let lookups = self.bootstrap.iter().chain(&self.infrastructure);
         let unknown = [
@@ -61,7 +63,7 @@ impl Observed {
 }
 
 impl Default for Observed {
-    /// Nothing was asked.
+    /// Nothing was read.
     fn default() -> Self {
         Self {
             freshness: Freshness::Cached,
@@ -83,56 +85,57 @@ impl Default for Observed {
 /// How facts were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Freshness {
-    /// From a watch cache, which may be behind.
+    /// From a watch cache, which may be stale.
     Cached,
-    /// By quorum reads (no resourceVersion), all of them, the ScheduledMachine included.
+    /// By quorum reads (no resourceVersion), including that of the ScheduledMachine.
     Live,
 }
 
-/// Where `bootstrapSpec.spec` and `infrastructureSpec.spec` of the ScheduledMachine are: they can
-/// be large, and are needed only when an object is created from them.
+/// Where `bootstrapSpec.spec` and `infrastructureSpec.spec` of the ScheduledMachine are. They can
+/// be large, and are needed only to create an object from them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Specs {
     /// In the ScheduledMachine.
     #[default]
     Included,
-    /// They were left out of it. Whoever sends a [`Call::Create`](crate::Call::Create) of a
-    /// bootstrap or infrastructure object, which then has no `spec`, puts it in from the object as
-    /// it is stored, if that still has this hash.
+    /// They were left out of it. A [`Call::Create`](crate::Call::Create) of a bootstrap or
+    /// infrastructure object then has no `spec`. The sender takes it from the stored object, if
+    /// that still has this hash.
     LeftOut {
-        /// The hash of what the machine is made from, with them.
+        /// The hash of the specs that the machine is created from, including these.
         hash: String,
     },
-    /// One of them is larger than is read: nothing can be created.
+    /// One of them is larger than the limit: nothing can be created.
     TooLarge {
-        /// Which, and how large it may be, for people.
+        /// Which, and the limit, for users.
         message: String,
     },
 }
 
-/// What a schedule depends on besides the spec: calendars and overrides of the namespace.
+/// The inputs of a schedule in addition to the spec: calendars and overrides of the namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleInputs {
-    /// The calendars that exceptions name, by name; those that do not exist are left out.
+    /// The calendars that exceptions refer to, by name; those that do not exist are left out.
     pub calendars: BTreeMap<String, Dates>,
-    /// The overrides about this ScheduledMachine, also those that have ended or not begun.
+    /// The overrides of this ScheduledMachine, including those that have ended or not begun.
     pub overrides: Vec<Override>,
-    /// Why one of them is not known, if that is so. Where a kind is not served there is none of it.
+    /// Why one of them is unknown; `None` if all are known. A kind that is not served has no
+    /// objects.
     pub unknown: Option<Unknown>,
 }
 
-/// A fact, or why it is not known.
+/// A fact, or why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact<T> {
-    /// It was found out.
+    /// It was read.
     Known(T),
-    /// It was not.
+    /// It was not read.
     Unknown(Unknown),
 }
 
 impl<T> Default for Fact<T> {
     fn default() -> Self {
-        Self::Unknown(Unknown::NotAsked)
+        Self::Unknown(Unknown::NotRequested)
     }
 }
 
@@ -145,7 +148,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Why it is not known.
+    /// Why it is unknown.
     pub(crate) fn unknown(&self) -> Option<&Unknown> {
         match self {
             Self::Known(_) => None,
@@ -154,33 +157,33 @@ impl<T> Fact<T> {
     }
 }
 
-/// Why a fact is not known.
+/// Why a fact is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// Nobody asked.
-    NotAsked,
-    /// Discovery answered, and the kind is not served. Nothing of it can exist.
+    /// It was not requested.
+    NotRequested,
+    /// According to discovery the kind is not served. No object of it can exist.
     NotServed {
         /// The kind and its group, e.g. `Machine of cluster.x-k8s.io`.
         message: String,
     },
     /// The operator may not read it.
     Forbidden {
-        /// The API server's words.
+        /// The API server's message.
         message: String,
     },
-    /// The answer did not come, or made no sense.
+    /// The request failed, or the response could not be parsed.
     Failed {
-        /// The error, for people.
+        /// The error, for users.
         message: String,
     },
 }
 
 impl Unknown {
-    /// Why nothing was found out, for people; none where nobody asked.
+    /// Why the fact is unknown, for users; `None` if it was not requested.
     pub fn message(&self) -> Option<&str> {
         match self {
-            Self::NotAsked => None,
+            Self::NotRequested => None,
             Self::NotServed { message }
             | Self::Forbidden { message }
             | Self::Failed { message } => Some(message),
@@ -188,77 +191,78 @@ impl Unknown {
     }
 }
 
-/// What was found at one place.
+/// What was found at one location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// Where it was looked for.
+    /// The location.
     pub place: Reference,
-    /// What was found there, ours or not; none is a 404.
+    /// The object there, ours or not; `None` is a 404.
     pub found: Fact<Option<Provider>>,
 }
 
 /// What was found in the workload cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
-    /// Whether it answers.
+    /// Whether it is accessible.
     pub access: Access,
-    /// The Node of [`Locations::node`](crate::Locations::node); none is a 404.
+    /// The Node of [`Locations::node`](crate::Locations::node); `None` is a 404.
     pub node: Fact<Option<Node>>,
-    /// Name of another Machine of the same Cluster that names that Node, or its provider
-    /// identifier, for its own, as far as caches show one.
+    /// Name of another Machine of the same Cluster that refers to that Node, or has its provider
+    /// ID, if one is in the caches.
     pub rival: Option<String>,
-    /// All pods bound to that Node, where [`Locations::wants_pods`](crate::Locations::wants_pods).
-    /// They are listed after the Node was read: only then does a cordoned Node without pods stay
-    /// without them.
+    /// All pods bound to that Node, if [`Locations::wants_pods`](crate::Locations::wants_pods).
+    /// They are listed after the Node was read: only then a cordoned Node without pods stays
+    /// without pods.
     pub pods: Fact<Vec<Pod>>,
-    /// The ConfigMap that configures the agent on that Node, where
-    /// [`Locations::wants_agent`](crate::Locations::wants_agent) or the Node has the agent's label;
-    /// none is a 404.
+    /// The ConfigMap that configures the agent on that Node, if
+    /// [`Locations::wants_agent`](crate::Locations::wants_agent) or the Node has the agent's
+    /// label; `None` is a 404.
     pub agent_config: Fact<Option<AgentConfig>>,
 }
 
-/// Whether the workload cluster answers.
+/// Whether the workload cluster is accessible.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Nobody asked: no Node was to be looked for.
+    /// It was not requested: no Node was to be read.
     #[default]
-    NotAsked,
-    /// It answers.
+    NotRequested,
+    /// It responds.
     Connected,
-    /// There is no kubeconfig Secret, or none that the operator may read.
+    /// There is no kubeconfig Secret that the operator may read.
     KubeconfigMissing {
-        /// What is missing, for people.
+        /// What is missing, for users.
         message: String,
     },
-    /// The kubeconfig asks for what the operator does not do on a Secret's word.
+    /// The kubeconfig requires something that the operator does not accept from a Secret.
     KubeconfigRefused {
-        /// What it asks for, for people.
+        /// What it requires, for users.
         message: String,
     },
-    /// It does not answer, or the management cluster does not about how to reach it; they may later.
+    /// It does not respond, or the management cluster does not return how to reach it; they may
+    /// later.
     Unreachable {
-        /// The error, for people.
+        /// The error, for users.
         message: String,
     },
-    /// What it sends is more than is read of one cluster.
+    /// A response exceeds the limit for one cluster.
     TooLarge {
-        /// What there is too much of, for people.
+        /// What exceeds the limit, for users.
         message: String,
     },
-    /// It answers, and refuses the credentials or the request (401, 403).
+    /// It responds, and refuses the credentials or the request (401, 403).
     Unauthorized {
-        /// The error, for people.
+        /// The error, for users.
         message: String,
     },
 }
 
 impl Access {
-    /// What the condition `NodeAccess` says of it, the reason and the message; none where nobody
-    /// asked.
+    /// The reason and the message of the condition `NodeAccess`; `None` if the cluster was not
+    /// requested.
     pub fn condition(&self) -> Option<(Reason, &str)> {
         Some(match self {
-            Self::NotAsked => return None,
-            Self::Connected => (Reason::Connected, "the workload cluster answers"),
+            Self::NotRequested => return None,
+            Self::Connected => (Reason::Connected, "the workload cluster is reachable"),
             Self::KubeconfigMissing { message } => (Reason::KubeconfigMissing, message),
             Self::KubeconfigRefused { message } => (Reason::KubeconfigRefused, message),
             Self::Unreachable { message } => (Reason::Unreachable, message),

@@ -1,4 +1,4 @@
-//! The ScheduledMachine itself: who it is and what an earlier pass stored in its status.
+//! The ScheduledMachine itself: its identity and the status that an earlier reconcile stored.
 
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::key;
@@ -34,14 +34,14 @@ impl Subject {
         }
     }
 
-    /// Whether our finalizer holds the object.
+    /// Whether the object has our finalizer.
     pub(crate) fn has_finalizer(&self) -> bool {
         self.finalizers
             .iter()
             .any(|finalizer| finalizer == name::FINALIZER)
     }
 
-    /// The one name of all three objects.
+    /// The common name of all three objects.
     pub(crate) fn child(&self) -> &str {
         name::child(&self.name)
     }

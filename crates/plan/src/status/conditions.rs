@@ -12,17 +12,17 @@ use crate::decide::machine;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects};
 use crate::{Cause, Fact, Failure, Step, Unknown};
 
-/// The role that is to be extended where a permission is missing.
+/// The ClusterRole that must be extended if a permission is missing.
 const ROLE: &str = fivespot_api::name::CONTROLLER;
 
-/// That the stored CustomResourceDefinition is older than this operator: what it lacks would be lost
-/// with each write of the status, so that nothing is created.
+/// The problem that the stored CustomResourceDefinition is older than this operator. The fields
+/// it lacks would be dropped from each status that is written, so that nothing is created.
 pub(crate) fn outdated(case: &Case<'_>) -> Option<(Reason, String)> {
     let message = case.observed.outdated_definition.clone()?;
     Some((Reason::CustomResourceDefinitionOutdated, message))
 }
 
-/// What keeps the three objects from being made, the most fundamental thing first.
+/// What prevents the creation of the three objects, the most fundamental cause first.
 pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
     if let Some(message) = &case.desired.too_large {
         return Some((Reason::SpecTooLarge, message.clone()));
@@ -64,7 +64,7 @@ fn cluster_obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
     };
     Some((
         Reason::ClusterNotReady,
-        format!("Cluster {name} cannot take machines yet: {lacking}"),
+        format!("Cluster {name} is not ready for machines: {lacking}"),
     ))
 }
 
@@ -85,8 +85,8 @@ fn name_taken(case: &Case<'_>) -> Option<(Reason, String)> {
     let (kind, name) = (&place.kind, case.subject.child());
     let message = match earlier_owner(case, occupant) {
         Some(earlier) => format!(
-            "a {kind} {name} is there and belongs to an earlier ScheduledMachine {name} (uid \
-             {earlier}); if this one is its restored copy, let it take the {kind} over: kubectl \
+            "a {kind} {name} exists and belongs to an earlier ScheduledMachine {name} (uid \
+             {earlier}); if this one is its restored copy, transfer the {kind} to it: kubectl \
              label -n {} {}.{} {name} {}={} --overwrite",
             case.subject.namespace,
             kind.to_lowercase(),
@@ -95,13 +95,14 @@ fn name_taken(case: &Case<'_>) -> Option<(Reason, String)> {
             case.subject.uid,
         ),
         None => format!(
-            "a {kind} {name} is there and belongs to somebody else; rename one of the two"
+            "a {kind} {name} exists and is not owned by this ScheduledMachine; rename one of the \
+             two"
         ),
     };
     Some((Reason::NameTaken, message))
 }
 
-/// Somebody else's object where ours would be created, and where that is.
+/// An object of another owner where ours would be created, and its location.
 fn occupant<'a>(
     part: &ProviderObjects<'a>,
     home: &Reference,
@@ -110,8 +111,8 @@ fn occupant<'a>(
     part.first().is_none().then(|| (occupant, home.clone()))
 }
 
-/// The uid of an earlier ScheduledMachine of our name that an object belongs to, by its labels and by
-/// an owner reference.
+/// The uid of an earlier ScheduledMachine of our name that an object belongs to, according to its
+/// labels and an owner reference.
 fn earlier_owner(case: &Case<'_>, occupant: &Meta) -> Option<String> {
     let own = case.subject.name.as_str();
     let is_owned = occupant
@@ -123,10 +124,10 @@ fn earlier_owner(case: &Case<'_>, occupant: &Meta) -> Option<String> {
     Some(one_line(uid))
 }
 
-/// Why a fact is not known, as a reason and a sentence.
+/// Why a fact is unknown, as a reason and a message.
 pub(crate) fn unknown_fact(unknown: &Unknown, what: &str) -> (Reason, String) {
     match unknown {
-        Unknown::NotAsked => {
+        Unknown::NotRequested => {
             (Reason::ReadFailed, format!("{what} have not been read yet"))
         }
         Unknown::NotServed { message } => (Reason::KindNotServed, not_served(message)),
@@ -135,17 +136,17 @@ pub(crate) fn unknown_fact(unknown: &Unknown, what: &str) -> (Reason, String) {
     }
 }
 
-/// A kind that is missing, and what to do about it.
+/// The message about a kind that is not served, and what to do about it.
 fn not_served(kind: &str) -> String {
-    format!("the API server does not serve {kind}; install the provider that brings it")
+    format!("the API server does not serve {kind}; install its provider")
 }
 
-/// A refusal, and what to do about it.
+/// The message about a refused request, and what to do about it.
 pub(crate) fn forbidden(message: &str) -> String {
     format!("{message}; extend the ClusterRole {ROLE}")
 }
 
-/// Everything that the spec names exists and may be used.
+/// `ReferencesValid`: every object that the spec refers to exists and may be used.
 pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> ConditionUpdate {
     let kind = ConditionType::ReferencesValid;
     if let Some(message) = &case.desired.too_large {
@@ -180,13 +181,13 @@ pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> Conditio
                 kind,
                 true,
                 Reason::Valid,
-                "everything that the spec names is there",
+                "all objects that the spec refers to exist",
             ),
         },
     }
 }
 
-/// A calendar that does not exist: the schedule applies without its exceptions.
+/// The message about a calendar that does not exist: the schedule applies without its exceptions.
 pub(crate) fn missing_calendar(case: &Case<'_>) -> Option<String> {
     let name = case.desired.missing_calendar.as_ref()?;
     Some(format!(
@@ -207,7 +208,7 @@ fn refusal(failure: &Failure) -> Option<(Reason, String)> {
     }
 }
 
-/// Inside the window.
+/// `Scheduled`: whether the window is open.
 pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
     let kind = ConditionType::Scheduled;
     if case.desired.is_killed {
@@ -220,7 +221,7 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
             return ConditionUpdate::new(kind, false, reason, message);
         }
         let message =
-            "the schedule is switched off; set spec.schedule.enabled to true to use it";
+            "the schedule is disabled; set spec.schedule.enabled to true to enable it";
         return ConditionUpdate::new(kind, false, Reason::ScheduleDisabled, message);
     }
     let invalid = case.desired.schedule.as_ref().err();
@@ -277,8 +278,8 @@ fn overridden(of: &Override) -> ConditionUpdate {
     ConditionUpdate::new(ConditionType::Scheduled, status, reason, message)
 }
 
-/// Why a reclaim has switched the schedule off, if one has. Only the wording depends on what was
-/// reported before, since the commitment has gone with its Machine.
+/// The message that a reclaim has disabled the schedule, if one has. Only the message depends on
+/// the reported condition, because the commitment was deleted with its Machine.
 pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
     let conditions = &case.subject.status.conditions;
     let before = condition::find(conditions, ConditionType::Scheduled)?;
@@ -290,13 +291,13 @@ pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
     let commitment = machine.meta.annotations.get(name::RECLAIM_ANNOTATION)?;
     (!is_reason(&Reason::ScheduleDisabled)).then(|| {
         format!(
-            "switched off because the host was reclaimed ({}); set spec.schedule.enabled to true to return to service",
+            "disabled because the host was reclaimed ({}); set spec.schedule.enabled to true to return to service",
             one_line(commitment),
         )
     })
 }
 
-/// The schedule can be understood.
+/// `ScheduleValid`: the schedule can be evaluated.
 pub(crate) fn schedule_valid(case: &Case<'_>) -> ConditionUpdate {
     let kind = ConditionType::ScheduleValid;
     match &case.desired.schedule {
@@ -315,7 +316,7 @@ pub(crate) fn schedule_valid(case: &Case<'_>) -> ConditionUpdate {
     }
 }
 
-/// The Machine's own readiness; none without a Machine.
+/// `MachineReady`: the Machine's own readiness; `None` without a Machine.
 pub(crate) fn machine_ready(case: &Case<'_>) -> Option<ConditionUpdate> {
     let machine = case.owned.our_machine()?;
     let kind = ConditionType::MachineReady;
@@ -330,7 +331,7 @@ pub(crate) fn machine_ready(case: &Case<'_>) -> Option<ConditionUpdate> {
     }
     let Some(ready) = machine.condition("Ready") else {
         let reason = Reason::Reported("NotReported".to_owned());
-        let message = "the Machine does not report yet";
+        let message = "the Machine does not report its readiness yet";
         return Some(ConditionUpdate::new(
             kind,
             ConditionStatus::Unknown,
@@ -357,15 +358,17 @@ pub(crate) fn machine_ready(case: &Case<'_>) -> Option<ConditionUpdate> {
     ))
 }
 
-/// The workload cluster answers, and the Node may be touched; none where nobody asked.
+/// `NodeAccess`: the workload cluster is accessible, and the Node may be touched; `None` if the
+/// cluster was not requested.
 pub(crate) fn node_access(case: &Case<'_>) -> Option<ConditionUpdate> {
     let machine = case.owned.our_machine();
-    if let Some(why) = machine.and_then(|machine| machine::stranger(case, machine)) {
+    if let Some(why) = machine.and_then(|machine| machine::why_untouchable(case, machine))
+    {
         return Some(ConditionUpdate::new(
             ConditionType::NodeAccess,
             false,
             Reason::NodeNotOurs,
-            format!("{why}: it is not touched"),
+            format!("{why}: it is not changed"),
         ));
     }
     let (reason, message) = case.observed.workload.access.condition()?;

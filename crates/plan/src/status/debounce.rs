@@ -1,7 +1,7 @@
-//! Debouncing: status writes that may come a little later.
+//! Debouncing: status writes that may be delayed a little.
 //!
-//! Cluster API reports each step of a Machine, several a second. Nothing is decided by that, so a
-//! status that differs in nothing but progress is written at most every two seconds, and while a
+//! Cluster API reports each step of a Machine, several a second. No decision depends on them, so
+//! a status that differs only in progress is written at most every two seconds, and while a
 //! machine is provisioned once a minute. Every other change is written at once.
 
 use fivespot_api::condition::{self, ConditionType};
@@ -15,12 +15,12 @@ use crate::status::undrained;
 /// The shortest time between two reports of progress.
 const INTERVAL: SignedDuration = SignedDuration::from_secs(2);
 
-/// The same for a machine that is provisioned, where the last report was of progress too: what a
-/// provider reports at first is known soon, and of a thousand machines that come up at the same time
-/// each costs few writes.
+/// The same for a machine that is being provisioned, if the last report was also of progress: a
+/// provider's first report is written soon, and a thousand machines that are provisioned at the
+/// same time need few writes each.
 const PROVISIONING_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 
-/// When the change may be written, if that is not now.
+/// When the change may be written; `None` if that is now.
 pub(crate) fn due(
     case: &Case<'_>,
     after_this: &ScheduledMachineStatus,
@@ -37,15 +37,15 @@ pub(crate) fn due(
     (case.now < due && is_news).then_some(due)
 }
 
-/// Whether two statuses differ in how far a machine has come, if in anything: in the conditions
-/// that repeat what others report, and in words.
+/// Whether two statuses differ at most in progress: in messages, and in the conditions that
+/// repeat the reports of other components.
 pub(crate) fn is_progress(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
 ) -> bool {
     let mut brought = after.clone();
     brought.message.clone_from(&before.message);
-    // Known from the Machine at any time; on record it serves when the Machine is gone.
+    // It can be read from the Machine at any time; it is recorded for when the Machine is gone.
     if before.provider_id.is_none() {
         brought.provider_id = None;
     }
@@ -57,7 +57,7 @@ pub(crate) fn is_progress(
         }
         for ready in &mut lasting {
             if ready.type_ == ConditionType::Ready.as_str() {
-                // What nobody can find out later is reported at once.
+                // A message that cannot be derived later is reported at once.
                 ready.message = undrained::of(&ready.message).unwrap_or_default();
             }
         }

@@ -1,34 +1,34 @@
-//! What is published for people: one event for each transition.
+//! The events for users: one for each transition.
 
 use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
 use fivespot_capi::shortened;
 use jiff::{SignedDuration, Timestamp};
 
-/// One event about the ScheduledMachine, in the words of `events.k8s.io/v1`.
+/// One event about the ScheduledMachine, with the fields of `events.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Normal or Warning.
     pub kind: EventType,
-    /// Why, in one CamelCase word.
+    /// Why, as one CamelCase word.
     pub reason: String,
-    /// What was done, in one CamelCase word.
+    /// The action, as one CamelCase word.
     pub action: String,
     /// What happened, in one sentence of at most 1,024 bytes.
     pub note: String,
 }
 
-/// How an event is meant.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// Things take their course.
+    /// Expected operation.
     Normal,
-    /// Somebody should look.
+    /// A problem that a user should check.
     Warning,
 }
 
 impl EventType {
-    /// The type as it is written.
+    /// The type as in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -37,11 +37,11 @@ impl EventType {
     }
 }
 
-/// How many bytes of a note Kubernetes takes.
+/// The longest note that Kubernetes accepts, in bytes.
 const LONGEST_NOTE: usize = 1_024;
 
-/// The events for what differs between two statuses: one for a change of phase,
-/// else one if `Ready` turned to another reason that somebody should look at.
+/// The events for the difference between two statuses: one for a change of phase, else one if
+/// `Ready` changed to another reason that a user should check.
 pub(crate) fn between(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
@@ -54,7 +54,7 @@ pub(crate) fn between(
         .collect()
 }
 
-/// A reclaim has switched the schedule off.
+/// The Warning that a reclaim has disabled the schedule.
 fn switched_off(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
@@ -70,7 +70,7 @@ fn switched_off(
     Some(Event::warning(reason.as_str(), "DisableSchedule", &message))
 }
 
-/// A condition has become true, or has another reason: a Warning that says what to do.
+/// The Warning that a condition has become true or has another reason, with what to do.
 fn became(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
@@ -82,7 +82,7 @@ fn became(
     is_new.then(|| Event::warning(&now.reason, kind.as_str(), &now.message))
 }
 
-/// A calendar that the schedule names is missing.
+/// The Warning that a calendar of the schedule is missing.
 fn calendar_missing(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
@@ -96,7 +96,8 @@ fn calendar_missing(
     is_missing.then(|| Event::warning(reason, "EvaluateSchedule", &now.message))
 }
 
-/// The machine was gone later than at the end of its window, by which it was to leave.
+/// The Warning that the machine was gone only after the end of its window, by which it should
+/// have been.
 pub(crate) fn left_late(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
@@ -107,14 +108,14 @@ pub(crate) fn left_late(
     let is_gone = after.shutdown.is_none() && after.machine_ref.is_none();
     let late = SignedDuration::from_secs(now.duration_since(end).as_secs());
     let note = format!(
-        "the machine was gone {late:#} after the end of its window at {end}; a longer \
+        "the machine was removed {late:#} after the end of its window at {end}; a longer \
          spec.gracefulShutdownTimeout starts its shutdown earlier"
     );
     (is_gone && !late.is_zero())
         .then(|| Event::warning("LeftLate", "DeleteMachine", &note))
 }
 
-/// The phase has changed, or there is new trouble.
+/// The event of a change of phase, or of a new problem.
 fn transition(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
@@ -158,7 +159,7 @@ fn transition(
     })
 }
 
-/// A note as long as Kubernetes takes it.
+/// A note cut to the length that Kubernetes accepts.
 fn cut(note: &str) -> String {
     let mut most = LONGEST_NOTE;
     loop {
@@ -172,7 +173,7 @@ fn cut(note: &str) -> String {
 }
 
 impl Event {
-    /// Something that somebody should look at.
+    /// A Warning: a problem that a user should check.
     pub(crate) fn warning(reason: &str, action: &str, note: &str) -> Self {
         Self {
             kind: EventType::Warning,
@@ -183,7 +184,7 @@ impl Event {
     }
 }
 
-/// The reason of an event: what people know from the phase, or `Ready`'s own.
+/// The reason of an event: the established name for the phase, or `Ready`'s own reason.
 fn reason(
     before: Option<Phase>,
     after: &ScheduledMachineStatus,

@@ -5,8 +5,8 @@ use fivespot_api::ScheduledMachineStatus;
 use crate::Event;
 use crate::decide::case::Case;
 
-/// A Warning, once, where the status begins to say that no machine is ever needed. That is no
-/// failure: what the schedule asks for is so. But nobody writes a schedule for it.
+/// A Warning, once, when the status first reports that no machine is ever needed. The schedule
+/// works as specified, but is hardly intended.
 pub(crate) fn event(
     case: &Case<'_>,
     before: &ScheduledMachineStatus,
@@ -22,7 +22,7 @@ pub(crate) fn event(
         .then(|| Event::warning("NeverNeeded", "EvaluateSchedule", &note))
 }
 
-/// Why no machine is needed within ten years, and what to do; none where one is, and where the
+/// Why no machine is needed within ten years, and what to do. `None` if one is needed, or if the
 /// schedule is disabled or invalid.
 pub(crate) fn needed(case: &Case<'_>) -> Option<String> {
     let schedule = case.desired.schedule.as_ref().ok()?;

@@ -1,4 +1,4 @@
-//! The phase and the condition `Ready`: one sentence about everything.
+//! The phase and the condition `Ready`: one sentence that summarises the state.
 
 use fivespot_api::condition::{
     self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
@@ -14,7 +14,7 @@ use crate::decide::{reclaim, serve};
 use crate::status::{conditions, never, undrained};
 use crate::{Failure, Step};
 
-/// The phase, and `Ready` with the sentence that also is the status' message.
+/// The phase, and `Ready` with the message that is also the status' message.
 pub(crate) fn summary(
     case: &Case<'_>,
     decision: Decision<'_>,
@@ -33,7 +33,7 @@ pub(crate) fn summary(
     };
     let (is_ready, reason, message) = match invalid(case, failure) {
         Some(found) if is_ready => {
-            // Without that calendar the schedule applies all the same.
+            // Without that calendar the schedule still applies.
             let is_ready = found.reason == Reason::CalendarNotFound;
             (
                 is_ready,
@@ -50,8 +50,8 @@ pub(crate) fn summary(
     )
 }
 
-/// What of the spec is invalid, if anything is: the schedule first. Nothing is Ready then, whether a
-/// machine is wanted or not.
+/// The invalid part of the spec, if there is one: the schedule first. `Ready` is false then,
+/// whether a machine is wanted or not.
 fn invalid(case: &Case<'_>, failure: Option<&Failure>) -> Option<ConditionUpdate> {
     let conditions = [
         conditions::schedule_valid(case),
@@ -62,7 +62,7 @@ fn invalid(case: &Case<'_>, failure: Option<&Failure>) -> Option<ConditionUpdate
         .find(|found| found.status == ConditionStatus::False)
 }
 
-/// The message, with what is to be known of how the machine left until the next activation.
+/// The message, with the note about an unfinished drain until the next activation.
 fn with_note(
     case: &Case<'_>,
     decision: Decision<'_>,
@@ -144,7 +144,7 @@ fn in_service(case: &Case<'_>, node: &str, has_pending_changes: bool) -> Summary
     (Phase::Active, true, Reason::MachineRunning, message)
 }
 
-/// What is paused, and what waits for it to be resumed.
+/// The message about a pause: what is paused, and which steps wait for its end.
 fn paused(case: &Case<'_>, what: &str) -> String {
     let machine = case.owned.our_machine();
     let waiting = if case.subject.is_deleting {
@@ -163,14 +163,14 @@ fn paused(case: &Case<'_>, what: &str) -> String {
     };
     match waiting {
         Some(waiting) => format!(
-            "{waiting} waits: the {what} {name} is paused, and nothing is touched until it is \
+            "{waiting} waits: the {what} {name} is paused, and nothing is changed until it is \
              resumed"
         ),
-        None => format!("the {what} is paused: nothing is touched until it is resumed"),
+        None => format!("the {what} is paused: nothing is changed until it is resumed"),
     }
 }
 
-/// The phase of a machine that leaves.
+/// The phase of a machine that is shut down.
 fn leaving(decision: Decision<'_>) -> Phase {
     let reclaim = Decision::ShutDown(Removal {
         reason: ShutdownReason::Reclaim,
@@ -182,10 +182,10 @@ fn leaving(decision: Decision<'_>) -> Phase {
     }
 }
 
-/// A Node is there that is not ready: not any more, or not yet.
+/// The Node exists but is not ready: no longer, or not yet.
 fn node_not_ready(case: &Case<'_>, node: &str) -> Summary {
     if was_in_service(case) {
-        let message = format!("Node {node} is not ready any more");
+        let message = format!("Node {node} is no longer ready");
         (Phase::Active, false, Reason::NodeNotReady, message)
     } else {
         let message = format!("Node {node} has joined and is not ready yet");
@@ -193,13 +193,13 @@ fn node_not_ready(case: &Case<'_>, node: &str) -> Summary {
     }
 }
 
-/// Nothing is to be done: why that is as it should be, or not.
+/// There is nothing to do: as desired, or because of a problem.
 fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
     match decision {
         Decision::ShutDown(Removal {
             reason: ShutdownReason::KillSwitch,
         }) => {
-            let message = "nothing runs while the kill switch is set; set spec.killSwitch to false to return to service";
+            let message = "no machine runs while the kill switch is set; set spec.killSwitch to false to return to service";
             (
                 Phase::Terminated,
                 true,
@@ -228,7 +228,7 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
                 Phase::Error,
                 false,
                 reason,
-                format!("{message}; nothing is touched"),
+                format!("{message}; nothing is changed"),
             )
         }
         Decision::Serve if case.owned.is_gone() && case.is_too_short() => {
@@ -262,37 +262,38 @@ fn held(case: &Case<'_>) -> Summary {
     if case.owned.is_gone() {
         return (Phase::Inactive, true, Reason::Inactive, hold);
     }
-    let message = format!("{hold}; what has been created is left as it is");
+    let message = format!("{hold}; existing objects are kept");
     (Phase::Pending, false, Reason::Provisioning, message)
 }
 
-/// The schedule is switched off, and what is there stays.
+/// The schedule is disabled, and existing objects stay.
 fn disabled(case: &Case<'_>) -> Summary {
     let Some(machine) = case.owned.our_machine() else {
         let message = conditions::reclaimed(case)
-            .unwrap_or_else(|| "the schedule is switched off".to_owned());
+            .unwrap_or_else(|| "the schedule is disabled".to_owned());
         return (Phase::Disabled, true, Reason::Disabled, message);
     };
     let name = &machine.meta.name;
     if let Some(lost) = serve::lost(case, machine) {
         let message = format!(
-            "the schedule is switched off; {lost} of Machine {name} is gone, and nothing is \
-             touched"
+            "the schedule is disabled; {lost} of Machine {name} is gone, and nothing is \
+             changed"
         );
         let reason = Reason::InfrastructureMissing;
         return (Phase::Disabled, false, reason, message);
     }
-    let message = format!("the schedule is switched off; Machine {name} stays as it is");
+    let message = format!("the schedule is disabled; Machine {name} is kept");
     (Phase::Disabled, true, Reason::Disabled, message)
 }
 
-/// Until when the window stays as it is, if it ever flips.
+/// Until when the window stays as it is, if it ever changes.
 fn until(case: &Case<'_>) -> String {
     case.next_flip()
         .map_or_else(String::new, |flip| format!(" until {flip}"))
 }
 
-/// What keeps a machine from being made: somebody has to do something, or it comes by itself.
+/// The phase if something prevents the creation of a machine: Error if a user has to act, else
+/// Pending.
 fn blocked(reason: &Reason) -> Phase {
     let comes_by_itself = [
         Reason::ClusterNotFound,
@@ -307,7 +308,7 @@ fn blocked(reason: &Reason) -> Phase {
     }
 }
 
-/// What is there while nothing is touched.
+/// The phase of the existing objects while nothing is touched.
 fn while_paused(case: &Case<'_>) -> Phase {
     match case.owned.our_machine() {
         Some(machine) if is_leaving(case, machine) => Phase::ShuttingDown,
@@ -338,9 +339,10 @@ fn is_leaving(case: &Case<'_>, machine: &Machine) -> bool {
     machine.meta.is_deleting || case.commitment(machine).is_some()
 }
 
-/// Whether this very Machine has been in service before. Only a word depends on it: a machine
-/// that loses its Node's readiness stays Active, one that never had it is Pending. What was paused,
-/// switched off or about to leave with a Node had been in service as a rule.
+/// Whether this same Machine has been in service before. Only the phase and the message depend on
+/// it: a machine whose Node loses readiness stays Active, one whose Node never was ready is
+/// Pending. A machine that was paused, disabled or shut down with a Node had usually been in
+/// service.
 fn was_in_service(case: &Case<'_>) -> bool {
     let status = &case.subject.status;
     let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_deref());
@@ -406,7 +408,7 @@ fn failed(failure: &Failure) -> Summary {
             (Reason::PatchFailed, "cannot configure the agent")
         }
         Step::DisableSchedule => {
-            (Reason::EmergencyReclaim, "cannot switch the schedule off")
+            (Reason::EmergencyReclaim, "cannot disable the schedule")
         }
         Step::CreateOverride => (Reason::EmergencyReclaim, "cannot create an override"),
         Step::DeletePod => (Reason::NodeDrainFailed, "cannot delete a pod"),

@@ -1,4 +1,4 @@
-//! The condition `Stalled`: nothing changes soon without a person. It changes no decision.
+//! The condition `Stalled`: no progress is expected without a user. It changes no decision.
 
 use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
 use jiff::{SignedDuration, Timestamp};
@@ -9,23 +9,23 @@ use crate::decide::outcome::{Outcome, State};
 use crate::status::{ConditionChange, conditions};
 use crate::{Cause, Failure, Step};
 
-/// How long a step may be refused before that is Stalled.
+/// How long a step may be refused before it is reported as Stalled.
 const REFUSALS: SignedDuration = SignedDuration::from_mins(5);
 
-/// The steps that make a machine.
+/// The steps that create a machine.
 const CREATES: [Step; 3] = [
     Step::CreateBootstrap,
     Step::CreateInfrastructure,
     Step::CreateMachine,
 ];
 
-/// Why nothing changes, and what to do.
+/// Why there is no progress, and what to do.
 struct Cure {
     reason: Reason,
     message: String,
 }
 
-/// What the condition is set to: it is absent where something may change by itself.
+/// The change of the condition: it is absent if progress is possible without a user.
 pub(crate) fn condition(
     case: &Case<'_>,
     outcome: &Outcome,
@@ -45,8 +45,8 @@ pub(crate) fn condition(
     }
 }
 
-/// What the condition is set to where something could not be read, so that nothing else is known: it
-/// stays what it is, unless the operator has not been allowed to read it for five minutes.
+/// The change of the condition if a read failed, so that no other fact is available: the
+/// condition stays as it is, unless the read has been forbidden for five minutes.
 pub(crate) fn unobserved_condition(
     case: &Case<'_>,
     outcome: &Outcome,
@@ -63,17 +63,17 @@ pub(crate) fn unobserved_condition(
     ConditionChange::Set(ConditionUpdate::new(kind, true, reason.clone(), message))
 }
 
-/// Until when a read that is forbidden may yet be allowed.
+/// Until when a forbidden read is not reported yet.
 fn forbidden_until(case: &Case<'_>) -> Option<Timestamp> {
     let since = case.memory.forbidden_since();
     since.map(|since| after(since, REFUSALS))
 }
 
 fn long_refused(message: &str) -> String {
-    format!("refused for five minutes, and tried again: {message}")
+    format!("refused for five minutes, and still retried: {message}")
 }
 
-/// When the condition may become true by the time that passes; none if it does not.
+/// When the condition may become true as time passes; `None` if it does not.
 pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
     let refusals = CREATES.into_iter().filter_map(|step| {
         let since = case.memory.failing_since(step)?;
@@ -93,7 +93,7 @@ fn invalid_schedule(case: &Case<'_>) -> Option<Cure> {
     })
 }
 
-/// Something that the spec names is missing, or not ours.
+/// An object that the spec refers to is missing, or not ours.
 fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
     let found = conditions::references(case, failure);
     let is_needed = case.is_wanted() && !case.desired.is_killed;
@@ -120,7 +120,7 @@ fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
     let (reason, message) = match failure.cause {
         Cause::Forbidden => (Reason::Forbidden, conditions::forbidden(said)),
         Cause::Rejected => {
-            let cure = "correct the spec, or what refuses it";
+            let cure = "correct the spec, or the cause of the rejection";
             (Reason::Rejected, format!("{said}; {cure}"))
         }
         Cause::NotServed => (Reason::KindNotServed, said.clone()),
@@ -145,14 +145,14 @@ fn removal(outcome: &Outcome) -> Option<Cure> {
     })
 }
 
-/// The Node is not ready although it should be by now.
+/// The Node is not ready within the provisioning timeout.
 fn provisioning(case: &Case<'_>, outcome: &Outcome) -> Option<Cure> {
     let is_over = timeout_at(case).is_some_and(|due| due <= case.now);
     (is_provisioning(case, outcome) && is_over).then(|| Cure {
         reason: Reason::ProvisioningTimeout,
         message: format!(
-            "no Node is ready {:#} after the machine was to be created; look at Machine {} and \
-             at the objects that it refers to",
+            "no Node is ready {:#} after provisioning started; inspect Machine {} and the objects \
+             that it refers to",
             case.desired.provisioning_timeout,
             case.subject.child(),
         ),
@@ -174,8 +174,8 @@ fn is_provisioning(case: &Case<'_>, outcome: &Outcome) -> bool {
     case.is_wanted() && is_coming && !was_ready
 }
 
-/// When the time for provisioning is over: counted from when the Machine was created, or from when
-/// a create failed first.
+/// When the provisioning timeout ends: counted from the creation of the Machine, or from the
+/// first failure of a create.
 fn timeout_at(case: &Case<'_>) -> Option<Timestamp> {
     let status = &case.subject.status;
     let created = status

@@ -1,5 +1,5 @@
-//! A Machine that was deleted before the pods of its Node had left: why, and what is said of it
-//! until the next activation.
+//! A Machine that was deleted before the pods had left its Node: why, and the note about it until
+//! the next activation.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_capi::{Machine, shortened};
@@ -10,18 +10,18 @@ use crate::decide::outcome::Outcome;
 use crate::observed::provider;
 use crate::{Access, Event, Fact, Unknown};
 
-/// How the note begins. It is the end of the message of `Ready`, by which a later pass finds it
-/// again: the Machine and what was known of its Node are gone by then.
-const NOTE: &str = "the machine left without a finished drain: ";
+/// How the note begins. It is at the end of the message of `Ready`, where a later reconcile finds
+/// it again: the Machine and the facts about its Node are gone by then.
+const NOTE: &str = "the Machine was deleted without a finished drain: ";
 
-/// How many pods are named.
+/// How many pods are listed at most.
 const MOST_PODS: usize = 5;
 
-/// How many characters of a note are repeated.
+/// How many characters of a note are kept.
 const LONGEST: usize = 768;
 
-/// The outcome that deletes the Machine, with a Warning if its Node is left before the drain was
-/// finished. Nothing is said where no drain was asked for.
+/// The outcome that deletes the Machine, with a Warning if the drain of its Node was not
+/// finished. No Warning if the spec requests no drain.
 pub(crate) fn warn(case: &Case<'_>, machine: &Machine, outcome: Outcome) -> Outcome {
     let Some(why) =
         why(case, machine).filter(|_| !case.desired.shutdown_timeout.is_zero())
@@ -31,7 +31,7 @@ pub(crate) fn warn(case: &Case<'_>, machine: &Machine, outcome: Outcome) -> Outc
     note(outcome, &why)
 }
 
-/// The same where Cluster API drains, and the deadline ends that.
+/// The same where Cluster API drains, and the deadline ends its drain.
 pub(crate) fn warn_of_cut(machine: &Machine, outcome: Outcome) -> Outcome {
     let progress = machine.deletion_progress();
     let is_draining = progress.is_some_and(|at| at.reason.contains("Drain"));
@@ -41,7 +41,7 @@ pub(crate) fn warn_of_cut(machine: &Machine, outcome: Outcome) -> Outcome {
     let progress = provider::removal(machine);
     note(
         outcome,
-        &format!("the deadline ended that of Cluster API{progress}"),
+        &format!("the deadline ended the drain by Cluster API{progress}"),
     )
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn of(message: &str) -> Option<String> {
     Some(shortened(note, LONGEST))
 }
 
-/// The note that is on record. Only the wording depends on what was said before.
+/// The recorded note. Only the message depends on it.
 pub(crate) fn on_record(case: &Case<'_>) -> Option<String> {
     let conditions = &case.subject.status.conditions;
     of(&condition::find(conditions, ConditionType::Ready)?.message)
@@ -73,7 +73,7 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
         // Without a host there is no Node.
         return machine.had_infrastructure.then(|| {
             let node = provider::unclaimed_node(case, machine);
-            format!("no Node of it was known{node}")
+            format!("the Machine had no nodeRef{node}")
         });
     };
     let name = &link.name;
@@ -88,9 +88,9 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
                  drains the Node if it can"
             ));
         }
-        Access::Unreachable { .. } | Access::NotAsked => {
+        Access::Unreachable { .. } | Access::NotRequested => {
             return Some(format!(
-                "the workload cluster did not answer, pods may be left on Node {name}"
+                "the workload cluster did not respond, pods may remain on Node {name}"
             ));
         }
     }
@@ -98,7 +98,7 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
         Fact::Known(None) => return None,
         Fact::Known(Some(node)) if is_node_of(machine, node) => {}
         Fact::Known(Some(_)) => {
-            return Some(format!("Node {name} was not that of the Machine"));
+            return Some(format!("Node {name} did not match the Machine"));
         }
         Fact::Unknown(unknown) => return Some(unread(name, unknown)),
     }
@@ -114,10 +114,10 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
 
 fn unread(node: &str, unknown: &Unknown) -> String {
     let why = unknown.message().unwrap_or("not read");
-    format!("the pods of Node {node} could not be read ({why}), some may be left")
+    format!("the pods of Node {node} could not be read ({why}), some may remain")
 }
 
-/// The pods that are left, in the order of their names; none if there are none.
+/// The pods that are left, sorted by name; `None` if there are none.
 fn pods_left(node: &str, mut pods: Vec<String>) -> Option<String> {
     pods.sort();
     let rest = pods.len().saturating_sub(MOST_PODS);
@@ -129,6 +129,6 @@ fn pods_left(node: &str, mut pods: Vec<String>) -> Option<String> {
     };
     (!pods.is_empty()).then(|| {
         let pods = pods.join(", ");
-        format!("at the deadline pods were left on Node {node}: {pods}{more}")
+        format!("at the deadline pods remained on Node {node}: {pods}{more}")
     })
 }

@@ -1,8 +1,8 @@
-//! The account in `status.usage`: seconds by month of what the machine was used for.
+//! The account in `status.usage`: seconds per month by what the machine was used for.
 //!
-//! A status write that changes the phase, or what the schedule says, adds the span since the last
-//! one, in the state of that span, split at the ends of months in UTC. A machine that is shut down,
-//! disabled or in error is used as it was before for as long as it exists. Nothing is decided from
+//! A status write that changes the phase or the schedule's result adds the span since the last
+//! one, with the state of that span, split at the ends of months in UTC. A machine that is shut
+//! down, disabled or in error counts as before for as long as it exists. No decision depends on
 //! the account.
 
 use std::ops::Range;
@@ -16,10 +16,10 @@ use jiff::{Timestamp, ToSpan as _};
 use crate::decide::case::Case;
 use crate::status::whole_seconds;
 
-/// How many parts of a schedule are looked at in one span: more than any schedule has.
+/// How many parts of a schedule are read in one span: more than any schedule has.
 const MAX_PARTS: usize = 100_000;
 
-/// Brings the account up to now, if the phase or what the schedule says changes with `after`.
+/// Brings the account up to now, if `after` changes the phase or the schedule's result.
 pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let before = &case.subject.status;
     let usage = before.usage.clone().unwrap_or_default();
@@ -47,14 +47,13 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     after.usage = Some(usage);
 }
 
-/// The account of a status, with the time from its `accountedTime` to `until` added in the state
+/// The account of a status, with the time from its `accountedTime` to `until` added to the state
 /// that the machine was in.
 ///
-/// Whether the machine was wanted is as `inSchedule` says up to the first time at which the answer
-/// of the schedule changes, and as the schedule says after that, with the override that the status
-/// names: what was changed since, as an override that is deleted or has been created, is of no effect
-/// on the time before.
-/// `schedule` is none where it is disabled or invalid.
+/// Whether the machine was wanted follows `inSchedule` up to the first change of the schedule's
+/// result, and the schedule's result after that, with the override in the status. Changes since
+/// then, such as an override that was deleted or created, have no effect on the time before.
+/// `schedule` is `None` if it is disabled or invalid.
 pub fn usage_until(
     status: &ScheduledMachineStatus,
     schedule: Option<&Schedule>,
@@ -73,12 +72,12 @@ pub fn usage_until(
             span.add_to(&mut usage);
         }
     }
-    // A clock that was ahead has accounted for this time already.
+    // A clock that was ahead has already accounted for this time.
     usage.accounted_time = usage.accounted_time.max(Some(until));
     usage
 }
 
-/// When the machine was wanted, from the time of the status on.
+/// The spans in which the machine was wanted or not, from the time of the status on.
 fn wanted_spans(
     status: &ScheduledMachineStatus,
     schedule: Option<&Schedule>,
@@ -113,7 +112,7 @@ fn wanted_spans(
     spans
 }
 
-/// What a phase is accounted as, after `before`.
+/// The state that a phase is accounted as, after `before`.
 fn state_of(
     case: &Case<'_>,
     phase: Option<Phase>,
@@ -172,7 +171,7 @@ impl Span {
     }
 }
 
-/// The entry of the month that an instant is in; made if it is not there.
+/// The entry of the month of an instant; created if it is missing.
 fn month_of(usage: &mut Usage, at: Timestamp) -> &mut UsageMonth {
     let date = at.to_zoned(TimeZone::UTC).date();
     let name = format!("{:04}-{:02}", date.year(), date.month());

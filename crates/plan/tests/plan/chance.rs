@@ -1,5 +1,5 @@
-//! Scenarios that nobody thought of: users, nodes and the operator's own end come at random, and
-//! when they have had their day, everything is as it should be.
+//! Random scenarios: random edits of users, changes of Nodes and crashes of the operator. Once
+//! they have ended, the desired state is reached.
 
 use fivespot_api::{Phase, name};
 use fivespot_capi::{Contract, key};
@@ -13,7 +13,7 @@ use crate::world::{CONTRACTS, NAME, World, at, cluster, pod};
 /// How many scenarios are run.
 const CASES: u32 = 32;
 
-/// What somebody does.
+/// A random action of a user, a component or a fault.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Kill(bool),
@@ -135,7 +135,7 @@ fn act(world: &mut World, memory: &mut Memory, action: Action) {
     }
 }
 
-/// Nobody stands in the way any more.
+/// Ends all faults and obstacles.
 fn calm(world: &mut World, memory: &mut Memory) {
     for action in [
         Action::Kill(false),
@@ -167,7 +167,7 @@ fn actions() -> impl Strategy<Value = Vec<(Action, i64)>> {
     proptest::collection::vec((action(), 0..40_i64), 0..25)
 }
 
-/// Takes the actions: each action, and some minutes after it.
+/// Takes the actions, with some minutes after each.
 fn run(contract: Contract, actions: Vec<(Action, i64)>) -> (World, Memory) {
     let mut world = World::new(contract, "2026-03-04T08:00:00Z");
     let mut memory = Memory::default();
@@ -183,7 +183,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(CASES))]
 
     #[test]
-    fn after_any_day_a_wanted_machine_serves_an_unwanted_one_is_gone_and_nothing_stays_behind(
+    fn after_random_actions_a_wanted_machine_serves_and_an_unwanted_one_is_gone(
         contract in select(CONTRACTS.to_vec()),
         actions in actions(),
     ) {
@@ -209,7 +209,7 @@ proptest! {
         prop_assert!(world.sm.is_none());
     }
     #[test]
-    fn after_any_day_a_deleted_object_goes_and_leaves_nothing_behind(
+    fn after_random_actions_a_deleted_object_leaves_nothing_behind(
         contract in select(CONTRACTS.to_vec()), actions in actions(), is_killed in any::<bool>(),
     ) {
         let (mut world, mut memory) = run(contract, actions);

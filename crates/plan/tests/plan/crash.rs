@@ -1,4 +1,4 @@
-//! The shell dies after its n-th write, for every n, and starts anew knowing nothing.
+//! The shell crashes after its n-th write, for every n, and restarts with empty memory.
 
 use fivespot_api::{NodeTaint, TaintEffect};
 use fivespot_capi::Contract;
@@ -6,7 +6,7 @@ use fivespot_plan::Memory;
 
 use crate::world::{World, at, pod};
 
-/// What the world looks like once all is quiet, without what differs from run to run.
+/// The final state of the world, without what differs from run to run.
 fn end(world: &World) -> String {
     let status = world.sm.as_ref().map(|sm| {
         let status = sm.status.clone().unwrap_or_default();
@@ -26,7 +26,7 @@ fn end(world: &World) -> String {
     format!("{status:?} {:?} {node:?} {annotations:?}", world.kinds())
 }
 
-/// Runs `scenario` without a crash and with one after each write; all end alike.
+/// Runs `scenario` without a crash and with one after each write; all end in the same state.
 fn for_every_crash(scenario: impl Fn(&mut World, &mut dyn FnMut(&mut World, &str))) {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let run = |writes: usize| {
@@ -115,7 +115,7 @@ fn a_kill_and_a_return_survive_a_crash_after_every_write() {
 }
 
 #[test]
-fn taints_that_come_change_and_go_survive_a_crash_after_every_write() {
+fn taints_that_are_added_changed_and_removed_survive_a_crash_after_every_write() {
     let taint = |value: &str| NodeTaint {
         key: "team".to_owned(),
         value: value.to_owned(),
@@ -136,9 +136,9 @@ fn taints_that_come_change_and_go_survive_a_crash_after_every_write() {
     });
 }
 
-/// The owned objects is cut off half-made, and then it is no longer wanted.
+/// The creation of the owned objects is interrupted, and then the machine is no longer wanted.
 #[test]
-fn an_unfinished_triple_is_removed_without_a_trace() {
+fn unfinished_objects_are_removed_without_a_trace() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         for writes in 1..12 {
             let mut world = World::new(contract, "2026-03-06T09:00:00Z");

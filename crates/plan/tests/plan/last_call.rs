@@ -1,4 +1,4 @@
-//! The last call over a machine's life.
+//! The last call during the lifecycle of a machine.
 
 use fivespot_api::{Phase, name};
 use fivespot_capi::Contract;
@@ -11,7 +11,7 @@ use crate::world::{EVENING, World, at, in_service, pod};
 
 const LAST_CALL: &str = "5spot.finos.org/last-call";
 
-/// A machine in service until six whose spec asks for a last call of half an hour.
+/// A machine in service until 18:00 whose spec has a last call of half an hour.
 fn with_last_call(memory: &mut Memory) -> World {
     let mut world = in_service(Contract::V1Beta2, memory);
     world.edit(|sm| "30m".clone_into(&mut sm.spec.shutdown.last_call));
@@ -24,7 +24,7 @@ fn leaves_at(world: &World) -> Value {
 }
 
 #[test]
-fn the_last_call_taints_the_node_that_long_before_its_end_and_says_when_that_is() {
+fn the_last_call_taints_and_annotates_the_node_that_long_before_the_end() {
     let mut memory = Memory::default();
     let mut world = with_last_call(&mut memory);
     world.run_until(&mut memory, "2026-03-06T17:29:59Z");
@@ -46,7 +46,7 @@ fn the_last_call_taints_the_node_that_long_before_its_end_and_says_when_that_is(
 }
 
 #[test]
-fn the_last_call_goes_when_the_end_moves_away_and_when_the_schedule_is_switched_off() {
+fn the_last_call_is_removed_when_the_end_is_postponed_or_the_schedule_disabled() {
     let late = "2026-03-06T17:45:00Z";
     let edits: [fn(&mut fivespot_api::ScheduledMachine); 3] = [
         |sm| sm.spec.schedule.hours_of_day = vec!["9-21".to_owned()],
@@ -67,7 +67,7 @@ fn the_last_call_goes_when_the_end_moves_away_and_when_the_schedule_is_switched_
 }
 
 #[test]
-fn the_last_call_follows_the_end_and_stands_beside_the_taints_of_the_spec() {
+fn the_last_call_follows_the_end_and_keeps_the_taints_of_the_spec() {
     let mut memory = Memory::default();
     let mut world = with_last_call(&mut memory);
     world.edit(|sm| sm.spec.node_taints = vec![taint("team", "a")]);
@@ -75,7 +75,7 @@ fn the_last_call_follows_the_end_and_stands_beside_the_taints_of_the_spec() {
     assert_eq!(keys(&world), ["team", LAST_CALL]);
     assert_eq!(
         said(&world),
-        "True Applied: Node worker has the taint asked for"
+        "True Applied: Node worker has the desired taint"
     );
     world.edit(|sm| sm.spec.schedule.duration = None);
     world.schedule.overrides = vec![Override {
@@ -91,7 +91,7 @@ fn the_last_call_follows_the_end_and_stands_beside_the_taints_of_the_spec() {
 }
 
 #[test]
-fn a_last_call_taint_of_somebody_else_is_an_event_and_is_left_alone() {
+fn a_foreign_last_call_taint_is_reported_in_an_event_and_left_alone() {
     let mut memory = Memory::default();
     let mut world = with_last_call(&mut memory);
     let theirs = json!([{ "key": LAST_CALL, "effect": "PreferNoSchedule" }]);
@@ -119,7 +119,7 @@ fn is_withdrawn(world: &World) -> bool {
 }
 
 #[test]
-fn the_last_call_goes_with_the_patch_that_cordons_the_node_at_no_write_of_its_own() {
+fn the_last_call_is_removed_in_the_patch_that_cordons_the_node() {
     let mut memory = Memory::default();
     let mut world = with_last_call(&mut memory);
     world.edit(|sm| sm.spec.node_taints = vec![taint("team", "a")]);
@@ -139,14 +139,14 @@ fn the_last_call_goes_with_the_patch_that_cordons_the_node_at_no_write_of_its_ow
             .count()
     };
     assert_eq!((count("CordonNode"), count("TaintNode")), (1, 0));
-    let text = "True Applied: Node worker has the taint asked for";
+    let text = "True Applied: Node worker has the desired taint";
     assert_eq!(said(&world), text);
     world.run_until(&mut memory, EVENING);
     assert!(world.status().applied_node_taints.is_empty());
 }
 
 #[test]
-fn the_last_call_goes_as_well_when_a_machine_is_removed_without_a_cordon() {
+fn the_last_call_is_removed_also_without_a_cordon() {
     let edits: [fn(&mut World); 3] = [
         |world| world.edit(|sm| sm.spec.kill_switch = true),
         World::delete_sm,
@@ -156,7 +156,7 @@ fn the_last_call_goes_as_well_when_a_machine_is_removed_without_a_cordon() {
         let mut memory = Memory::default();
         let mut world = with_last_call(&mut memory);
         world.run_until(&mut memory, "2026-03-06T17:45:00Z");
-        // Somebody else has cordoned it, so that a drain need not.
+        // Another client has cordoned it, so that a drain need not.
         world.get_mut("Node").unwrap()["spec"]["unschedulable"] = json!(true);
         world.is_moving = false;
         edit(&mut world);
@@ -171,7 +171,7 @@ fn the_last_call_goes_as_well_when_a_machine_is_removed_without_a_cordon() {
 }
 
 #[test]
-fn a_last_call_that_cannot_be_withdrawn_holds_up_no_removal() {
+fn a_last_call_that_cannot_be_removed_does_not_block_the_shutdown() {
     let mut memory = Memory::default();
     let mut world = with_last_call(&mut memory);
     world.run_until(&mut memory, "2026-03-06T17:45:00Z");

@@ -1,4 +1,4 @@
-//! What holds for every input, also for those that no world would come to.
+//! Invariants for every input, including those that no real cluster produces.
 
 mod input;
 
@@ -24,18 +24,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn every_input_gives_one_plan_that_wakes_in_the_future(
+    fn every_input_gives_one_plan_that_requeues_in_the_future(
         object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
         let next = plan(&object, &observed, &memory, now);
         prop_assert_eq!(&next, &plan(&object, &observed, &memory, now));
-        prop_assert!(next.wake.is_none_or(|due| due > now));
+        prop_assert!(next.requeue_at.is_none_or(|due| due > now));
         prop_assert!(!next.confirm);
         prop_assert!(next.status.as_ref().is_none_or(|status| object.status.as_ref() != Some(status)));
     }
 
     #[test]
-    fn from_caches_comes_the_live_plan_or_none_and_nothing_but_what_guards_itself_is_sent(
+    fn a_plan_from_caches_is_the_live_plan_or_empty_and_sends_only_guarded_writes(
         object in object(), observed in observed(Freshness::Cached), memory in memory(), now in now(),
     ) {
         let next = plan(&object, &observed, &memory, now);
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_begins_or_ends_on_the_word_of_a_cache(
+    fn nothing_begins_or_ends_based_on_a_cache(
         object in object(), observed in observed(Freshness::Cached), memory in memory(), now in now(),
     ) {
         let before = object.status.clone().unwrap_or_default();
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn no_record_on_a_node_makes_a_status_that_the_server_would_refuse(
+    fn no_record_on_a_node_results_in_a_status_that_the_server_rejects(
         object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
         let status = plan(&object, &observed, &memory, now).status.unwrap_or_default();
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn the_phase_is_never_read(
+    fn no_decision_depends_on_the_phase(
         object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
         phase in option::of(select(Phase::ALL.to_vec())),
     ) {
@@ -93,7 +93,7 @@ proptest! {
             status.phase = phase;
         }
         let (one, two) = (plan(&object, &observed, &memory, now), plan(&other, &observed, &memory, now));
-        prop_assert_eq!((one.actions, one.wake), (two.actions, two.wake));
+        prop_assert_eq!((one.actions, one.requeue_at), (two.actions, two.requeue_at));
     }
 
     #[test]
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_taken_away_without_right_and_commitment(
+    fn nothing_is_removed_without_ownership_and_commitment(
         object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
         let next = plan(&object, &observed, &memory, now);
@@ -123,12 +123,13 @@ proptest! {
         for action in &next.actions {
             match action.step {
                 Step::CordonNode | Step::EvictPod | Step::DeletePod | Step::ExcludeDrain | Step::DeleteMachine => {
-                    let machine = machine.expect("there is one to leave");
+                    let machine = machine.expect("a Machine that is shut down");
                     prop_assert!(is_ours(&machine.meta.labels));
                     prop_assert_eq!(&stored.expect("a commitment").machine_uid, &machine.meta.uid);
                 }
                 Step::DeleteBootstrap | Step::DeleteInfrastructure => {
-                    // What Cluster API has not claimed in time goes beside the Machine.
+                    // An object that Cluster API has not claimed in time is deleted while its
+                    // Machine still exists.
                     let is_free = machine.is_none_or(|machine| {
                         !is_ours(&machine.meta.labels) || machine.meta.uid.is_empty()
                             || name::owner_uid(&machine.meta.labels) != Some("sm-1")
@@ -156,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn places_hold_no_object_twice(object in object(), machine in option::of(machine())) {
+    fn locations_contain_no_object_twice(object in object(), machine in option::of(machine())) {
         let locations = Locations::of(&object, machine.as_ref());
         for list in [&locations.bootstrap, &locations.infrastructure] {
             for (index, place) in list.iter().enumerate() {

@@ -1,9 +1,10 @@
-//! The planner against a toy world: an API server, a Cluster API and a node of a few lines each.
+//! Tests of the planner in a simulated world: an API server, a Cluster API and a Node of a few
+//! lines each.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a toy world that breaks is a test that fails"
+    reason = "a panic in the simulated world fails the test"
 )]
 
 mod chance;

@@ -1,5 +1,5 @@
-//! What the planner must never do to others: to administrators, to other machines, to those whose
-//! admission was evaded.
+//! What the planner must never do to others: to administrators, to other machines, and to users
+//! whose admission was evaded.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{NodeTaint, Phase, TaintEffect, name};
@@ -17,7 +17,7 @@ fn said(world: &World, kind: ConditionType) -> String {
     })
 }
 
-/// A owned objects without its Machine, which the API server has refused.
+/// Owned objects without their Machine, which the API server has refused.
 fn unfinished(contract: Contract, memory: &mut Memory) -> World {
     let mut world = World::new(contract, OPENS);
     world.edit(|sm| {
@@ -35,11 +35,11 @@ fn unfinished(contract: Contract, memory: &mut Memory) -> World {
     world
 }
 
-/// Runs until a Machine is created; what was asked for.
+/// Runs until a Machine is created; returns the requested object.
 fn created(world: &mut World, memory: &mut Memory) -> Value {
     world.pause(60);
     for _ in 0..20 {
-        let (next, _) = world.pass(memory);
+        let (next, _) = world.reconcile(memory);
         let mut all = next.actions.into_iter();
         if let Some(create) = all.find(|action| action.step == Step::CreateMachine)
             && let Call::Create(object) = create.request.call
@@ -51,7 +51,7 @@ fn created(world: &mut World, memory: &mut Memory) -> Value {
 }
 
 #[test]
-fn a_machine_made_only_to_be_deleted_has_nothing_of_the_template() {
+fn a_machine_created_only_to_be_deleted_ignores_the_template() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = unfinished(contract, &mut memory);
@@ -89,12 +89,12 @@ fn a_machine_made_only_to_be_deleted_has_nothing_of_the_template() {
 }
 
 #[test]
-fn what_was_begun_is_completed_for_the_cluster_on_its_own_label() {
+fn unfinished_objects_are_completed_for_the_cluster_on_their_own_label() {
     for contract in CONTRACTS {
         for change in [|_: &mut World| {}, |world: &mut World| world.delete_sm()] {
             let mut memory = Memory::default();
             let mut world = unfinished(contract, &mut memory);
-            // An edit that got past admission; there is no such Cluster.
+            // An edit that evaded admission; that Cluster does not exist.
             world.edit(|sm| sm.spec.cluster_name = "other".to_owned());
             change(&mut world);
             let made = created(&mut world, &mut memory);
@@ -105,7 +105,7 @@ fn what_was_begun_is_completed_for_the_cluster_on_its_own_label() {
 }
 
 #[test]
-fn a_cluster_that_the_spec_does_not_name_any_more_is_asked_about_again() {
+fn a_cluster_that_is_no_longer_in_the_spec_is_read_again() {
     let mut memory = Memory::default();
     let mut world = unfinished(Contract::V1Beta2, &mut memory);
     world.edit(|sm| sm.spec.cluster_name = "other".to_owned());
@@ -113,11 +113,13 @@ fn a_cluster_that_the_spec_does_not_name_any_more_is_asked_about_again() {
     let reported = world.settle(&mut memory);
     assert_eq!(
         said(&world, ConditionType::ReferencesValid),
-        "False ClusterNotReady: Cluster prod cannot take machines yet: its infrastructure is not ready"
+        "False ClusterNotReady: Cluster prod is not ready for machines: its infrastructure is not ready"
     );
     let soon = world.now + SignedDuration::from_mins(1);
     assert!(
-        reported.wake.is_some_and(|wake| wake <= soon),
+        reported
+            .requeue_at
+            .is_some_and(|requeue_at| requeue_at <= soon),
         "{reported:?}"
     );
 }
@@ -141,10 +143,10 @@ fn a_spec_that_breaks_a_rule_while_it_is_deleted_gets_no_machine_at_all() {
     }
 }
 
-/// Whose a Node is, how it shows that, and what is said of it.
+/// The owner of a Node, the change that shows it, and the message about it.
 type Stranger = (&'static str, fn(&mut World), &'static str);
 
-/// Nodes that are not ours.
+/// Nodes of other owners.
 fn strangers() -> Vec<Stranger> {
     fn annotated(world: &mut World, annotation: &str, value: &str) {
         let node = world.get_mut("Node").unwrap();
@@ -154,22 +156,22 @@ fn strangers() -> Vec<Stranger> {
         (
             "another Machine's",
             |world| annotated(world, key::MACHINE, "victim"),
-            "Node worker is annotated as that of Machine ?/victim in Cluster ?",
+            "Node worker has the annotations of Machine ?/victim in Cluster ?",
         ),
         (
             "another namespace's",
             |world| annotated(world, key::CLUSTER_NAMESPACE, "elsewhere"),
-            "Node worker is annotated as that of Machine elsewhere/? in Cluster ?",
+            "Node worker has the annotations of Machine elsewhere/? in Cluster ?",
         ),
         (
             "another Cluster's",
             |world| annotated(world, key::CLUSTER_NAME, "other"),
-            "Node worker is annotated as that of Machine ?/? in Cluster other",
+            "Node worker has the annotations of Machine ?/? in Cluster other",
         ),
         (
             "claimed by two",
             |world| world.rival = Some("victim".to_owned()),
-            "Machine victim of the same Cluster claims Node worker as well",
+            "Machine victim of the same Cluster also claims Node worker",
         ),
         (
             "a control plane's by its label",
@@ -193,7 +195,7 @@ fn strangers() -> Vec<Stranger> {
 }
 
 #[test]
-fn a_node_that_others_claim_is_never_touched_and_it_is_said_why() {
+fn a_node_of_another_machine_is_not_changed_and_the_reason_is_reported() {
     for (what, change, why) in strangers() {
         let mut memory = Memory::default();
         let mut world = in_service(Contract::V1Beta2, &mut memory);
@@ -212,7 +214,7 @@ fn a_node_that_others_claim_is_never_touched_and_it_is_said_why() {
         assert_eq!(world.get("Node").cloned(), before, "{what}");
         assert_eq!(
             said(&world, ConditionType::NodeAccess),
-            format!("False NodeNotOurs: {why}: it is not touched"),
+            format!("False NodeNotOurs: {why}: it is not changed"),
             "{what}"
         );
         assert_eq!(
@@ -237,7 +239,7 @@ fn a_node_that_others_claim_is_never_touched_and_it_is_said_why() {
 }
 
 #[test]
-fn a_request_on_a_node_that_others_claim_reclaims_nothing() {
+fn a_request_on_a_node_of_another_machine_reclaims_nothing() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.rival = Some("victim".to_owned());
@@ -252,7 +254,7 @@ fn a_request_on_a_node_that_others_claim_reclaims_nothing() {
 }
 
 #[test]
-fn only_a_cordon_marker_with_our_uid_is_taken_for_ours() {
+fn only_a_node_with_our_uid_in_the_cordon_marker_is_uncordoned() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let node = world.get_mut("Node").unwrap();
@@ -266,7 +268,8 @@ fn only_a_cordon_marker_with_our_uid_is_taken_for_ours() {
     assert_eq!(world.count("UncordonNode"), 1);
 }
 
-/// What `clusterctl move` leaves: owner references put right, labels as they were.
+/// Changes the objects as `clusterctl move` does: the owner references are updated, the labels
+/// are not.
 fn moved(world: &mut World) {
     for kind in ["Machine", "K0sWorkerConfig", "RemoteMachine"] {
         let labels = &mut world.get_mut(kind).unwrap()["metadata"]["labels"];
@@ -274,7 +277,7 @@ fn moved(world: &mut World) {
     }
 }
 
-/// What the garbage collector does for a deletion in the foreground or with orphans.
+/// Changes the objects as the garbage collector does after a foreground or orphan deletion.
 fn strip_owner(world: &mut World) {
     for kind in ["Machine", "K0sWorkerConfig", "RemoteMachine"] {
         let meta = &mut world.get_mut(kind).unwrap()["metadata"];
@@ -284,7 +287,7 @@ fn strip_owner(world: &mut World) {
 }
 
 #[test]
-fn a_moved_machine_has_our_uid_before_anything_else_is_written() {
+fn a_moved_machine_gets_our_uid_before_any_other_write() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -313,8 +316,7 @@ fn a_moved_machine_has_our_uid_before_anything_else_is_written() {
 }
 
 #[test]
-fn a_moved_machine_is_not_relabelled_while_paused_nor_does_a_refusal_hold_up_its_removal()
-{
+fn a_moved_machine_is_not_relabelled_while_paused_and_a_refusal_blocks_nothing() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     moved(&mut world);
@@ -351,12 +353,12 @@ fn objects_of_an_earlier_scheduled_machine_are_left_alone_and_the_command_is_rep
     assert!(written.iter().all(|step| *step == "Status"), "{written:?}");
     assert_eq!(
         said(&world, ConditionType::ReferencesValid),
-        "False NameTaken: a Machine worker is there and belongs to an earlier ScheduledMachine \
-         worker (uid sm-0); if this one is its restored copy, let it take the Machine over: kubectl \
+        "False NameTaken: a Machine worker exists and belongs to an earlier ScheduledMachine \
+         worker (uid sm-0); if this one is its restored copy, transfer the Machine to it: kubectl \
          label -n default machine.cluster.x-k8s.io worker 5spot.finos.org/scheduled-machine-uid=\
          sm-1 --overwrite"
     );
-    // The command does what it says.
+    // The reported command has the described effect.
     let labels = &mut world.get_mut("Machine").unwrap()["metadata"]["labels"];
     labels[name::SCHEDULED_MACHINE_UID_LABEL] = json!("sm-1");
     world.settle(&mut memory);
@@ -368,7 +370,7 @@ fn objects_of_an_earlier_scheduled_machine_are_left_alone_and_the_command_is_rep
 }
 
 #[test]
-fn a_machine_whose_host_is_gone_is_not_called_ready() {
+fn a_machine_whose_host_is_gone_is_not_ready() {
     for kind in ["RemoteMachine", "K0sWorkerConfig"] {
         let mut memory = Memory::default();
         let mut world = World::new(Contract::V1Beta2, OPENS);
@@ -381,7 +383,7 @@ fn a_machine_whose_host_is_gone_is_not_called_ready() {
             said(&world, ConditionType::Ready),
             format!(
                 "False InfrastructureMissing: {kind} worker of Machine worker is gone while Node \
-                 worker serves"
+                 worker is in service"
             )
         );
         world.edit(|sm| sm.spec.schedule.enabled = false);
@@ -398,7 +400,7 @@ fn a_machine_whose_host_is_gone_is_not_called_ready() {
 }
 
 #[test]
-fn what_is_paused_says_what_waits_for_it() {
+fn the_message_of_a_pause_reports_what_waits() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
@@ -406,13 +408,13 @@ fn what_is_paused_says_what_waits_for_it() {
     let message = |world: &World| world.status().message.unwrap();
     assert_eq!(
         message(&world),
-        "the Cluster is paused: nothing is touched until it is resumed"
+        "the Cluster is paused: nothing is changed until it is resumed"
     );
     world.edit(|sm| sm.spec.kill_switch = true);
     world.settle(&mut memory);
     assert_eq!(
         message(&world),
-        "the kill switch waits: the Cluster prod is paused, and nothing is touched until it is \
+        "the kill switch waits: the Cluster prod is paused, and nothing is changed until it is \
          resumed"
     );
     world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
@@ -424,7 +426,7 @@ fn what_is_paused_says_what_waits_for_it() {
     world.settle(&mut memory);
     assert_eq!(
         message(&world),
-        "the deletion waits: the ScheduledMachine worker is paused, and nothing is touched until it \
+        "the deletion waits: the ScheduledMachine worker is paused, and nothing is changed until it \
          is resumed"
     );
     assert!(world.get("Machine").is_some());

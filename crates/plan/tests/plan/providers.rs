@@ -1,4 +1,4 @@
-//! What providers need of the Machine, and what they report of it.
+//! Fields of the Machine that providers need, and their reports about it.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, ScheduledMachine};
@@ -60,8 +60,8 @@ fn a_new_version_waits_for_the_next_activation() {
     assert_eq!(world.get("Machine").unwrap()["spec"]["version"], "v1.31.2");
 }
 
-/// The window is open, the three objects are there, and the host has not come up.
-fn coming_up(contract: Contract, memory: &mut Memory) -> World {
+/// The window is open, the three objects exist, and the host is not provisioned yet.
+fn provisioning(contract: Contract, memory: &mut Memory) -> World {
     let mut world = World::new(contract, OPENS);
     world.is_moving = false;
     world.settle(memory);
@@ -69,7 +69,7 @@ fn coming_up(contract: Contract, memory: &mut Memory) -> World {
     world
 }
 
-/// Lets what was reported be reported.
+/// Reconciles, and returns the status' message.
 fn message(world: &mut World, memory: &mut Memory) -> String {
     world.pause(61);
     world.settle(memory);
@@ -84,7 +84,7 @@ fn ready_condition(message: &str) -> Value {
 }
 
 #[test]
-fn the_failure_that_a_provider_reports_is_repeated_while_the_machine_comes_up() {
+fn a_provider_failure_is_reported_while_the_machine_is_provisioned() {
     let failure = json!({
         "failureReason": "ProvisionFailed",
         "failureMessage": "ssh dial: dial tcp 192.0.2.7:22: connect: connection refused",
@@ -112,7 +112,7 @@ fn the_failure_that_a_provider_reports_is_repeated_while_the_machine_comes_up() 
     ] {
         for contract in CONTRACTS {
             let mut memory = Memory::default();
-            let mut world = coming_up(contract, &mut memory);
+            let mut world = provisioning(contract, &mut memory);
             world.get_mut("RemoteMachine").unwrap()["status"] = status.clone();
             assert_eq!(
                 message(&mut world, &mut memory),
@@ -123,9 +123,9 @@ fn the_failure_that_a_provider_reports_is_repeated_while_the_machine_comes_up() 
 }
 
 #[test]
-fn the_bootstrap_object_is_read_too_and_an_object_that_is_ready_is_not() {
+fn the_bootstrap_object_is_reported_too_and_a_ready_object_is_not() {
     let mut memory = Memory::default();
-    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let mut world = provisioning(CONTRACTS[1], &mut memory);
     world.get_mut("RemoteMachine").unwrap()["status"] =
         json!({ "ready": true, "failureMessage": "what was in the way before" });
     world.get_mut("K0sWorkerConfig").unwrap()["status"] =
@@ -137,9 +137,9 @@ fn the_bootstrap_object_is_read_too_and_an_object_that_is_ready_is_not() {
 }
 
 #[test]
-fn what_a_provider_reports_is_one_short_line() {
+fn a_provider_report_is_one_short_line() {
     let mut memory = Memory::default();
-    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let mut world = provisioning(CONTRACTS[1], &mut memory);
     let long = format!("first\n\tsecond\u{1b}[31m\u{202e} {}", "x".repeat(5_000));
     world.get_mut("RemoteMachine").unwrap()["status"] = json!({ "failureMessage": long });
     let message = message(&mut world, &mut memory);
@@ -151,7 +151,7 @@ fn what_a_provider_reports_is_one_short_line() {
 }
 
 #[test]
-fn what_is_waited_for_after_the_deletion_is_in_the_message_and_not_the_past() {
+fn after_the_deletion_the_message_has_the_pending_step_and_not_the_past() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -181,7 +181,7 @@ fn what_is_waited_for_after_the_deletion_is_in_the_message_and_not_the_past() {
     }
 }
 
-/// What was published as a Warning about a drain.
+/// The published Warnings about a drain.
 fn warnings(world: &World) -> Vec<&str> {
     let found = world
         .events
@@ -191,8 +191,7 @@ fn warnings(world: &World) -> Vec<&str> {
 }
 
 #[test]
-fn a_drain_that_the_deadline_cuts_off_is_reported_with_its_pods_until_the_next_activation()
- {
+fn an_unfinished_drain_is_reported_with_its_pods_until_the_next_activation() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -201,8 +200,8 @@ fn a_drain_that_the_deadline_cuts_off_is_reported_with_its_pods_until_the_next_a
         world.run_until(&mut memory, EVENING);
         let pods = "default/a, default/b, default/c, default/d, default/e and 2 more";
         let left = format!(
-            "the machine left without a finished drain: at the deadline pods were left on Node \
-             worker: {pods}"
+            "the Machine was deleted without a finished drain: at the deadline pods remained on \
+             Node worker: {pods}"
         );
         assert_eq!(warnings(&world), [left.as_str()]);
         assert_eq!(
@@ -224,7 +223,7 @@ fn a_drain_that_the_deadline_cuts_off_is_reported_with_its_pods_until_the_next_a
 }
 
 #[test]
-fn a_machine_whose_node_nobody_knows_leaves_with_a_warning() {
+fn a_machine_without_a_node_reference_is_deleted_with_a_warning() {
     let mut memory = Memory::default();
     let mut world = in_service(CONTRACTS[1], &mut memory);
     let machine = world.get_mut("Machine").unwrap();
@@ -234,8 +233,9 @@ fn a_machine_whose_node_nobody_knows_leaves_with_a_warning() {
     world.is_moving = false;
     world.settle(&mut memory);
     world.run_until(&mut memory, "2026-03-06T18:00:01Z");
-    let left = "the machine left without a finished drain: no Node of it was known; Node worker \
-                is Ready and has no providerID, by which Cluster API finds the Node of a Machine";
+    let left = "the Machine was deleted without a finished drain: the Machine had no nodeRef; Node \
+                worker is Ready but has no providerID, which Cluster API needs to find the Node of \
+                a Machine";
     assert_eq!(warnings(&world), [left]);
     world.is_moving = true;
     world.run_until(&mut memory, EVENING);
@@ -244,9 +244,9 @@ fn a_machine_whose_node_nobody_knows_leaves_with_a_warning() {
 }
 
 #[test]
-fn a_machine_that_never_had_a_host_leaves_without_a_warning() {
+fn a_machine_that_never_had_a_host_is_deleted_without_a_warning() {
     let mut memory = Memory::default();
-    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let mut world = provisioning(CONTRACTS[1], &mut memory);
     let machine = world.get("Machine").unwrap()["metadata"]["uid"].clone();
     let owners =
         &mut world.get_mut("RemoteMachine").unwrap()["metadata"]["ownerReferences"];
@@ -263,21 +263,21 @@ fn a_machine_that_never_had_a_host_leaves_without_a_warning() {
 }
 
 #[test]
-fn a_machine_that_leaves_while_its_cluster_refuses_us_is_said_to() {
+fn a_shutdown_without_access_to_the_workload_cluster_is_reported() {
     let mut memory = Memory::default();
     let mut world = in_service(CONTRACTS[1], &mut memory);
     world.access = Access::KubeconfigRefused {
         message: "it runs a command".to_owned(),
     };
     world.run_until(&mut memory, EVENING);
-    let left = "the machine left without a finished drain: the operator has no access to the \
+    let left = "the Machine was deleted without a finished drain: the operator has no access to the \
                 workload cluster (it runs a command), Cluster API drains the Node if it can";
     assert_eq!(warnings(&world), [left]);
     assert!(world.status().message.unwrap().ends_with(left));
 }
 
 #[test]
-fn who_asks_for_no_drain_is_not_warned_of_none() {
+fn without_a_requested_drain_there_is_no_warning_about_it() {
     let cases: [fn(&mut ScheduledMachine); 2] = [
         |sm| sm.spec.kill_switch = true,
         |sm| {
@@ -299,9 +299,9 @@ fn who_asks_for_no_drain_is_not_warned_of_none() {
 }
 
 #[test]
-fn whether_the_workload_cluster_answers_is_known_while_the_machine_comes_up() {
+fn the_access_to_the_workload_cluster_is_reported_during_provisioning() {
     let mut memory = Memory::default();
-    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let mut world = provisioning(CONTRACTS[1], &mut memory);
     let reason = |world: &World| {
         let conditions = world.status().conditions;
         let found = condition::find(&conditions, ConditionType::NodeAccess);
@@ -317,9 +317,9 @@ fn whether_the_workload_cluster_answers_is_known_while_the_machine_comes_up() {
 }
 
 #[test]
-fn a_ready_node_of_the_name_of_the_machine_without_a_provider_id_is_named() {
+fn a_ready_node_without_a_provider_id_is_reported() {
     let mut memory = Memory::default();
-    let mut world = coming_up(CONTRACTS[1], &mut memory);
+    let mut world = provisioning(CONTRACTS[1], &mut memory);
     let mut node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": "worker" },
         "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
@@ -327,10 +327,10 @@ fn a_ready_node_of_the_name_of_the_machine_without_a_provider_id_is_named() {
     world.put(node.clone());
     assert_eq!(
         message(&mut world, &mut memory),
-        "waiting for Machine worker to get a Node; Node worker is Ready and has no providerID, by \
-         which Cluster API finds the Node of a Machine"
+        "waiting for Machine worker to get a Node; Node worker is Ready but has no providerID, \
+         which Cluster API needs to find the Node of a Machine"
     );
-    assert_eq!(world.status().node_ref, None, "it is only named");
+    assert_eq!(world.status().node_ref, None, "it is only in the message");
     node["spec"] = json!({ "providerID": "remote-machine://192.0.2.9:22" });
     world.put(node);
     assert_eq!(

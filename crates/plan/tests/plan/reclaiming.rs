@@ -1,4 +1,4 @@
-//! The owner of the host takes it back.
+//! Reclaim: the owner of the host requests it back.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, name};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{CONTRACTS, NOON, World, at, in_service, pod};
 
-/// What the agent writes on its Node.
+/// Writes the agent's request on its Node.
 fn request(world: &mut World) {
     let annotations = json!({
         name::RECLAIM_REQUESTED_ANNOTATION: "true",
@@ -35,7 +35,7 @@ fn steps(world: &World, from: usize) -> Vec<&str> {
 }
 
 #[test]
-fn a_request_on_the_node_ejects_the_machine_in_order_and_switches_the_schedule_off() {
+fn a_request_on_the_node_removes_the_machine_and_disables_the_schedule() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -69,7 +69,7 @@ fn a_request_on_the_node_ejects_the_machine_in_order_and_switches_the_schedule_o
         assert!(!world.sm().spec.schedule.enabled);
         assert_eq!(
             said(&world, ConditionType::Scheduled),
-            "False EmergencyReclaimDisabledSchedule: switched off because the host was \
+            "False EmergencyReclaimDisabledSchedule: disabled because the host was \
              reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled \
              to true to return to service"
         );
@@ -77,7 +77,7 @@ fn a_request_on_the_node_ejects_the_machine_in_order_and_switches_the_schedule_o
 }
 
 #[test]
-fn a_reclaim_reads_like_this() {
+fn the_messages_of_a_reclaim() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.pods = vec![pod("a"), pod("b")];
@@ -87,7 +87,7 @@ fn a_reclaim_reads_like_this() {
     insta::assert_snapshot!(world.reported[reported..].join("\n"), @r"
     2026-03-06T12:00:00Z EmergencyReclaim the host is reclaimed (process-match: game); Machine worker is removed at once
     2026-03-06T12:00:00Z EmergencyReclaim waiting for 2 pods to leave Node worker
-    2026-03-06T12:00:00Z Disabled switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
+    2026-03-06T12:00:00Z Disabled disabled because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
     ");
     let events: Vec<_> = world.events[events..]
         .iter()
@@ -96,8 +96,8 @@ fn a_reclaim_reads_like_this() {
     insta::assert_snapshot!(events.join("\n"), @r"
     Warning EmergencyReclaim Active -> EmergencyRemove: the host is reclaimed (process-match: game); Machine worker is removed at once
     Warning EmergencyReclaim deleting 2 pods on Node worker at once: disruption budgets do not hold a reclaimed host
-    Warning EmergencyReclaimDisabledSchedule switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
-    Normal ScheduleDisabled EmergencyRemove -> Disabled: switched off because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
+    Warning EmergencyReclaimDisabledSchedule disabled because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
+    Normal ScheduleDisabled EmergencyRemove -> Disabled: disabled because the host was reclaimed (2026-03-06T12:00:00Z process-match: game); set spec.schedule.enabled to true to return to service
     ");
 }
 
@@ -131,7 +131,7 @@ fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
 }
 
 #[test]
-fn whoever_switches_the_schedule_on_during_the_ejection_is_not_overruled() {
+fn a_schedule_enabled_during_a_reclaim_stays_enabled() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     request(&mut world);
@@ -146,7 +146,7 @@ fn whoever_switches_the_schedule_on_during_the_ejection_is_not_overruled() {
 }
 
 #[test]
-fn a_request_while_the_process_still_runs_ejects_again() {
+fn a_request_while_the_process_still_runs_reclaims_again() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     for round in 1..=2 {
@@ -161,11 +161,11 @@ fn a_request_while_the_process_still_runs_ejects_again() {
 }
 
 #[test]
-fn a_request_that_a_joining_node_brings_along_is_cleared_once() {
+fn a_stale_request_on_a_joining_node_is_cleared_once() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
-        // As if the operator had not looked since the Machine was made.
+        // As if the operator had not reconciled since the Machine was created.
         world.sm.as_mut().unwrap().status.as_mut().unwrap().node_ref = None;
         request(&mut world);
         world.settle(&mut memory);
@@ -176,7 +176,7 @@ fn a_request_that_a_joining_node_brings_along_is_cleared_once() {
         assert_eq!(
             world.status().phase,
             Some(Phase::Disabled),
-            "the agent insists"
+            "the agent requests it again"
         );
     }
 }
@@ -197,7 +197,7 @@ fn a_request_on_the_machine_itself_counts_as_well_and_another_value_does_not() {
 }
 
 #[test]
-fn a_pod_that_stays_holds_the_host_for_ten_seconds_and_no_longer() {
+fn a_terminating_pod_delays_a_reclaim_by_at_most_ten_seconds() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let mut stuck = pod("stuck");
@@ -210,7 +210,7 @@ fn a_pod_that_stays_holds_the_host_for_ten_seconds_and_no_longer() {
 }
 
 #[test]
-fn a_silent_workload_cluster_and_a_refused_spec_do_not_hold_the_host() {
+fn an_unreachable_workload_cluster_and_a_rejected_spec_do_not_block_a_reclaim() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let machine = world.get_mut("Machine").unwrap();
@@ -223,17 +223,17 @@ fn a_silent_workload_cluster_and_a_refused_spec_do_not_hold_the_host() {
     assert_eq!(world.first("DeleteMachine"), at("2026-03-06T12:00:10Z"));
     assert!(
         world.count("RecordDisabled") == 0,
-        "it has not been switched off"
+        "it has not been disabled"
     );
 }
 
 #[test]
-fn a_node_that_vanishes_half_way_changes_nothing() {
+fn a_node_that_is_deleted_during_a_reclaim_changes_nothing() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     request(&mut world);
     world.is_moving = false;
-    let (_, _) = world.pass(&mut memory);
+    let (_, _) = world.reconcile(&mut memory);
     world
         .objects
         .remove(&("Node".to_owned(), "worker".to_owned()));
@@ -244,7 +244,7 @@ fn a_node_that_vanishes_half_way_changes_nothing() {
 }
 
 #[test]
-fn a_node_that_outlives_its_machine_is_freed_of_the_request() {
+fn the_request_is_cleared_on_a_node_that_outlives_its_machine() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     request(&mut world);
@@ -276,7 +276,7 @@ fn a_node_that_outlives_its_machine_is_freed_of_the_request() {
 }
 
 #[test]
-fn a_pause_stops_a_reclaim_and_the_kill_switch_comes_before_it() {
+fn a_pause_stops_a_reclaim_and_the_kill_switch_precedes_it() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
@@ -292,7 +292,7 @@ fn a_pause_stops_a_reclaim_and_the_kill_switch_comes_before_it() {
 }
 
 #[test]
-fn the_agent_is_brought_to_the_node_reported_and_taken_away() {
+fn the_agent_is_configured_reported_and_removed() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let commands = |commands: &[&str]| {
@@ -326,7 +326,7 @@ fn the_agent_is_brought_to_the_node_reported_and_taken_away() {
         ),
         (
             format!("{hash} rejected: too long"),
-            "False ConfigRejected: the agent on Node worker refuses its configuration: too long",
+            "False ConfigRejected: the agent on Node worker rejects its configuration: too long",
         ),
     ] {
         let node = world.get_mut("Node").unwrap();
@@ -334,7 +334,7 @@ fn the_agent_is_brought_to_the_node_reported_and_taken_away() {
         world.settle(&mut memory);
         assert_eq!(said(&world, ConditionType::AgentReady), expected);
     }
-    // After a restart nothing is reported anew.
+    // After a restart nothing is reported again.
     let from = world.log.len();
     world.run_until(&mut Memory::default(), "2026-03-06T12:10:00Z");
     assert_eq!(world.log.len(), from);
@@ -352,7 +352,7 @@ fn the_agent_is_brought_to_the_node_reported_and_taken_away() {
 }
 
 #[test]
-fn a_config_map_of_somebody_else_and_commands_beyond_the_bounds_are_left_alone() {
+fn a_foreign_config_map_and_invalid_commands_are_left_alone() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.put(json!({
@@ -364,8 +364,8 @@ fn a_config_map_of_somebody_else_and_commands_beyond_the_bounds_are_left_alone()
     let from = world.log.len();
     world.settle(&mut memory);
     assert_eq!(steps(&world, from), ["LabelNode"]);
-    assert!(said(&world, ConditionType::AgentReady).contains("belongs to somebody else"));
-    // A blank command would be found in every command line of the host.
+    assert!(said(&world, ConditionType::AgentReady).contains("not created by 5-Spot"));
+    // A blank command would match every command line of the host.
     for commands in [
         vec!["x".repeat(257)],
         vec!["steam".to_owned(), " ".to_owned()],
@@ -379,8 +379,7 @@ fn a_config_map_of_somebody_else_and_commands_beyond_the_bounds_are_left_alone()
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_is_reported_and_not_taken_for_one_that_is_in_force()
- {
+fn a_configuration_that_cannot_be_read_is_reported_and_not_taken_as_applied() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.hidden_configs = Some(Unknown::Forbidden {
@@ -391,7 +390,7 @@ fn a_configuration_that_cannot_be_read_is_reported_and_not_taken_for_one_that_is
     assert_eq!(
         said(&world, ConditionType::AgentReady),
         "Unknown NotInstalled: the ConfigMap reclaim-agent-worker in 5spot-system cannot be \
-         read, so that no configuration is brought to the agent: configmaps is forbidden"
+         read, so the agent is not configured: configmaps is forbidden"
     );
     world.hidden_configs = None;
     world.settle(&mut memory);
@@ -402,7 +401,7 @@ fn a_configuration_that_cannot_be_read_is_reported_and_not_taken_for_one_that_is
 }
 
 #[test]
-fn a_schedule_that_cannot_be_switched_off_holds_up_nothing_and_is_tried_until_it_is() {
+fn a_failure_to_disable_the_schedule_blocks_nothing_and_is_retried() {
     for cause in [Cause::Unavailable, Cause::Forbidden, Cause::Rejected] {
         let mut memory = Memory::default();
         let mut world = in_service(Contract::V1Beta2, &mut memory);
@@ -413,12 +412,12 @@ fn a_schedule_that_cannot_be_switched_off_holds_up_nothing_and_is_tried_until_it
         assert_eq!(world.first("DeletePod"), at(NOON), "{cause:?}");
         assert_eq!(world.first("DeleteMachine"), at(NOON), "{cause:?}");
         assert!(world.kinds().is_empty(), "{cause:?}: {:?}", world.kinds());
-        // The host is not taken again before the schedule is off.
+        // The host is not used again before the schedule is disabled.
         world.run_until(&mut memory, "2026-03-06T12:05:00Z");
         assert!(world.kinds().is_empty(), "{cause:?}: {:#?}", world.log);
         let message = world.status().message.unwrap();
         assert!(
-            message.contains("cannot switch the schedule off"),
+            message.contains("cannot disable the schedule:"),
             "{message}"
         );
         let tries = world.count("DisableSchedule");
@@ -431,7 +430,7 @@ fn a_schedule_that_cannot_be_switched_off_holds_up_nothing_and_is_tried_until_it
 }
 
 #[test]
-fn a_schedule_that_is_switched_off_late_is_recorded_while_the_machine_leaves() {
+fn a_schedule_that_is_disabled_late_is_recorded_during_the_shutdown() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.failing = Some((Step::DisableSchedule, Cause::Unavailable));
@@ -447,11 +446,11 @@ fn a_schedule_that_is_switched_off_late_is_recorded_while_the_machine_leaves() {
     assert_eq!(
         world.status().phase,
         Some(Phase::Active),
-        "who switched it on meant it"
+        "a user enabled it on purpose"
     );
 }
 
-/// A machine in service whose operator stops it with an override of four hours when it is reclaimed.
+/// A machine in service whose operator is configured to reclaim with an override of four hours.
 fn with_override(memory: &mut Memory) -> World {
     let mut world = in_service(Contract::V1Beta2, memory);
     world.reclaim_override = Some(SignedDuration::from_hours(4));
@@ -459,7 +458,7 @@ fn with_override(memory: &mut Memory) -> World {
 }
 
 #[test]
-fn with_an_override_a_reclaim_leaves_the_spec_alone_and_ends_by_itself() {
+fn with_an_override_a_reclaim_keeps_the_spec_and_ends_with_the_override() {
     let mut memory = Memory::default();
     let mut world = with_override(&mut memory);
     let uid = world.status().machine_ref.unwrap().uid.unwrap();
@@ -518,8 +517,7 @@ fn an_override_that_a_reclaim_has_created_already_is_not_created_twice() {
 }
 
 #[test]
-fn an_override_that_is_refused_holds_up_no_reclaim_and_is_created_before_another_machine()
-{
+fn a_refused_override_blocks_no_reclaim_and_precedes_another_machine() {
     let mut memory = Memory::default();
     let mut world = with_override(&mut memory);
     world.failing = Some((Step::CreateOverride, Cause::Forbidden));
@@ -528,7 +526,7 @@ fn an_override_that_is_refused_holds_up_no_reclaim_and_is_created_before_another
     assert_eq!(world.first("DeleteMachine"), at(NOON));
     assert_eq!(world.count("RecordDisabled"), 0);
     world.run_until(&mut memory, "2026-03-06T12:10:00Z");
-    assert!(world.get("Machine").is_none(), "no other machine is made");
+    assert!(world.get("Machine").is_none(), "no machine is created");
     assert!(world.status().message.unwrap().contains("override"));
     world.failing = None;
     world.run_until(&mut memory, "2026-03-06T12:20:00Z");
@@ -537,7 +535,7 @@ fn an_override_that_is_refused_holds_up_no_reclaim_and_is_created_before_another
 }
 
 #[test]
-fn whoever_ends_the_override_of_a_reclaim_gets_the_machine_back() {
+fn without_the_override_of_a_reclaim_the_machine_is_created_again() {
     let mut memory = Memory::default();
     let mut world = with_override(&mut memory);
     request(&mut world);

@@ -1,4 +1,4 @@
-//! What people read: the status' message, and the events.
+//! What users read: the status' message, and the events.
 
 use fivespot_api::Phase;
 use fivespot_api::condition::{self, ConditionType};
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::world::{NAME, World, at, in_service, pod};
 
 #[test]
-fn a_working_day_reads_like_this() {
+fn the_messages_of_a_working_day() {
     let mut memory = Memory::default();
     let mut world = World::new(Contract::V1Beta2, "2026-03-06T08:00:00Z");
     world.run_until(&mut memory, "2026-03-06T12:00:00Z");
@@ -22,7 +22,7 @@ fn a_working_day_reads_like_this() {
     2026-03-06T09:00:00Z Provisioning waiting for Machine worker to get a Node
     2026-03-06T09:00:00Z MachineRunning Node worker is in service until 2026-03-06T18:00:00Z
     2026-03-06T18:00:00Z ShuttingDown the window has closed; Machine worker is removed by 2026-03-06T18:05:00Z at the latest
-    2026-03-06T18:00:02Z ShuttingDown evicting 2 pods from Node worker; default/a is held back: it would violate the disruption budget
+    2026-03-06T18:00:02Z ShuttingDown evicting 2 pods from Node worker; default/a is not evicted: it would violate the disruption budget
     2026-03-06T18:01:00Z ShuttingDown the window has closed; Machine worker is removed by 2026-03-06T18:05:00Z at the latest
     2026-03-06T18:01:00Z Inactive no machine is wanted until 2026-03-09T09:00:00Z
     "#);
@@ -40,7 +40,7 @@ fn a_working_day_reads_like_this() {
     "#);
 }
 
-/// Cluster API reports something about the Machine.
+/// Sets a message of Cluster API on the Machine.
 fn report(world: &mut World, message: &str) {
     let condition = json!({
         "type": "Ready", "status": "False", "reason": "NotReady", "message": message,
@@ -50,8 +50,7 @@ fn report(world: &mut World, message: &str) {
 }
 
 #[test]
-fn what_cluster_api_reports_is_reported_after_two_seconds_with_all_that_has_come_by_then()
-{
+fn reports_of_cluster_api_are_written_together_after_two_seconds() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let before = world.count("Status");
@@ -70,7 +69,7 @@ fn what_cluster_api_reports_is_reported_after_two_seconds_with_all_that_has_come
 }
 
 #[test]
-fn a_phase_is_reported_at_once_whatever_was_reported_just_before() {
+fn a_change_of_phase_is_written_at_once() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.pods = vec![pod("a")];
@@ -87,7 +86,7 @@ fn a_phase_is_reported_at_once_whatever_was_reported_just_before() {
 }
 
 #[test]
-fn troubles_read_like_this() {
+fn the_messages_of_problems() {
     let open = "2026-03-06T09:00:00Z";
     let mut reported = Vec::new();
     let mut change = |change: fn(&mut World)| {
@@ -121,20 +120,20 @@ fn troubles_read_like_this() {
     change(|world| world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true));
     insta::assert_snapshot!(reported.join("\n"), @r#"
     Pending ClusterNotFound there is no Cluster prod in this namespace; create it, or correct spec.clusterName
-    Pending ClusterNotReady Cluster prod cannot take machines yet: its infrastructure is not ready
-    Error NameTaken a RemoteMachine worker is there and belongs to somebody else; rename one of the two
-    Error InvalidHours spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 2, found '25'; nothing is touched
-    Error UnknownTimeZone spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'; nothing is touched
-    Error Incomplete spec.schedule: days and hours: both must be given, and days are missing; nothing is touched
+    Pending ClusterNotReady Cluster prod is not ready for machines: its infrastructure is not ready
+    Error NameTaken a RemoteMachine worker exists and is not owned by this ScheduledMachine; rename one of the two
+    Error InvalidHours spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 2, found '25'; nothing is changed
+    Error UnknownTimeZone spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'; nothing is changed
+    Error Incomplete spec.schedule: days and hours: both must be given, and days are missing; nothing is changed
     Error InvalidSpec spec.clusterName must not be empty
-    Disabled Disabled the schedule is switched off
-    Terminated Terminated nothing runs while the kill switch is set; set spec.killSwitch to false to return to service
-    Pending Paused the Cluster is paused: nothing is touched until it is resumed
+    Disabled Disabled the schedule is disabled
+    Terminated Terminated no machine runs while the kill switch is set; set spec.killSwitch to false to return to service
+    Pending Paused the Cluster is paused: nothing is changed until it is resumed
     "#);
 }
 
 #[test]
-fn a_cancelled_leaving_and_a_return_after_trouble_create_no_machine() {
+fn a_cancelled_shutdown_and_a_return_after_a_problem_create_no_machine() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.pods = vec![pod("a")];

@@ -1,4 +1,4 @@
-//! A machine's life from begin to end.
+//! The lifecycle of a machine.
 
 use fivespot_api::Phase;
 use fivespot_capi::Contract;
@@ -59,7 +59,7 @@ fn name(of: Option<fivespot_api::ObjectRef>) -> Option<(String, Option<String>)>
 }
 
 #[test]
-fn what_will_be_created_is_on_record_from_the_first_status_on() {
+fn planned_objects_are_recorded_from_the_first_status_on() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
     world.run_until(&mut memory, BEFORE);
@@ -78,7 +78,7 @@ fn what_will_be_created_is_on_record_from_the_first_status_on() {
 }
 
 #[test]
-fn the_record_follows_the_spec_until_a_machine_is_there() {
+fn the_record_follows_the_spec_until_a_machine_exists() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
     world.run_until(&mut memory, BEFORE);
@@ -109,7 +109,7 @@ fn the_record_follows_the_spec_until_a_machine_is_there() {
 }
 
 #[test]
-fn nothing_is_on_record_while_the_spec_breaks_a_rule() {
+fn nothing_is_recorded_while_the_spec_violates_a_rule() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
     world.run_until(&mut memory, BEFORE);
@@ -123,7 +123,7 @@ fn nothing_is_on_record_while_the_spec_breaks_a_rule() {
 }
 
 #[test]
-fn what_is_missing_is_not_made_elsewhere_than_it_is_recorded() {
+fn a_missing_object_is_not_created_elsewhere_than_recorded() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, OPENS), Memory::default());
     world.is_moving = false;
@@ -170,7 +170,7 @@ fn a_machine_is_created_once_with_what_cluster_api_needs() {
 }
 
 #[test]
-fn a_machine_that_is_being_deleted_is_awaited_and_then_made_anew() {
+fn a_machine_that_is_being_deleted_is_waited_for_and_then_created_again() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
@@ -182,7 +182,7 @@ fn a_machine_that_is_being_deleted_is_awaited_and_then_made_anew() {
 }
 
 #[test]
-fn a_deleted_object_takes_its_machine_along_before_it_goes() {
+fn a_deleted_object_is_gone_only_after_its_machine() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -194,7 +194,7 @@ fn a_deleted_object_takes_its_machine_along_before_it_goes() {
 }
 
 #[test]
-fn whoever_takes_the_finalizer_off_keeps_the_machine() {
+fn an_object_without_our_finalizer_is_deleted_without_its_machine() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.edit(|sm| sm.metadata.finalizers = Some(vec!["example.com/other".to_owned()]));
@@ -224,7 +224,7 @@ fn the_kill_switch_removes_at_once_and_service_resumes_when_it_is_off() {
 }
 
 #[test]
-fn a_disabled_schedule_keeps_what_is_there_and_makes_nothing() {
+fn a_disabled_schedule_keeps_existing_objects_and_creates_none() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.edit(|sm| sm.spec.schedule.enabled = false);
@@ -239,7 +239,7 @@ fn a_disabled_schedule_keeps_what_is_there_and_makes_nothing() {
 }
 
 #[test]
-fn a_paused_cluster_stops_everything_the_kill_switch_too() {
+fn a_paused_cluster_stops_all_writes_even_the_kill_switch() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
@@ -267,7 +267,7 @@ fn an_edited_spec_waits_for_the_next_activation() {
     world.run_until(&mut memory, EVENING);
     assert!(
         world.kinds().is_empty(),
-        "what was created went: {:?}",
+        "the created objects are gone: {:?}",
         world.kinds()
     );
     world.is_moving = false;
@@ -276,7 +276,7 @@ fn an_edited_spec_waits_for_the_next_activation() {
 }
 
 #[test]
-fn idle_days_write_nothing_but_at_the_edges() {
+fn idle_days_write_only_at_the_window_edges() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
     world.run_until(&mut memory, EVENING);

@@ -1,4 +1,4 @@
-//! Overrides, exceptions, lead time and the end policy: what they do to a machine.
+//! The effects of overrides, exceptions, lead time and the end policy on a machine.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{AccountedState, EndPolicy, OverrideMode, Phase, ScheduleException};
@@ -47,7 +47,7 @@ fn a_run_override_keeps_the_machine_beyond_its_window_to_its_own_end() {
 }
 
 #[test]
-fn a_stop_override_shuts_the_machine_down_and_lets_it_come_back_at_its_end() {
+fn a_stop_override_shuts_the_machine_down_until_its_end() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let (from, until) = ("2026-03-06T13:00:00Z", "2026-03-06T15:00:00Z");
@@ -110,7 +110,7 @@ fn a_shutdown_that_has_begun_completes_under_hold_and_is_not_cancelled() {
 }
 
 #[test]
-fn the_kill_switch_and_a_disabled_schedule_stand_above_an_override() {
+fn the_kill_switch_and_a_disabled_schedule_precede_an_override() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.schedule.overrides = vec![overriding(OverrideMode::Hold, None, MONDAY)];
@@ -198,7 +198,7 @@ fn no_machine_is_created_for_less_than_the_minimum_run() {
 }
 
 #[test]
-fn a_machine_that_is_to_be_gone_by_the_end_of_its_window_is_deleted_by_then() {
+fn with_complete_by_window_end_a_machine_is_deleted_by_the_end_of_its_window() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
@@ -209,7 +209,7 @@ fn a_machine_that_is_to_be_gone_by_the_end_of_its_window_is_deleted_by_then() {
     assert_eq!(shutdown.started_at, at("2026-03-06T17:55:00Z"));
     assert_eq!(shutdown.window_end, Some(at(CLOSES)));
     assert_eq!(shutdown.deadline, at(CLOSES));
-    // A shorter grace makes the machine needed again, for the same window: it goes all the same.
+    // A shorter grace makes the machine needed again, for the same window: it is still shut down.
     world.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".to_owned());
     world.run_until(&mut memory, EVENING);
     assert!(world.first("DeleteMachine") <= at(CLOSES));
@@ -217,7 +217,7 @@ fn a_machine_that_is_to_be_gone_by_the_end_of_its_window_is_deleted_by_then() {
 }
 
 #[test]
-fn a_machine_that_is_still_there_at_the_end_of_its_window_leaves_late() {
+fn a_machine_that_still_exists_at_the_end_of_its_window_has_left_late() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
@@ -232,13 +232,13 @@ fn a_machine_that_is_still_there_at_the_end_of_its_window_leaves_late() {
     let late = world.events.iter().find(|of| of.reason == "LeftLate");
     assert_eq!(
         late.unwrap().note,
-        "the machine was gone 10m after the end of its window at 2026-03-06T18:00:00Z; a longer \
-         spec.gracefulShutdownTimeout starts its shutdown earlier"
+        "the machine was removed 10m after the end of its window at 2026-03-06T18:00:00Z; a \
+         longer spec.gracefulShutdownTimeout starts its shutdown earlier"
     );
 }
 
 #[test]
-fn what_ends_the_need_for_a_machine_is_named_while_it_leaves() {
+fn the_cause_of_a_shutdown_is_reported_while_it_lasts() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.schedule.overrides = vec![overriding(OverrideMode::Stop, None, MONDAY)];
@@ -264,7 +264,7 @@ fn what_ends_the_need_for_a_machine_is_named_while_it_leaves() {
 }
 
 #[test]
-fn a_node_that_is_not_ready_in_time_is_stalled_and_replaced_by_nobody() {
+fn a_node_that_is_not_ready_in_time_is_stalled_and_not_replaced() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
     world.edit(|sm| sm.spec.provisioning.timeout = "10m".to_owned());
@@ -341,7 +341,7 @@ fn nothing_is_created_while_the_stored_definition_is_outdated() {
     world.outdated_definition = None;
     world.settle(&mut memory);
     assert_eq!(world.status().phase, Some(Phase::Active));
-    // What is there stays, and leaves as usual.
+    // The existing machine stays, and is shut down as usual.
     world.outdated_definition = lacks;
     world.settle(&mut memory);
     assert_eq!(world.status().phase, Some(Phase::Active));
@@ -388,15 +388,14 @@ fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
     assert!(wanted[1] >= 2 * 3_600, "{wanted:?}");
 }
 
-/// The account of March with the time to the world's present.
+/// The account of March up to the world's clock.
 fn march(world: &World) -> fivespot_api::UsageMonth {
     let usage = usage_until(&world.status(), None, world.now);
     usage.months.into_iter().next().unwrap()
 }
 
 #[test]
-fn a_window_that_an_override_stopped_is_not_accounted_as_wanted_once_the_override_is_gone()
- {
+fn a_stopped_window_is_not_accounted_as_wanted_once_the_override_is_gone() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
     let stop = overriding(OverrideMode::Stop, Some("2026-03-06T07:30:00Z"), EVENING);
@@ -416,7 +415,7 @@ fn the_time_before_an_override_was_created_is_accounted_as_it_was() {
         (World::new(Contract::V1Beta2, BEFORE), Memory::default());
     world.run_until(&mut memory, "2026-03-06T08:20:00Z");
     let created = at("2026-03-06T08:30:00Z");
-    // It had ended before anybody saw it.
+    // It had ended before it was observed.
     let mut hold = overriding(OverrideMode::Hold, None, "2026-03-06T08:25:00Z");
     hold.created = Some(at("2026-03-06T08:24:00Z"));
     let mut run = overriding(OverrideMode::Run, None, "2026-03-06T12:00:00Z");
@@ -431,7 +430,7 @@ fn the_time_before_an_override_was_created_is_accounted_as_it_was() {
 }
 
 #[test]
-fn what_was_wanted_before_the_schedule_was_disabled_is_accounted_as_wanted() {
+fn the_time_before_the_schedule_was_disabled_is_accounted_as_wanted() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let disabled_at = world.now;
@@ -444,7 +443,7 @@ fn what_was_wanted_before_the_schedule_was_disabled_is_accounted_as_wanted() {
     assert_eq!(march(&world).wanted_seconds, wanted);
 }
 
-/// Overrides may not be read, as with the roles of an earlier version.
+/// Reading overrides is forbidden, as with the roles of an earlier version.
 fn forbid_overrides(world: &mut World) {
     let message = "scheduleoverrides is forbidden".to_owned();
     world.schedule.unknown = Some(Unknown::Forbidden { message });

@@ -1,4 +1,4 @@
-//! How a machine leaves: the drain, the deadline, the ways around both.
+//! The shutdown of a machine: the drain, the deadline, and the exceptions to both.
 
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::{Contract, key};
@@ -9,7 +9,8 @@ use crate::world::{
     CLOSES, CONTRACTS, EVENING, MONDAY, NOON, OPENS, World, at, in_service, pod,
 };
 
-/// A machine a minute after its window closed, held by a pod whose budget never allows to evict it.
+/// A machine a minute after its window closed, blocked by a pod whose disruption budget never
+/// allows its eviction.
 fn held_back(memory: &mut Memory) -> World {
     let mut world = in_service(Contract::V1Beta2, memory);
     world.pods = vec![pod("a")];
@@ -19,7 +20,7 @@ fn held_back(memory: &mut Memory) -> World {
 }
 
 #[test]
-fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes() {
+fn a_refused_eviction_is_retried_before_the_machine_is_deleted() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -28,7 +29,7 @@ fn a_refused_eviction_is_tried_again_until_it_succeeds_and_then_the_machine_goes
         world.run_until(&mut memory, EVENING);
         assert!(
             world.count("429") >= 4,
-            "two pods, several tries: {:#?}",
+            "two pods, several attempts: {:#?}",
             world.log
         );
         assert_eq!(world.first("CordonNode"), at(CLOSES));
@@ -59,7 +60,7 @@ fn an_eviction_that_is_always_refused_ends_at_the_deadline() {
         Some(at("2026-03-06T18:05:00Z"))
     );
     let message = world.status().message.unwrap();
-    assert!(message.contains("default/a is held back"), "{message}");
+    assert!(message.contains("default/a is not evicted"), "{message}");
     world.is_moving = false;
     world.run_until(&mut memory, "2026-03-06T18:05:01Z");
     assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
@@ -69,7 +70,7 @@ fn an_eviction_that_is_always_refused_ends_at_the_deadline() {
 }
 
 #[test]
-fn a_machine_that_leaves_within_a_second_has_its_whole_time() {
+fn a_shutdown_that_begins_within_a_second_has_its_whole_timeout() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.pods = vec![pod("a")];
@@ -82,7 +83,7 @@ fn a_machine_that_leaves_within_a_second_has_its_whole_time() {
 }
 
 #[test]
-fn an_eviction_is_tried_within_five_seconds_after_its_budget_has_opened() {
+fn an_eviction_is_retried_within_five_seconds_after_its_budget_allows_it() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.pods = vec![pod("a")];
@@ -106,7 +107,7 @@ fn no_timeout_means_no_waiting() {
 }
 
 #[test]
-fn pods_that_nobody_could_move_hold_nothing_up() {
+fn pods_that_cannot_be_evicted_do_not_block_the_drain() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     let mut pods = [pod("daemon"), pod("mirror"), pod("finished")];
@@ -120,7 +121,7 @@ fn pods_that_nobody_could_move_hold_nothing_up() {
 }
 
 #[test]
-fn at_most_ten_evictions_go_out_at_a_time() {
+fn at_most_ten_evictions_are_sent_at_a_time() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.pods = (0..25).map(|number| pod(&format!("p{number}"))).collect();
@@ -129,7 +130,7 @@ fn at_most_ten_evictions_go_out_at_a_time() {
     let batches: Vec<usize> = (0..5)
         .map(|_| {
             let before = world.count("EvictPod");
-            world.pass(&mut memory);
+            world.reconcile(&mut memory);
             world.count("EvictPod") - before
         })
         .collect();
@@ -141,7 +142,7 @@ fn at_most_ten_evictions_go_out_at_a_time() {
 }
 
 #[test]
-fn a_window_that_opens_again_cancels_the_leaving() {
+fn a_window_that_opens_again_cancels_the_shutdown() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = in_service(contract, &mut memory);
@@ -165,7 +166,7 @@ fn a_window_that_opens_again_cancels_the_leaving() {
 }
 
 #[test]
-fn a_cordon_by_somebody_else_is_left_alone() {
+fn a_foreign_cordon_is_left_alone() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.get_mut("Node").unwrap()["spec"]["unschedulable"] = json!(true);
@@ -182,7 +183,7 @@ fn a_cordon_by_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn a_silent_workload_cluster_delays_removal_to_the_deadline_and_no_further() {
+fn an_unreachable_workload_cluster_delays_the_removal_at_most_to_the_deadline() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.access = Access::Unreachable {
@@ -209,7 +210,7 @@ fn a_refused_kubeconfig_leaves_the_drain_to_cluster_api() {
 }
 
 #[test]
-fn a_removal_that_stands_still_is_called_stalled_after_ten_minutes() {
+fn a_removal_without_progress_is_reported_as_stalled_after_ten_minutes() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.is_moving = false;
@@ -234,7 +235,7 @@ fn a_node_of_another_machine_is_never_touched() {
 }
 
 #[test]
-fn the_kill_switch_overtakes_a_leaving_that_is_under_way() {
+fn the_kill_switch_overtakes_a_shutdown_in_progress() {
     let mut memory = Memory::default();
     let mut world = held_back(&mut memory);
     world.edit(|sm| sm.spec.kill_switch = true);
@@ -250,7 +251,7 @@ fn the_kill_switch_overtakes_a_leaving_that_is_under_way() {
 }
 
 #[test]
-fn an_exclusion_that_somebody_else_made_outlives_a_cancelled_leaving() {
+fn a_foreign_exclusion_outlives_a_cancelled_shutdown() {
     let mut memory = Memory::default();
     let mut world = held_back(&mut memory);
     let annotations = &mut world.get_mut("Machine").unwrap()["metadata"]["annotations"];
@@ -263,7 +264,7 @@ fn an_exclusion_that_somebody_else_made_outlives_a_cancelled_leaving() {
 }
 
 #[test]
-fn a_commitment_outlives_what_was_done_for_it() {
+fn a_commitment_ends_only_after_its_writes_are_reverted() {
     let mut memory = Memory::default();
     let mut world = held_back(&mut memory);
     world.failing = Some((Step::UncordonNode, Cause::Unavailable));
@@ -280,7 +281,7 @@ fn a_commitment_outlives_what_was_done_for_it() {
     assert_eq!(world.status().phase, Some(Phase::Active));
 }
 
-/// A machine that has just been made, and whose objects Cluster API does not claim.
+/// A machine that was just created, and whose objects Cluster API does not claim.
 fn unclaimed(contract: Contract, memory: &mut Memory) -> World {
     let mut world = World::new(contract, OPENS);
     world.is_moving = false;
@@ -298,8 +299,8 @@ fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_o
         assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
         assert_eq!(
             world.status().message.unwrap(),
-            "waiting for Cluster API to claim the objects of Machine worker; it is deleted without \
-             that at 2026-03-06T09:01:00Z"
+            "waiting for Cluster API to claim the objects of Machine worker, which is deleted at \
+             2026-03-06T09:01:00Z in any case"
         );
         world.run_until(&mut memory, "2026-03-06T09:02:00Z");
         assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:01:00Z"));
@@ -309,7 +310,7 @@ fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_o
 }
 
 #[test]
-fn what_cluster_api_never_claims_is_deleted_directly_once_its_machine_is_going() {
+fn unclaimed_objects_are_deleted_directly_once_their_machine_is_being_deleted() {
     let mut memory = Memory::default();
     let mut world = unclaimed(Contract::V1Beta2, &mut memory);
     world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
@@ -330,7 +331,7 @@ fn what_cluster_api_never_claims_is_deleted_directly_once_its_machine_is_going()
     assert_eq!(world.count("DeleteInfrastructure"), 1, "{:#?}", world.log);
     world.run_until(&mut memory, "2026-03-06T09:20:00Z");
     assert_eq!(world.status().conditions[0].reason, "RemovalStalled");
-    // The provider may need the bootstrap data yet.
+    // The provider may still need the bootstrap data.
     assert_eq!(world.count("DeleteBootstrap"), 0, "{:#?}", world.log);
     world.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] = json!([]);
     let host = ("RemoteMachine".to_owned(), "worker".to_owned());
@@ -340,7 +341,7 @@ fn what_cluster_api_never_claims_is_deleted_directly_once_its_machine_is_going()
 }
 
 #[test]
-fn a_leaving_without_any_time_waits_a_minute_for_the_claim_too() {
+fn a_shutdown_without_grace_also_waits_a_minute_for_the_claim() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let mut world = unclaimed(contract, &mut memory);
@@ -354,7 +355,7 @@ fn a_leaving_without_any_time_waits_a_minute_for_the_claim_too() {
 }
 
 #[test]
-fn what_a_machine_deleted_by_hand_leaves_unclaimed_is_deleted_directly_after_a_minute() {
+fn unclaimed_objects_of_a_machine_deleted_by_a_user_are_deleted_after_a_minute() {
     let mut memory = Memory::default();
     let mut world = unclaimed(Contract::V1Beta2, &mut memory);
     world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
@@ -370,7 +371,7 @@ fn what_a_machine_deleted_by_hand_leaves_unclaimed_is_deleted_directly_after_a_m
         at("2026-03-06T09:02:00Z")
     );
     assert_eq!(world.kinds(), ["Machine"], "{:#?}", world.log);
-    // Cluster API, which has nothing more to delete, lets go of it.
+    // Cluster API, which has nothing more to delete, removes its finalizer.
     world.get_mut("Machine").unwrap()["metadata"]["finalizers"] = json!([]);
     world.delete(&machine, None);
     world.is_moving = true;
@@ -379,7 +380,7 @@ fn what_a_machine_deleted_by_hand_leaves_unclaimed_is_deleted_directly_after_a_m
 }
 
 #[test]
-fn what_cluster_api_claims_in_time_is_left_to_it() {
+fn objects_claimed_in_time_are_deleted_by_cluster_api() {
     let mut memory = Memory::default();
     let mut world = unclaimed(Contract::V1Beta2, &mut memory);
     world.edit(|sm| sm.spec.kill_switch = true);
@@ -392,11 +393,11 @@ fn what_cluster_api_claims_in_time_is_left_to_it() {
 }
 
 #[test]
-fn access_that_is_lost_during_the_drain_is_waited_for_until_the_deadline() {
+fn a_drain_without_access_waits_for_it_until_the_deadline() {
     let missing = || Access::KubeconfigMissing {
         message: "there is no Secret prod-kubeconfig".to_owned(),
     };
-    // Lost a minute later: the drain may go on when it is back.
+    // Lost a minute later: the drain may continue when access is back.
     let mut memory = Memory::default();
     let mut world = held_back(&mut memory);
     world.access = missing();
@@ -405,7 +406,7 @@ fn access_that_is_lost_during_the_drain_is_waited_for_until_the_deadline() {
     world.run_until(&mut memory, "2026-03-06T18:06:00Z");
     assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
     assert_eq!(world.count("ExcludeDrain"), 1, "at the deadline");
-    // Not granted from the beginning: Cluster API drains, at once.
+    // No access from the beginning: Cluster API drains, at once.
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.access = missing();
@@ -415,7 +416,7 @@ fn access_that_is_lost_during_the_drain_is_waited_for_until_the_deadline() {
 }
 
 #[test]
-fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_reported() {
+fn a_refused_exclusion_is_reported_and_does_not_block_the_deletion() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.failing = Some((Step::ExcludeDrain, Cause::Rejected));
@@ -430,7 +431,7 @@ fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_reported() {
         "the kill switch is set; waiting for Machine worker to be removed; cannot change the \
          Machine: the API server refuses it"
     );
-    // No answer at all is another matter: both are tried again.
+    // Without a response both are retried instead.
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.failing = Some((Step::ExcludeDrain, Cause::Unavailable));
@@ -440,7 +441,7 @@ fn a_refused_exclusion_does_not_hold_up_the_deletion_and_is_reported() {
 }
 
 #[test]
-fn a_deadline_that_has_passed_is_no_next_transition() {
+fn a_deadline_that_has_passed_is_not_the_next_transition() {
     let mut memory = Memory::default();
     let mut world = held_back(&mut memory);
     let deadline = Some(at("2026-03-06T18:05:00Z"));
@@ -454,7 +455,7 @@ fn a_deadline_that_has_passed_is_no_next_transition() {
 }
 
 #[test]
-fn a_removal_that_hangs_is_given_up_after_a_day_where_that_was_asked_for() {
+fn the_finalizer_of_a_hanging_removal_is_released_after_a_day_if_configured() {
     for releases in [false, true] {
         let mut memory = Memory::default();
         let mut world = in_service(Contract::V1Beta2, &mut memory);
@@ -471,7 +472,7 @@ fn a_removal_that_hangs_is_given_up_after_a_day_where_that_was_asked_for() {
         assert_eq!(warned, releases);
         assert!(
             world.get("Machine").is_some(),
-            "nothing is forced but the finalizer"
+            "only the finalizer is removed"
         );
     }
 }
@@ -496,7 +497,7 @@ fn a_finalizer_whose_release_is_refused_is_not_announced_as_released() {
 }
 
 #[test]
-fn while_paused_what_is_left_of_a_machine_is_not_reported_as_gone() {
+fn while_paused_the_leftovers_of_a_machine_are_not_reported_as_gone() {
     for is_killed in [true, false] {
         let mut memory = Memory::default();
         let mut world = in_service(Contract::V1Beta2, &mut memory);
@@ -512,19 +513,19 @@ fn while_paused_what_is_left_of_a_machine_is_not_reported_as_gone() {
 }
 
 #[test]
-fn a_deadline_that_passes_while_paused_is_not_reported_as_still_to_come() {
+fn a_deadline_that_passes_while_paused_is_not_reported_as_upcoming() {
     let mut memory = Memory::default();
     let mut world = held_back(&mut memory);
     let deadline = Some(at("2026-03-06T18:05:00Z"));
     assert_eq!(world.status().next_transition, deadline);
     world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
-    assert_eq!(world.settle(&mut memory).wake, deadline);
+    assert_eq!(world.settle(&mut memory).requeue_at, deadline);
     world.run_until(&mut memory, EVENING);
     assert_eq!(world.status().next_transition, Some(at(MONDAY)));
 }
 
 #[test]
-fn a_machine_that_was_paused_in_service_is_not_reported_as_joining_anew() {
+fn a_machine_that_was_paused_in_service_is_not_reported_as_joining_again() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);

@@ -1,4 +1,4 @@
-//! What a cycle costs the API server, however slowly everything goes.
+//! The number of writes of a cycle, however slowly all components act.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{Phase, ScheduledMachineStatus};
@@ -8,20 +8,21 @@ use serde_json::{Value, json};
 
 use crate::world::{NAME, World, at, pod};
 
-/// How many writes a cycle may take in the management cluster, beside statuses that merely repeat
-/// what others report.
+/// How many writes a cycle may take in the management cluster, not counting statuses that only
+/// repeat the reports of other components.
 const MOST: usize = 13;
 
-/// So long that nothing has to wait for what was reported before: in seconds, while a machine comes up
-/// and otherwise.
+/// Long enough that no status has to wait because of the previous one: in seconds, during
+/// provisioning and otherwise.
 const LONG_COMING: i64 = 31;
 const LONG: i64 = 5;
 
-/// A world in which everybody takes long over each step, so that each is reported alone.
+/// A world in which every component takes long for each step, so that each step is reported
+/// alone.
 struct Slow {
     world: World,
     memory: Memory,
-    /// How long everybody takes over each step, in seconds.
+    /// How long each step takes, in seconds.
     pause: i64,
     /// Every status that was written, in order.
     reported: Vec<ScheduledMachineStatus>,
@@ -46,12 +47,12 @@ impl Slow {
         slow
     }
 
-    /// Passes until there is nothing more to do.
+    /// Reconciles until there is nothing more to do.
     fn rest(&mut self) {
         loop {
             self.world.pause(self.pause);
             let before = self.world.count("Status");
-            let (_, has_written) = self.world.pass(&mut self.memory);
+            let (_, has_written) = self.world.reconcile(&mut self.memory);
             if self.world.count("Status") > before {
                 self.reported.push(self.world.status());
             }
@@ -61,13 +62,13 @@ impl Slow {
         }
     }
 
-    /// Somebody else does something, and the operator notices it.
+    /// Another component acts, and the operator observes it.
     fn then(&mut self, step: impl FnOnce(&mut World)) {
         step(&mut self.world);
         self.rest();
     }
 
-    /// Cluster API reports on the Machine.
+    /// Cluster API reports a condition of the Machine.
     fn report(&mut self, kind: &str, reason: &str) {
         let reported = json!({
             "type": kind, "status": "False", "reason": reason, "message": "",
@@ -78,7 +79,7 @@ impl Slow {
         });
     }
 
-    /// Cluster API brings the machine up, as it does on a busy machine: step by step.
+    /// Cluster API provisions the machine step by step, as it does under load.
     fn come_up(&mut self) {
         self.then(|world| {
             let machine = world.get_mut("Machine").unwrap();
@@ -113,7 +114,7 @@ impl Slow {
         self.report("Ready", "NodeUnhealthy");
     }
 
-    /// Cluster API takes the machine down.
+    /// Cluster API deletes the machine.
     fn go_down(&mut self) {
         for reason in ["DrainingNode", "WaitingForInfrastructureDeletion"] {
             self.report("Deleting", reason);
@@ -126,8 +127,8 @@ impl Slow {
         }
     }
 
-    /// What the statuses said that reported something of the operator's own. That a machine is being
-    /// created is not among them: the operator reports it when it sees its result.
+    /// The messages of the statuses with a report of the operator itself. The creation of a
+    /// machine is not among them: the operator reports it when it observes the result.
     fn own_words(&self) -> Vec<String> {
         let reported: Vec<Value> = self.reported.iter().map(own_words).collect();
         let news = reported.windows(2).filter(|pair| pair[0] != pair[1]);
@@ -145,7 +146,7 @@ impl Slow {
     }
 }
 
-/// Cluster API takes an object over for the Machine.
+/// Cluster API claims an object for the Machine.
 fn own(world: &mut World, kind: &str) {
     let machine = world.get("Machine").unwrap()["metadata"]["uid"].clone();
     let api_version = world.contract.api_version();
@@ -158,7 +159,7 @@ fn own(world: &mut World, kind: &str) {
     object["status"] = json!({ "ready": true });
 }
 
-/// A status without what only repeats others' words.
+/// A status without the conditions that only repeat the reports of other components.
 fn own_words(status: &ScheduledMachineStatus) -> Value {
     let mut status = status.clone();
     for kind in [ConditionType::MachineReady, ConditionType::NodeAccess] {
@@ -168,7 +169,7 @@ fn own_words(status: &ScheduledMachineStatus) -> Value {
 }
 
 #[test]
-fn a_cycle_in_which_every_step_takes_long_takes_no_more_writes_than_a_swift_one() {
+fn a_cycle_with_slow_steps_needs_no_more_writes_than_a_fast_one() {
     for pods in [vec![], vec![pod("a"), pod("b"), pod("c")]] {
         let mut slow = Slow::new(Contract::V1Beta2);
         slow.rest();
@@ -192,7 +193,7 @@ fn a_cycle_in_which_every_step_takes_long_takes_no_more_writes_than_a_swift_one(
         );
         assert!(
             slow.reported.len() > reported.len() + 5,
-            "what others report is reported"
+            "the reports of other components are repeated"
         );
     }
 }

@@ -10,14 +10,14 @@ use crate::world::{
     BEFORE, CLOSES, EVENING, NAME, NOON, OPENS, World, at, in_service, pod,
 };
 
-/// The reason for which the machine is Stalled, if it is.
+/// The reason for which the machine is Stalled; `None` if it is not.
 fn stalled(world: &World) -> Option<String> {
     let conditions = world.status().conditions;
     let found = condition::find(&conditions, ConditionType::Stalled)?;
     Some(found.reason.clone())
 }
 
-/// How many Warnings have said that the machine is Stalled for this reason.
+/// How many Warnings have reported the machine as Stalled for this reason.
 fn warnings(world: &World, reason: &str) -> usize {
     let of_reason = world.events.iter().filter(|event| event.reason == reason);
     of_reason
@@ -81,7 +81,7 @@ fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_wanted() {
 }
 
 #[test]
-fn what_may_not_be_read_is_stalled_after_five_minutes() {
+fn a_forbidden_read_is_stalled_after_five_minutes() {
     let (mut world, mut memory) = new_world();
     world.schedule.unknown = Some(Unknown::Forbidden {
         message: "User \"operator\" cannot list resource \"scheduleoverrides\""
@@ -171,7 +171,7 @@ fn the_provisioning_timeout_counts_from_the_first_create_that_failed() {
 }
 
 #[test]
-fn a_removal_that_does_not_move_is_stalled_after_ten_minutes() {
+fn a_removal_without_progress_is_stalled_after_ten_minutes() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.is_moving = false;
@@ -192,7 +192,7 @@ fn a_removal_that_does_not_move_is_stalled_after_ten_minutes() {
 }
 
 #[test]
-fn a_removal_that_does_not_move_names_the_finalizers_that_are_left() {
+fn a_removal_without_progress_reports_the_remaining_finalizers() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.is_moving = false;
@@ -206,7 +206,7 @@ fn a_removal_that_does_not_move_names_the_finalizers_that_are_left() {
     assert!(message.ends_with(kept), "{message}");
 }
 
-/// A machine in service that is to be gone by the end of its window.
+/// A machine in service with the end policy CompleteByWindowEnd.
 fn to_be_gone_by_the_end(memory: &mut Memory) -> World {
     let mut world = in_service(Contract::V1Beta2, memory);
     world.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);

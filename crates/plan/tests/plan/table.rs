@@ -1,5 +1,4 @@
-//! The table is the test: what is done, and when it is asked again, for each pair of window and
-//! machine.
+//! The table of decisions: the steps and the requeue for each pair of window and machine.
 
 use fivespot_api::{Shutdown, ShutdownReason, name};
 use fivespot_capi::Contract;
@@ -21,17 +20,16 @@ const CLOSES: &str = "2026-03-06T18:00:00Z";
 const CLOSED: &str = "2026-03-06T20:00:00Z";
 const OPENS: &str = "2026-03-09T09:00:00Z";
 
-/// One row: a situation, the instant, the steps, whether the status changes before them or
-/// after, and the next wake-up.
+/// One row: a situation, the instant, the steps, and the next requeue.
 struct Row {
     name: &'static str,
     now: &'static str,
     given: fn(&mut World),
     steps: &'static [Step],
-    wake: Option<&'static str>,
+    requeue_at: Option<&'static str>,
 }
 
-/// Everything is there and in service, as the middle of a window leaves it.
+/// All objects exist and the machine is in service, as in the middle of a window.
 fn in_service(world: &mut World) {
     let now = world.now;
     world.now = at("2026-03-06T09:00:00Z");
@@ -39,7 +37,7 @@ fn in_service(world: &mut World) {
     world.now = now;
 }
 
-/// The same, committed to leave at 20:00 with five minutes to go.
+/// The same, with a shutdown committed at 20:00 and five minutes to drain.
 fn leaving(world: &mut World) {
     in_service(world);
     let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
@@ -64,7 +62,7 @@ fn cordoned(world: &mut World) {
     node["metadata"]["annotations"] = json!({ name::CORDONED_ANNOTATION: "sm-1" });
 }
 
-/// A Machine under deletion, held by its finalizer.
+/// A Machine that is being deleted, kept by its finalizer.
 fn machine_deleting(world: &mut World) {
     world.delete(&("Machine".to_owned(), NAME.to_owned()), None);
 }
@@ -74,7 +72,7 @@ fn held(world: &mut World) {
         Some(vec![name::FINALIZER.to_owned()]);
 }
 
-/// The first `steps` of an opening have been taken, and nothing moved since.
+/// The first `writes` of an opening have been sent, and nothing changed since.
 fn opened_as_far_as(world: &mut World, writes: usize) {
     let now = world.now;
     world.now = at("2026-03-06T09:00:00Z");
@@ -92,38 +90,38 @@ const ROWS: &[Row] = &[
         now: OPEN,
         given: |_| {},
         steps: &[AddFinalizer],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
-        name: "what will be created goes on record first",
+        name: "planned objects are recorded first",
         now: OPEN,
         given: held,
         steps: &[],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
-        name: "once on record all three are created",
+        name: "once recorded all three are created",
         now: OPEN,
         given: |world| opened_as_far_as(world, 2),
         steps: &[CreateBootstrap, CreateInfrastructure, CreateMachine],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
-        name: "an unfinished owned is completed",
+        name: "unfinished owned objects are completed",
         now: OPEN,
         given: |world| opened_as_far_as(world, 4),
         steps: &[CreateMachine],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
-        name: "a bootstrap object of an older spec is made anew",
+        name: "a bootstrap object of an older spec is created again",
         now: OPEN,
         given: |world| {
             opened_as_far_as(world, 3);
             world.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
         },
         steps: &[DeleteBootstrap],
-        wake: Some("2026-03-06T12:00:10Z"),
+        requeue_at: Some("2026-03-06T12:00:10Z"),
     },
     Row {
         name: "with an infrastructure object it is completed as it is",
@@ -133,10 +131,10 @@ const ROWS: &[Row] = &[
             world.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
         },
         steps: &[CreateMachine],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
-        name: "a leftover is deleted before anything is made",
+        name: "a leftover is deleted before anything is created",
         now: OPEN,
         given: |world| {
             opened_as_far_as(world, 4);
@@ -147,10 +145,10 @@ const ROWS: &[Row] = &[
             }));
         },
         steps: &[DeleteInfrastructure],
-        wake: Some("2026-03-06T12:00:10Z"),
+        requeue_at: Some("2026-03-06T12:00:10Z"),
     },
     Row {
-        name: "a leftover that is going is awaited",
+        name: "a leftover that is being deleted is waited for",
         now: OPEN,
         given: |world| {
             opened_as_far_as(world, 4);
@@ -158,24 +156,24 @@ const ROWS: &[Row] = &[
             object["metadata"]["deletionTimestamp"] = json!(OPEN);
         },
         steps: &[],
-        wake: Some("2026-03-06T12:00:10Z"),
+        requeue_at: Some("2026-03-06T12:00:10Z"),
     },
     Row {
-        name: "nothing is made while an earlier Machine is still on record",
+        name: "nothing is created while an earlier Machine is still recorded",
         now: OPEN,
         given: |world| {
             in_service(world);
             world.objects.retain(|(kind, _), _| kind == "Cluster");
         },
         steps: &[],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
         name: "a machine in service needs nothing until the window closes",
         now: OPEN,
         given: in_service,
         steps: &[],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
         name: "an edited timeout goes to the Machine at once",
@@ -185,17 +183,17 @@ const ROWS: &[Row] = &[
             world.edit(|sm| sm.spec.node_drain_timeout = "9m".into());
         },
         steps: &[UpdateMachine],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
-        name: "a Machine under deletion is awaited",
+        name: "a Machine under deletion is waited for",
         now: OPEN,
         given: |world| {
             in_service(world);
             machine_deleting(world);
         },
         steps: &[],
-        wake: Some("2026-03-06T12:10:00Z"),
+        requeue_at: Some("2026-03-06T12:10:00Z"),
     },
     Row {
         name: "a commitment is cancelled in its order",
@@ -206,7 +204,7 @@ const ROWS: &[Row] = &[
                 json!("5spot-controller");
         },
         steps: &[UpdateMachine, UncordonNode],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
         name: "a commitment is not cancelled once the Machine is being deleted",
@@ -218,22 +216,22 @@ const ROWS: &[Row] = &[
             machine_deleting(world);
         },
         steps: &[],
-        wake: Some("2026-03-06T12:05:00Z"),
+        requeue_at: Some("2026-03-06T12:05:00Z"),
     },
     // Window closed.
     Row {
-        name: "nothing is there and nothing is wanted until the window opens",
+        name: "nothing exists and nothing is wanted until the window opens",
         now: CLOSED,
         given: held,
         steps: &[],
-        wake: Some("2026-03-09T09:00:00Z"),
+        requeue_at: Some("2026-03-09T09:00:00Z"),
     },
     Row {
         name: "the commitment comes before everything",
         now: CLOSED,
         given: in_service,
         steps: &[],
-        wake: Some("2026-03-06T20:05:00Z"),
+        requeue_at: Some("2026-03-06T20:05:00Z"),
     },
     Row {
         name: "the Node is cordoned and its pods evicted",
@@ -243,17 +241,17 @@ const ROWS: &[Row] = &[
             world.pods = vec![pod("a"), pod("b")];
         },
         steps: &[CordonNode, EvictPod, EvictPod],
-        wake: Some("2026-03-06T20:00:05Z"),
+        requeue_at: Some("2026-03-06T20:00:05Z"),
     },
     Row {
-        name: "an empty Node is closed before it counts as empty",
+        name: "an empty Node is cordoned before it counts as empty",
         now: CLOSED,
         given: leaving,
         steps: &[CordonNode],
-        wake: Some("2026-03-06T20:00:05Z"),
+        requeue_at: Some("2026-03-06T20:00:05Z"),
     },
     Row {
-        name: "pods that are leaving are awaited",
+        name: "terminating pods are waited for",
         now: CLOSED,
         given: |world| {
             cordoned(world);
@@ -261,24 +259,24 @@ const ROWS: &[Row] = &[
             world.pods[0].is_deleting = true;
         },
         steps: &[],
-        wake: Some("2026-03-06T20:00:05Z"),
+        requeue_at: Some("2026-03-06T20:00:05Z"),
     },
     Row {
         name: "an empty Node ends the drain",
         now: CLOSED,
         given: cordoned,
         steps: &[ExcludeDrain, DeleteMachine],
-        wake: Some("2026-03-06T20:05:00Z"),
+        requeue_at: Some("2026-03-06T20:05:00Z"),
     },
     Row {
-        name: "at the deadline the Machine goes, pods or not",
+        name: "at the deadline the Machine is deleted, with or without pods",
         now: "2026-03-06T20:05:00Z",
         given: |world| {
             cordoned(world);
             world.pods = vec![pod("a")];
         },
         steps: &[ExcludeDrain, DeleteMachine],
-        wake: Some(OPENS),
+        requeue_at: Some(OPENS),
     },
     Row {
         name: "a shorter grace brings the deadline forward",
@@ -289,10 +287,10 @@ const ROWS: &[Row] = &[
             world.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".into());
         },
         steps: &[ExcludeDrain, DeleteMachine],
-        wake: Some(OPENS),
+        requeue_at: Some(OPENS),
     },
     Row {
-        name: "a longer grace does not put the deadline off",
+        name: "a longer grace does not extend the deadline",
         now: "2026-03-06T20:05:00Z",
         given: |world| {
             cordoned(world);
@@ -301,10 +299,10 @@ const ROWS: &[Row] = &[
             world.edit(|sm| sm.spec.node_drain_timeout = "20m".into());
         },
         steps: &[ExcludeDrain, DeleteMachine],
-        wake: Some(OPENS),
+        requeue_at: Some(OPENS),
     },
     Row {
-        name: "a silent cluster is tried again",
+        name: "an unreachable cluster is read again",
         now: CLOSED,
         given: |world| {
             leaving(world);
@@ -313,10 +311,10 @@ const ROWS: &[Row] = &[
             };
         },
         steps: &[],
-        wake: Some("2026-03-06T20:00:05Z"),
+        requeue_at: Some("2026-03-06T20:00:05Z"),
     },
     Row {
-        name: "without a right to the Node the Machine goes at once",
+        name: "without access to the Node the Machine is deleted at once",
         now: CLOSED,
         given: |world| {
             leaving(world);
@@ -325,41 +323,41 @@ const ROWS: &[Row] = &[
             };
         },
         steps: &[DeleteMachine],
-        wake: Some("2026-03-06T20:05:00Z"),
+        requeue_at: Some("2026-03-06T20:05:00Z"),
     },
     Row {
-        name: "a Machine under deletion is awaited until the deadline",
+        name: "a Machine under deletion is waited for until the deadline",
         now: CLOSED,
         given: |world| {
             leaving(world);
             machine_deleting(world);
         },
         steps: &[],
-        wake: Some("2026-03-06T20:05:00Z"),
+        requeue_at: Some("2026-03-06T20:05:00Z"),
     },
     Row {
-        name: "at the deadline Cluster API is reported not to wait any longer",
+        name: "at the deadline Cluster API is made to skip its drain",
         now: "2026-03-06T20:05:00Z",
         given: |world| {
             leaving(world);
             machine_deleting(world);
         },
         steps: &[ExcludeDrain],
-        wake: Some("2026-03-06T20:15:00Z"),
+        requeue_at: Some("2026-03-06T20:15:00Z"),
     },
     Row {
-        name: "a bootstrap object alone is simply deleted",
+        name: "a bootstrap object alone is deleted directly",
         now: CLOSED,
         given: |world| opened_as_far_as(world, 3),
         steps: &[DeleteBootstrap],
-        wake: Some("2026-03-06T20:00:10Z"),
+        requeue_at: Some("2026-03-06T20:00:10Z"),
     },
     Row {
-        name: "an infrastructure object gets a Machine to be deleted with",
+        name: "an infrastructure object gets a Machine, and both are deleted",
         now: CLOSED,
         given: |world| opened_as_far_as(world, 4),
         steps: &[CreateMachine],
-        wake: Some(OPENS),
+        requeue_at: Some(OPENS),
     },
     Row {
         name: "without a Cluster both are deleted directly",
@@ -369,7 +367,7 @@ const ROWS: &[Row] = &[
             world.objects.retain(|(kind, _), _| kind != "Cluster");
         },
         steps: &[DeleteBootstrap, DeleteInfrastructure],
-        wake: Some("2026-03-06T20:00:10Z"),
+        requeue_at: Some("2026-03-06T20:00:10Z"),
     },
     // Whatever the window.
     Row {
@@ -393,27 +391,27 @@ const ROWS: &[Row] = &[
             shutdown.unwrap().reason = ShutdownReason::KillSwitch;
         },
         steps: &[ExcludeDrain, DeleteMachine],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
-        name: "a disabled schedule has no wake-up",
+        name: "a disabled schedule has no requeue",
         now: OPEN,
         given: |world| {
             in_service(world);
             world.edit(|sm| sm.spec.schedule.enabled = false);
         },
         steps: &[],
-        wake: None,
+        requeue_at: None,
     },
     Row {
-        name: "a deleted object with nothing left is let go",
+        name: "the finalizer of a deleted object with nothing left is removed",
         now: OPEN,
         given: |world| {
             held(world);
             world.delete_sm();
         },
         steps: &[RemoveFinalizer],
-        wake: Some(CLOSES),
+        requeue_at: Some(CLOSES),
     },
     Row {
         name: "a paused object is left alone",
@@ -424,7 +422,7 @@ const ROWS: &[Row] = &[
             world.edit(|sm| sm.metadata.annotations = Some(paused.into()));
         },
         steps: &[],
-        wake: Some(OPENS),
+        requeue_at: Some(OPENS),
     },
 ];
 
@@ -438,9 +436,14 @@ fn every_row_of_the_table_holds() {
             let observed = world.observed();
             memory.observe(world.sm().metadata.generation, &observed, world.now);
             let next = plan(world.sm(), &observed, &memory, world.now);
-            let wake = row.wake.map(at);
-            let got: (Vec<Step>, Option<Timestamp>) = (next.steps(), next.wake);
-            assert_eq!(got, (row.steps.to_vec(), wake), "{} ({contract})", row.name);
+            let requeue_at = row.requeue_at.map(at);
+            let got: (Vec<Step>, Option<Timestamp>) = (next.steps(), next.requeue_at);
+            assert_eq!(
+                got,
+                (row.steps.to_vec(), requeue_at),
+                "{} ({contract})",
+                row.name
+            );
         }
     }
 }

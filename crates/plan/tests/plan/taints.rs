@@ -1,4 +1,4 @@
-//! The Node's taints over a machine's life.
+//! The Node's taints during the lifecycle of a machine.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::{NodeTaint, Phase, TaintEffect, name};
@@ -16,7 +16,7 @@ pub(crate) fn taint(key: &str, value: &str) -> NodeTaint {
     }
 }
 
-/// A world in which the machine is in service and asks for two taints.
+/// A world with a machine in service whose spec has two taints.
 fn tainted(memory: &mut Memory) -> World {
     let mut world = in_service(Contract::V1Beta2, memory);
     world.edit(|sm| {
@@ -42,14 +42,14 @@ pub(crate) fn keys(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn taints_come_with_readiness_follow_the_spec_and_go_with_it() {
+fn taints_are_added_with_readiness_and_follow_the_spec() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     world.settle(&mut memory);
     assert_eq!(keys(&world), ["team", "batch"]);
     assert_eq!(
         said(&world),
-        "True Applied: Node worker has the 2 taints asked for"
+        "True Applied: Node worker has the 2 desired taints"
     );
     assert_eq!(
         world.get("Node").unwrap()["metadata"]["annotations"]
@@ -84,7 +84,7 @@ fn a_machine_reports_its_taints_from_beginning_to_end() {
     world.run_until(&mut memory, NOON);
     assert_eq!(
         said(&world),
-        "True Applied: Node worker has the taint asked for"
+        "True Applied: Node worker has the desired taint"
     );
     let ready =
         |status: &str| json!({ "conditions": [{ "type": "Ready", "status": status }] });
@@ -93,7 +93,7 @@ fn a_machine_reports_its_taints_from_beginning_to_end() {
     world.settle(&mut memory);
     assert_eq!(
         said(&world),
-        "False NodeNotReady: Node worker is not ready; it is tainted when it is"
+        "False NodeNotReady: Node worker is not ready; the taints are applied when it is"
     );
     world.get_mut("Node").unwrap()["status"] = ready("True");
     world.access = Access::Unreachable {
@@ -108,7 +108,7 @@ fn a_machine_reports_its_taints_from_beginning_to_end() {
     world.settle(&mut memory);
     assert_eq!(
         said(&world),
-        "True Applied: Node worker has the 2 taints asked for"
+        "True Applied: Node worker has the 2 desired taints"
     );
     world.run_until(&mut memory, EVENING);
     assert_eq!(said(&world), "Unknown NoNodeYet: there is no Node");
@@ -116,7 +116,7 @@ fn a_machine_reports_its_taints_from_beginning_to_end() {
 }
 
 #[test]
-fn an_admins_taint_is_reported_left_alone_and_taken_over_from_once_it_goes() {
+fn an_admins_taint_is_reported_and_replaced_only_once_it_is_gone() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     let theirs = json!([{ "key": "team", "value": "a", "effect": "NoSchedule",
@@ -125,7 +125,7 @@ fn an_admins_taint_is_reported_left_alone_and_taken_over_from_once_it_goes() {
     world.settle(&mut memory);
     assert_eq!(
         said(&world),
-        "False TaintOwnershipConflict: left alone on Node worker, because somebody else has set \
+        "False TaintOwnershipConflict: not applied on Node worker, because another client has set \
          it: team:NoSchedule; remove it from the Node or from spec.nodeTaints"
     );
     assert_eq!(keys(&world), ["team", "batch"]);
@@ -141,7 +141,7 @@ fn an_admins_taint_is_reported_left_alone_and_taken_over_from_once_it_goes() {
 }
 
 #[test]
-fn a_taint_that_cannot_be_put_there_holds_up_nothing_and_is_tried_again() {
+fn a_taint_that_cannot_be_applied_blocks_nothing_and_is_retried() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     world.failing = Some((Step::TaintNode, Cause::Forbidden));
@@ -159,7 +159,7 @@ fn a_taint_that_cannot_be_put_there_holds_up_nothing_and_is_tried_again() {
 }
 
 #[test]
-fn taints_that_no_rule_admits_are_not_put_anywhere() {
+fn taints_that_violate_a_rule_are_not_applied() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.edit(|sm| {
@@ -175,7 +175,7 @@ fn taints_that_no_rule_admits_are_not_put_anywhere() {
 }
 
 #[test]
-fn a_disabled_machine_keeps_being_tainted_and_a_paused_one_does_not() {
+fn a_disabled_machine_is_still_tainted_and_a_paused_one_is_not() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.edit(|sm| {
@@ -195,7 +195,7 @@ fn a_disabled_machine_keeps_being_tainted_and_a_paused_one_does_not() {
     );
 }
 
-/// Writes the annotation that names these taints as ours, as a kubelet may.
+/// Writes the annotation that records these taints as ours, as a kubelet may.
 fn forge(world: &mut World, keys: &[&str]) {
     let record: Vec<_> = keys.iter().map(|key| taint(key, "")).collect();
     let node = world.get_mut("Node").unwrap();
@@ -213,7 +213,7 @@ fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
     world.settle(&mut memory);
     assert_eq!(world.get("Node").unwrap()["spec"]["taints"], theirs);
     assert_eq!(world.count("TaintNode"), 0);
-    // Nor where the spec asks for it and then does not any more.
+    // Nor if the spec requests it and then no longer does.
     world.edit(|sm| sm.spec.node_taints = vec![taint("quarantine", "")]);
     world.settle(&mut memory);
     assert!(
@@ -224,7 +224,7 @@ fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
     world.edit(|sm| sm.spec.node_taints.clear());
     world.settle(&mut memory);
     assert_eq!(world.get("Node").unwrap()["spec"]["taints"], theirs);
-    // Ours come and go beside it.
+    // Our taints are added and removed next to it.
     world.edit(|sm| sm.spec.node_taints = vec![taint("team", "a")]);
     world.settle(&mut memory);
     assert_eq!(keys(&world), ["quarantine", "team"]);
@@ -234,11 +234,11 @@ fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
 }
 
 #[test]
-fn the_status_names_a_taint_before_the_node_has_it_and_until_it_is_off() {
+fn the_status_lists_a_taint_before_the_node_has_it_and_until_it_is_removed() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     for _ in 0..20 {
-        let (_, has_written) = world.pass(&mut memory);
+        let (_, has_written) = world.reconcile(&mut memory);
         let named = world.status().applied_node_taints;
         for key in keys(&world) {
             assert!(
@@ -258,7 +258,7 @@ fn the_status_names_a_taint_before_the_node_has_it_and_until_it_is_off() {
 }
 
 #[test]
-fn a_node_that_is_somebody_elses_keeps_its_taints_and_the_status_its_record() {
+fn a_foreign_node_keeps_its_taints_and_the_status_its_record() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     world.settle(&mut memory);
@@ -266,9 +266,9 @@ fn a_node_that_is_somebody_elses_keeps_its_taints_and_the_status_its_record() {
     world.edit(|sm| sm.spec.node_taints.clear());
     let next = world.settle(&mut memory);
     assert_eq!(
-        next.wake,
+        next.requeue_at,
         Some(at("2026-03-06T12:00:15Z")),
-        "it is looked at again"
+        "the Node is read again"
     );
     assert_eq!(keys(&world), ["team", "batch"]);
     assert_eq!(world.status().applied_node_taints.len(), 2);
@@ -279,7 +279,7 @@ fn a_node_that_is_somebody_elses_keeps_its_taints_and_the_status_its_record() {
 }
 
 #[test]
-fn a_taint_that_somebody_removes_again_and_again_is_put_back_less_and_less_often() {
+fn a_taint_that_is_removed_repeatedly_is_restored_with_increasing_delays() {
     let mut memory = Memory::default();
     let mut world = tainted(&mut memory);
     world.settle(&mut memory);
@@ -291,7 +291,7 @@ fn a_taint_that_somebody_removes_again_and_again_is_put_back_less_and_less_often
     // 1, 2, 4 ... seconds apart, not one a second.
     let count = world.count("TaintNode");
     assert!((8..=16).contains(&count), "{count}");
-    // An edited spec is followed at once.
+    // An edit of the spec is applied at once.
     world.edit(|sm| sm.spec.node_taints = vec![taint("team", "b")]);
     world.settle(&mut memory);
     assert_eq!(keys(&world), ["team"]);

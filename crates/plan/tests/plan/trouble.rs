@@ -1,4 +1,4 @@
-//! What goes wrong, and how it heals.
+//! Failures, and the recovery from them.
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::spec_hash::SpecHash;
@@ -29,7 +29,7 @@ fn an_invalid_schedule_touches_nothing() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_said_and_never_touched() {
+fn an_object_that_has_our_name_is_reported_and_never_touched() {
     for kind in ["Machine", "K0sWorkerConfig", "RemoteMachine"] {
         let (mut world, mut memory) =
             (World::new(Contract::V1Beta2, BEFORE), Memory::default());
@@ -56,7 +56,7 @@ fn a_name_that_is_taken_is_said_and_never_touched() {
 }
 
 #[test]
-fn nothing_is_made_for_a_cluster_that_cannot_take_it() {
+fn nothing_is_created_for_a_cluster_that_is_not_ready() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta1, OPENS), Memory::default());
     world.get_mut("Cluster").unwrap()["status"]["conditions"] = json!([]);
@@ -111,9 +111,9 @@ fn nothing_is_ready_while_a_reference_or_the_schedule_is_invalid() {
     reported.push(ready(&world));
     insta::assert_snapshot!(reported.join("\n"), @r"
     Inactive False ClusterNotFound no machine is wanted until 2026-03-06T09:00:00Z; there is no Cluster prod in this namespace; create it, or correct spec.clusterName
-    Disabled False ClusterNotFound the schedule is switched off; there is no Cluster prod in this namespace; create it, or correct spec.clusterName
-    Terminated False UnknownTimeZone nothing runs while the kill switch is set; set spec.killSwitch to false to return to service; spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'
-    Active False ClusterNotReady Node worker is in service until 2026-03-06T18:00:00Z; Cluster prod cannot take machines yet: its infrastructure is not ready
+    Disabled False ClusterNotFound the schedule is disabled; there is no Cluster prod in this namespace; create it, or correct spec.clusterName
+    Terminated False UnknownTimeZone no machine runs while the kill switch is set; set spec.killSwitch to false to return to service; spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'
+    Active False ClusterNotReady Node worker is in service until 2026-03-06T18:00:00Z; Cluster prod is not ready for machines: its infrastructure is not ready
     ");
     world.put(crate::world::cluster(Contract::V1Beta2));
     world.settle(&mut memory);
@@ -173,7 +173,7 @@ fn a_schedule_that_never_needs_a_machine_reports_why_and_what_to_do() {
 }
 
 #[test]
-fn a_node_that_loses_its_readiness_stays_active_and_says_so() {
+fn a_machine_whose_node_loses_readiness_stays_active_and_reports_it() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
     world.get_mut("Node").unwrap()["status"]["conditions"][0]["status"] = json!("False");
@@ -183,7 +183,7 @@ fn a_node_that_loses_its_readiness_stays_active_and_says_so() {
 }
 
 #[test]
-fn a_health_check_gets_a_machine_replaced_ten_minutes_after_its_creation() {
+fn a_health_check_replaces_a_machine_ten_minutes_after_its_creation() {
     let mut memory = Memory::default();
     let mut world = World::new(Contract::V1Beta2, OPENS);
     world.settle(&mut memory);
@@ -248,7 +248,7 @@ fn an_object_of_an_earlier_operator_is_ours_by_its_label_and_our_machines_refere
 }
 
 #[test]
-fn a_step_that_fails_is_reported_tried_again_when_due_and_heals() {
+fn a_failed_step_is_reported_and_retried_when_due() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, OPENS), Memory::default());
     world.failing = Some((Step::CreateInfrastructure, Cause::Rejected));
@@ -320,7 +320,7 @@ fn the_kill_switch_does_not_wait_for_a_step_that_failed() {
 }
 
 #[test]
-fn in_a_namespace_that_ends_an_unfinished_triple_is_deleted_directly() {
+fn in_a_terminating_namespace_unfinished_objects_are_deleted_directly() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, OPENS), Memory::default());
     world.failing = Some((Step::CreateMachine, Cause::NamespaceTerminating));
@@ -345,7 +345,7 @@ fn a_drain_that_the_workload_cluster_forbids_is_left_to_cluster_api() {
 }
 
 #[test]
-fn a_removal_that_has_just_begun_is_not_called_stalled() {
+fn a_removal_that_has_just_begun_is_not_reported_as_stalled() {
     let (mut world, mut memory) =
         (World::new(Contract::V1Beta2, OPENS), Memory::default());
     world.failing = Some((Step::CreateInfrastructure, Cause::Rejected));
@@ -366,7 +366,7 @@ fn a_removal_that_has_just_begun_is_not_called_stalled() {
 }
 
 #[test]
-fn a_kind_that_is_not_served_for_a_while_gets_no_machine_replaced() {
+fn a_kind_that_is_temporarily_not_served_replaces_no_machine() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
         let world = in_service(contract, &mut memory);
@@ -384,28 +384,28 @@ fn a_kind_that_is_not_served_for_a_while_gets_no_machine_replaced() {
 }
 
 #[test]
-fn a_machine_that_another_process_has_made_is_looked_at_before_it_goes_on_record() {
+fn a_machine_that_another_process_created_is_read_live_before_it_is_recorded() {
     let mut memory = Memory::default();
     let mut world = in_service(Contract::V1Beta2, &mut memory);
-    // As before the creation: the caches of one that takes over may show a Machine that is gone.
+    // As before the creation: after a takeover the caches may contain a Machine that is gone.
     world.edit(|object| object.status.as_mut().unwrap().machine_ref = None);
-    let asked = |memory: &Memory, freshness: Freshness| {
+    let plan_of = |memory: &Memory, freshness: Freshness| {
         let observed = Observed {
             freshness,
             ..world.observed()
         };
         plan(world.sm(), &observed, memory, world.now)
     };
-    assert!(asked(&Memory::default(), Freshness::Cached).confirm);
-    let looked = asked(&Memory::default(), Freshness::Live);
-    assert!(looked.status.unwrap().machine_ref.is_some());
-    assert!(!asked(&memory, Freshness::Cached).confirm);
+    assert!(plan_of(&Memory::default(), Freshness::Cached).confirm);
+    let live = plan_of(&Memory::default(), Freshness::Live);
+    assert!(live.status.unwrap().machine_ref.is_some());
+    assert!(!plan_of(&memory, Freshness::Cached).confirm);
 }
 
-/// What happens to a ScheduledMachine after it was planned for.
+/// A change of the ScheduledMachine after the plan was made.
 type Change = fn(&mut ScheduledMachine);
 
-/// A machine that is due, what it is made as on record, and what is planned from caches.
+/// A machine that is due and recorded, and the precondition of the plan made from caches.
 fn due() -> (World, fivespot_plan::Precondition) {
     let mut world = World::new(Contract::V1Beta2, BEFORE);
     world.run_until(&mut Memory::default(), BEFORE);
@@ -428,8 +428,7 @@ fn due() -> (World, fivespot_plan::Precondition) {
 }
 
 #[test]
-fn what_is_on_record_is_created_from_caches_if_the_object_is_still_what_was_planned_from()
-{
+fn recorded_objects_are_created_from_caches_if_the_precondition_holds() {
     let (world, precondition) = due();
     assert!(precondition.holds(world.sm()));
     let changes: [(&str, Change); 7] = [
@@ -462,7 +461,7 @@ fn what_is_on_record_is_created_from_caches_if_the_object_is_still_what_was_plan
     }
     let mut stored = world.sm().clone();
     stored.metadata.resource_version = Some("99".into());
-    assert!(precondition.holds(&stored), "a version says nothing");
+    assert!(precondition.holds(&stored), "it ignores resourceVersion");
 }
 
 #[test]
@@ -472,7 +471,7 @@ fn nothing_is_created_from_a_spec_that_is_too_large_to_be_read() {
     world.specs = Specs::TooLarge {
         message: reported.to_owned(),
     };
-    // Whatever else is wrong with the spec, this is said first.
+    // Other violations of the spec are reported after this one.
     world.edit(|object| object.spec.bootstrap_spec.namespace = Some("other".to_owned()));
     let mut memory = Memory::default();
     world.run_until(&mut memory, NOON);
@@ -506,7 +505,7 @@ fn a_machine_in_service_stays_while_its_spec_is_too_large() {
 }
 
 #[test]
-fn specs_that_were_left_out_are_left_to_whoever_sends_the_creates() {
+fn specs_that_were_left_out_are_missing_in_the_creates() {
     let mut world = World::new(Contract::V1Beta2, BEFORE);
     let creates = |world: &World| -> Vec<Value> {
         let plan = plan(world.sm(), &world.observed(), &Memory::default(), world.now);

@@ -1,7 +1,7 @@
-//! A toy world: objects behind guarded writes, Cluster API and a node that move by themselves,
-//! and a shell that does what a plan says.
+//! A simulated world: objects behind guarded writes, Cluster API and a Node that act on their
+//! own, and a shell that carries out plans.
 //!
-//! Every write is checked against what must never happen, see [`World::watch_over`].
+//! Every write is checked against the invariants, see [`World::watch_over`].
 
 mod cluster_api;
 mod patrol;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 /// An object's key: kind and name. There is one namespace.
 type Id = (String, String);
 
-/// What a write came to.
+/// The response to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done,
@@ -39,32 +39,33 @@ pub(crate) struct World {
     /// Until when evictions are refused.
     pub(crate) budget_until: Option<Timestamp>,
     pub(crate) access: Access,
-    /// Where the shell has left the provider specs.
+    /// Where the provider specs are.
     pub(crate) specs: Specs,
     /// Calendars and overrides.
     pub(crate) schedule: fivespot_plan::ScheduleInputs,
     /// Another Machine of the Cluster that claims the Node.
     pub(crate) rival: Option<String>,
-    /// Why the agents' ConfigMaps cannot be read, if they cannot.
+    /// Why the agents' ConfigMaps cannot be read; `None` if they can.
     pub(crate) hidden_configs: Option<Unknown>,
-    /// A step that fails, and how.
+    /// A step that fails, and the cause.
     pub(crate) failing: Option<(Step, Cause)>,
-    /// Everything that was written, in order; `Status` stands for a write of the status.
+    /// Every write, in order; `Status` is a write of the status.
     pub(crate) log: Vec<(Timestamp, String)>,
     pub(crate) events: Vec<Event>,
-    /// What was reported, in order: the time, `Ready`'s reason and the message.
+    /// The reports, in order: the time, `Ready`'s reason and the message.
     pub(crate) reported: Vec<String>,
     /// The phases that were stored, in order.
     pub(crate) phases: Vec<(Timestamp, Phase)>,
-    /// How many more writes the shell gets done before it dies.
+    /// How many more writes the shell sends before it crashes.
     pub(crate) writes_left: usize,
-    /// Whether the operator gives up a removal after a day.
+    /// Whether the operator releases the finalizer a day after a removal began.
     pub(crate) releases_stuck: bool,
-    /// For how long a reclaim stops the machine with an override.
+    /// How long the override of a reclaim stops the machine; `None` if a reclaim disables the
+    /// schedule.
     pub(crate) reclaim_override: Option<SignedDuration>,
     /// What the stored CustomResourceDefinition lacks.
     pub(crate) outdated_definition: Option<String>,
-    /// Whether Cluster API and the node move.
+    /// Whether Cluster API and the Node act.
     pub(crate) is_moving: bool,
     serial: u64,
 }
@@ -73,7 +74,7 @@ pub(crate) const NAME: &str = "worker";
 
 pub(crate) const CONTRACTS: [Contract; 2] = [Contract::V1Beta1, Contract::V1Beta2];
 
-/// A Friday, just before nine.
+/// A Friday, an hour before the window opens.
 pub(crate) const BEFORE: &str = "2026-03-06T08:00:00Z";
 pub(crate) const OPENS: &str = "2026-03-06T09:00:00Z";
 pub(crate) const NOON: &str = "2026-03-06T12:00:00Z";
@@ -81,7 +82,7 @@ pub(crate) const CLOSES: &str = "2026-03-06T18:00:00Z";
 pub(crate) const EVENING: &str = "2026-03-06T20:00:00Z";
 pub(crate) const MONDAY: &str = "2026-03-09T09:00:00Z";
 
-/// A world in which the machine is in service.
+/// A world with a machine in service.
 pub(crate) fn in_service(contract: Contract, memory: &mut Memory) -> World {
     let mut world = World::new(contract, BEFORE);
     world.run_until(memory, NOON);
@@ -93,7 +94,7 @@ pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// A ScheduledMachine that is wanted from 9:00 to 17:59:59 UTC on working days.
+/// A ScheduledMachine whose window is open from 9:00 to 17:59:59 UTC on working days.
 pub(crate) fn scheduled_machine() -> ScheduledMachine {
     serde_json::from_value(json!({
         "apiVersion": name::API_VERSION,
@@ -239,7 +240,7 @@ impl World {
         self.serial.to_string()
     }
 
-    /// Gathers, live.
+    /// Reads the state live.
     pub(crate) fn observed(&self) -> Observed {
         let sm = self.sm();
         let machine = self
@@ -331,8 +332,8 @@ impl World {
         }
     }
 
-    /// One pass of the shell; what it planned, and whether it wrote anything.
-    pub(crate) fn pass(&mut self, memory: &mut Memory) -> (Plan, bool) {
+    /// One reconcile of the shell; returns the plan, and whether it wrote anything.
+    pub(crate) fn reconcile(&mut self, memory: &mut Memory) -> (Plan, bool) {
         if self.sm.is_none() {
             return (Plan::default(), false);
         }
@@ -418,39 +419,39 @@ impl World {
         {
             self.reported.push(format!("{now} {reported}"));
         }
-        // As it goes over the wire, so that nothing is kept that is not stored.
+        // Serialised as it is sent, so that fields that are not stored are dropped.
         let stored = serde_json::to_value(status).unwrap();
         let sm = self.sm.as_mut().unwrap();
         sm.status = Some(serde_json::from_value(stored).unwrap());
         sm.metadata.resource_version = Some(version);
     }
 
-    /// Lets everybody act until nothing moves, without time passing.
+    /// Lets all components act until nothing changes, without time passing.
     pub(crate) fn settle(&mut self, memory: &mut Memory) -> Plan {
         for _ in 0..200 {
-            let (next, has_written) = self.pass(memory);
+            let (next, has_written) = self.reconcile(memory);
             if !has_written && !self.step() {
                 return next;
             }
             assert!(!next.confirm, "live facts need no confirmation");
         }
         panic!(
-            "never quiet: {:#?}",
+            "never settles: {:#?}",
             &self.log[self.log.len().saturating_sub(20)..]
         );
     }
 
-    /// Lets everybody act until `end`, sleeping from one wake-up to the next.
+    /// Lets all components act until `end`, moving the clock from one requeue to the next.
     pub(crate) fn run_until(&mut self, memory: &mut Memory, end: &str) {
         let end = at(end);
         for _ in 0..10_000 {
-            let wake = self.settle(memory).wake;
+            let requeue_at = self.settle(memory).requeue_at;
             if self.writes_left == 0 {
                 return;
             }
-            match wake {
+            match requeue_at {
                 Some(due) if due < end => {
-                    assert!(due > self.now, "a quiet plan wakes later, not at {due}");
+                    assert!(due > self.now, "requeued later, not at {due}");
                     self.now = due;
                 }
                 Some(_) | None => {
@@ -460,7 +461,7 @@ impl World {
                 }
             }
         }
-        panic!("wakes without end");
+        panic!("requeues without end");
     }
 
     /// How often a step was taken.
@@ -482,13 +483,13 @@ impl World {
         all.find(|(_, done)| done == step).unwrap().0
     }
 
-    /// The kinds that exist besides the Cluster.
+    /// The kinds that exist, except for the Cluster.
     pub(crate) fn kinds(&self) -> Vec<&str> {
         let kinds = self.objects.keys().map(|(kind, _)| kind.as_str());
         kinds.filter(|kind| *kind != "Cluster").collect()
     }
 
-    /// Moves the clock.
+    /// Advances the clock.
     pub(crate) fn pause(&mut self, seconds: i64) {
         self.now = self
             .now

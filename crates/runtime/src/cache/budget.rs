@@ -1,19 +1,19 @@
-//! How much is kept of one cluster that is not trusted: whoever can create objects there must not
-//! cost everybody else the operator.
+//! The limit on what is cached of one workload cluster. The cluster is not trusted: a user who
+//! can create objects there must not exhaust the memory of the operator.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use thiserror::Error;
 
-/// How many objects of one kind are read of a workload cluster. A page of a list counts as one, so
-/// that a list without end has one.
+/// How many objects of one kind are read from a workload cluster. A page of a list counts as one,
+/// so that an endless list ends too.
 pub const MOST_OBJECTS: usize = 10_000;
 
-/// How many bytes are kept of all objects of a workload cluster.
+/// How many bytes are cached of all objects of a workload cluster.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What an object costs besides its text, in bytes.
+/// What an object costs in addition to its text, in bytes.
 const OVERHEAD: usize = 256;
 
 /// Why no more of a workload cluster is read.
@@ -22,13 +22,13 @@ pub enum TooLarge {
     /// There are too many objects.
     #[error("the workload cluster lists more than {MOST_OBJECTS} objects of a kind")]
     Objects,
-    /// What would be kept of them takes too much memory.
-    #[error("what is kept of the workload cluster has more than {MOST_BYTES} bytes")]
+    /// Their cached form takes too much memory.
+    #[error("the cache of the workload cluster is larger than {MOST_BYTES} bytes")]
     Bytes,
 }
 
 impl TooLarge {
-    /// The reason in an error of [`From`], if it is one.
+    /// The reason in an error of [`From`]; `None` for any other error.
     pub fn of(error: &kube::Error) -> Option<Self> {
         match error {
             kube::Error::Service(error) => error.downcast_ref().copied(),
@@ -43,11 +43,11 @@ impl From<TooLarge> for kube::Error {
     }
 }
 
-/// The bytes that are kept of one workload cluster.
+/// The bytes that are cached of one workload cluster.
 #[derive(Debug, Default)]
 pub struct Budget(AtomicUsize);
 
-/// Part of a [`Budget`], for as long as it is held.
+/// Part of a [`Budget`]. It is released on drop.
 #[derive(Debug)]
 pub struct Reserved {
     budget: Arc<Budget>,
@@ -61,10 +61,10 @@ impl Drop for Reserved {
 }
 
 impl Budget {
-    /// Counts an object whose text has so many bytes.
+    /// Reserves memory for an object with a text of so many bytes.
     ///
     /// # Errors
-    /// That is too much; it is not counted.
+    /// The budget is exceeded; nothing is reserved.
     pub fn add(self: &Arc<Self>, text: usize) -> Result<Reserved, TooLarge> {
         let bytes = text.saturating_add(OVERHEAD);
         let before = self.0.fetch_add(bytes, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Budget {
             budget: self.clone(),
             bytes,
         };
-        // Dropped, the share is taken off again.
+        // If the share is dropped, it is released again.
         (before.saturating_add(bytes) <= MOST_BYTES)
             .then_some(share)
             .ok_or(TooLarge::Bytes)
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_leaves_room_and_what_is_refused_takes_none() {
+    fn a_dropped_share_is_released_and_a_rejected_one_takes_nothing() {
         let budget = Arc::new(Budget::default());
         let half = MOST_BYTES / 2 - OVERHEAD;
         let first = budget.add(half).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_there_is_too_much_of() {
+    fn the_reason_is_found_in_the_error() {
         let error = kube::Error::from(TooLarge::Objects);
         assert_eq!(TooLarge::of(&error), Some(TooLarge::Objects));
         let other = kube::Error::Service(std::io::Error::other("x").into());

@@ -1,10 +1,11 @@
-//! Our own last writes, so that nothing is decided from a cache that has not seen them.
+//! Our own last writes, so that no decision is made from a cache that does not show them yet.
 
 use std::collections::BTreeMap;
 
 use crate::Key;
 
-/// A resourceVersion. Equal ones are the same state; most servers' can also be ordered.
+/// A resourceVersion. Equal versions are the same state; those of most servers can also be
+/// ordered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Version {
     text: Box<str>,
@@ -21,38 +22,38 @@ impl Version {
         &self.text
     }
 
-    /// Its place in the order of versions; none for an opaque one. Kubernetes promises the
-    /// decimal form from 1.35 on and has always used it.
+    /// Its number in the order of versions; `None` for an opaque version. Kubernetes guarantees
+    /// the decimal form from 1.35 on and has always used it.
     pub fn number(&self) -> Option<u64> {
         let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| self.text.parse().ok()).flatten()
     }
 }
 
-/// What a write left behind.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     /// The uid of the object.
     pub uid: String,
-    /// The version that the write answered with; none where it removed the object.
+    /// The version in the response to the write; `None` if it removed the object.
     pub left: Option<Version>,
-    /// How many lists the cache had begun by the time that the answer came.
+    /// How many lists the cache had begun when the response arrived.
     pub lists_begun: u64,
 }
 
-/// The writes that a cache may not have seen yet, by the cache's name and the object's key.
+/// The writes that a cache may not show yet, by the cache's name and the object's key.
 #[derive(Debug, Default)]
 pub struct Expectations {
     writes: BTreeMap<(String, Key), Expectation>,
 }
 
 impl Expectations {
-    /// Remembers a write. Of two to one object the later counts.
+    /// Records a write. Of two writes to one object, the later counts.
     pub fn expect(&mut self, cache: String, object: Key, expectation: Expectation) {
         self.writes.insert((cache, object), expectation);
     }
 
-    /// Forgets every write that `has_seen` answers for, and says whether any is left.
+    /// Removes every write for which `has_seen` returns true, and returns whether none is left.
     pub fn are_met(
         &mut self,
         has_seen: impl Fn(&str, &Key, &Expectation) -> bool,
@@ -61,13 +62,13 @@ impl Expectations {
             .retain(|(cache, object), expectation| !has_seen(cache, object, expectation));
         let are_met = self.writes.is_empty();
         if are_met {
-            // An empty map keeps a node for eleven entries, and there is one for each machine.
+            // An empty map keeps a node for eleven entries, and there is a map for each machine.
             self.writes = BTreeMap::new();
         }
         are_met
     }
 
-    /// Whether a write that is remembered has left `object` in that version or a later one.
+    /// Whether a recorded write has left `object` in that version or a later one.
     pub fn has_left(&self, cache: &str, object: &Key, version: &Version) -> bool {
         let expectation = self.writes.get(&(cache.to_owned(), object.clone()));
         let left = expectation.and_then(|expectation| expectation.left.as_ref());
@@ -77,7 +78,7 @@ impl Expectations {
         })
     }
 
-    /// Forgets everything: a live read has just shown the present.
+    /// Removes everything: a live read has just returned the current state.
     pub fn clear(&mut self) {
         self.writes = BTreeMap::new();
     }
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_remembered_until_its_cache_has_seen_it() {
+    fn a_write_is_recorded_until_its_cache_shows_it() {
         let mut expectations = Expectations::default();
         let expectation = Expectation {
             uid: "u".to_owned(),

@@ -1,4 +1,4 @@
-//! Filling a cache from a watch, and telling whoever is concerned.
+//! Fills a cache from a watch and calls a handler with the targets affected.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::Key;
 use crate::http::error;
 use crate::watch::Sink;
 
-/// What is called with the changes of a cache.
+/// Called with the changes of a cache.
 pub trait Handler<T>: Send + Sync {
-    /// Objects that concern these have come, changed or gone.
+    /// Objects that affect these targets were added, changed or removed.
     fn changed(&self, concerned: BTreeSet<T>);
 
-    /// The object, which concerns these, is new or has changed, and is of that version now.
+    /// The object, which affects these targets, is new or has changed, and has that version.
     fn updated(&self, _object: &Key, _version: &Version, concerned: BTreeSet<T>) {
         self.changed(concerned);
     }
 
-    /// The cache has been listed. These have waited for that.
+    /// The cache has been listed. These keys have waited for that.
     fn synced(&self, waiting: BTreeSet<Key>);
 
-    /// The server has answered.
+    /// The server has responded.
     fn works(&self) {}
 
-    /// The watch has failed. These have waited to know.
+    /// The watch has failed. These keys have waited for the outcome.
     fn failed(&self, error: &kube::Error, waiting: BTreeSet<Key>);
 
-    /// Whether more is kept of an object that concerns these than its name and version.
+    /// Whether more than the name and version is kept of an object that affects these targets.
     fn is_wanted(&self, _concerned: &[T]) -> bool {
         true
     }
@@ -43,24 +43,24 @@ pub trait Handler<T>: Send + Sync {
 pub struct Fill<P: Cached, H> {
     /// The cache.
     pub informer: Arc<Informer<P>>,
-    /// What of the cache the watched objects are.
+    /// The part of the cache that the watched objects belong to.
     pub part: Part,
-    /// Where what is kept is counted, of a server that is not trusted; none for no limit.
+    /// The memory budget of a server that is not trusted; `None` for no limit.
     pub budget: Option<Arc<Budget>>,
-    /// What is called.
+    /// Called with the changes.
     pub handler: H,
-    /// How many objects the list under way has named, and pages it has had: a list without end has
-    /// one.
+    /// How many objects and pages the current list has had. Pages count so that an endless list
+    /// ends too.
     pub listed: usize,
 }
 
 impl<P: Cached, H: Handler<P::Target>> Fill<P, H> {
-    /// What is kept of an object.
+    /// Returns the key and the cached form of an object.
     fn kept(&self, object: Value) -> kube::Result<(Key, Object<P::Target>)> {
         let key = key_of(&object);
         let informer = &self.informer;
         let mut object = informer.projection.cache(object, &informer.resource);
-        if !self.handler.is_wanted(&object.wakes) {
+        if !self.handler.is_wanted(&object.targets) {
             object.forget();
         }
         if let Some(budget) = &self.budget {
@@ -69,7 +69,7 @@ impl<P: Cached, H: Handler<P::Target>> Fill<P, H> {
         Ok((key, object))
     }
 
-    /// Says whether so many objects may be kept.
+    /// Returns an error if so many objects may not be kept.
     fn count(&self, objects: usize) -> kube::Result<()> {
         if self.budget.is_some() && objects > MOST_OBJECTS {
             return Err(TooLarge::Objects.into());
@@ -124,8 +124,8 @@ impl<P: Cached, H: Handler<P::Target>> Sink for Fill<P, H> {
         self.handler.works();
     }
 
-    /// What the watch has shown so far stays, but for a kind that is gone and for a cluster that is
-    /// too large.
+    /// The objects that have arrived stay in the store, except for a kind that is not served and
+    /// for a cluster that is too large.
     fn failed(&mut self, error: &kube::Error) {
         if error::code(error) == Some(404) || TooLarge::of(error).is_some() {
             self.informer.store.clear();

@@ -1,4 +1,4 @@
-//! One cache and the watches that keep it up to date.
+//! A cache and the watches that fill it.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,28 +11,28 @@ use super::store::Store;
 use crate::Key;
 use crate::http::error;
 
-/// A cache, its health, and whoever waits for its first list.
+/// A cache, its health, and the keys that wait for its first list.
 #[derive(Debug)]
 pub struct Informer<P: Cached> {
-    /// Names the cache among all of them.
+    /// The name of the cache, unique among all.
     pub name: String,
     /// The kind of its objects.
     pub resource: ApiResource,
-    /// How they are read.
+    /// How its objects are read.
     pub projection: P,
-    /// What they looked like last.
+    /// The last state of its objects.
     pub store: Store<P::Target>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    trouble: Option<Trouble>,
+    trouble: Option<WatchFailure>,
     waiting: BTreeSet<Key>,
     tasks: Vec<Task>,
 }
 
-/// Ends what it stands for when it is dropped.
+/// Aborts the task on drop.
 #[derive(Debug)]
 pub struct Task(pub AbortHandle);
 
@@ -42,17 +42,17 @@ impl Drop for Task {
     }
 }
 
-/// Why a watch does not go well.
+/// Why a watch fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// The HTTP status of the server's refusal; none where no answer came.
+pub struct WatchFailure {
+    /// The HTTP status of the server's refusal; `None` if no response arrived.
     pub code: Option<u16>,
     /// The server's message, or the client's.
     pub message: String,
 }
 
-impl Trouble {
-    /// What `error` says.
+impl WatchFailure {
+    /// The code and the message of `error`.
     pub fn of(error: &kube::Error) -> Self {
         Self {
             code: error::code(error),
@@ -61,19 +61,19 @@ impl Trouble {
     }
 }
 
-/// Whether a cache can be asked about a namespace.
+/// Whether a cache can be read for a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// It has been listed.
     Synced,
     /// The first list is under way.
     Loading,
-    /// The first list has not succeeded yet, and this is why.
-    Failing(Trouble),
+    /// The first list has not succeeded yet, for this reason.
+    Failing(WatchFailure),
 }
 
 impl<P: Cached> Informer<P> {
-    /// An empty cache that nobody fills yet.
+    /// An empty cache without a watch.
     pub fn new(name: String, resource: ApiResource, projection: P) -> Self {
         Self {
             name,
@@ -88,7 +88,7 @@ impl<P: Cached> Informer<P> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the cache can be asked about `namespace`.
+    /// Whether the cache can be read for `namespace`.
     pub fn health(&self, namespace: &str) -> Health {
         if self.store.is_synced(namespace) {
             return Health::Synced;
@@ -99,23 +99,23 @@ impl<P: Cached> Informer<P> {
         }
     }
 
-    /// `key` is to be woken when the first list has ended, in whichever way.
+    /// Records that `key` must be enqueued when the first list has succeeded or failed.
     pub fn wait(&self, key: &Key) {
         self.state().waiting.insert(key.clone());
     }
 
-    /// The watch goes well. Returns who has waited for that.
+    /// Records that the watch works. Returns the keys that have waited for that.
     pub fn recover(&self) -> BTreeSet<Key> {
         let mut state = self.state();
         state.trouble = None;
         std::mem::take(&mut state.waiting)
     }
 
-    /// The watch does not go well. Returns who has waited to know; nobody where it goes as badly
-    /// as before.
+    /// Records that the watch fails. Returns the keys that have waited for the outcome; none if
+    /// it fails for the same reason as before.
     pub fn fail(&self, error: &kube::Error) -> BTreeSet<Key> {
         let mut state = self.state();
-        let trouble = Some(Trouble::of(error));
+        let trouble = Some(WatchFailure::of(error));
         if state.trouble == trouble {
             return BTreeSet::new();
         }
@@ -124,7 +124,7 @@ impl<P: Cached> Informer<P> {
     }
 
     /// Why the last attempt failed, if it did.
-    pub fn trouble(&self) -> Option<Trouble> {
+    pub fn trouble(&self) -> Option<WatchFailure> {
         self.state().trouble.clone()
     }
 
@@ -133,7 +133,7 @@ impl<P: Cached> Informer<P> {
         self.state().trouble.is_some()
     }
 
-    /// `task` fills the cache, and ends with it.
+    /// Keeps `task`, which fills the cache and ends with it.
     pub fn keep(&self, task: Task) {
         self.state().tasks.push(task);
     }

@@ -1,24 +1,25 @@
-//! Texts that are kept small: what those of one kind have in common is kept once.
+//! Compressed texts: what the texts of one kind have in common is stored once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use lz4_flex::block::{compress_with_dict, decompress_with_dict};
 
-/// A text longer than this is a sample to nobody: looking through it would cost more than it saves.
+/// A longer text is not used as a sample: searching it would cost more than it saves.
 const LONGEST_SAMPLE: usize = 16 * 1024;
 
-/// Texts as they come, each packed by one that came before.
+/// Compresses texts one after another, each with an earlier one as the dictionary.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     sample: Option<Arc<[u8]>>,
 }
 
 impl Packer {
-    /// Makes `text` smaller, if it can be.
+    /// Compresses `text`, if that makes it smaller.
     ///
-    /// One that says a good deal more than the sample takes its place: an object is listed bare,
-    /// and has a status later. Texts that were packed before keep theirs.
+    /// A text that is more than a quarter longer than the sample replaces it: an object is first
+    /// listed without a status, and has one later. Texts that were compressed before keep their
+    /// sample.
     pub(super) fn pack(&mut self, text: &mut Packed) {
         let Packed {
             length,
@@ -44,18 +45,18 @@ impl Packer {
     }
 }
 
-/// A text that may have been packed.
+/// A text that may be compressed.
 #[derive(Debug)]
 pub(super) struct Packed {
-    /// How long the text is.
+    /// The length of the text.
     length: usize,
-    /// What it was packed by; none where it was not.
+    /// The sample that it was compressed with; `None` if it is not compressed.
     sample: Option<Arc<[u8]>>,
     bytes: Box<[u8]>,
 }
 
 impl Packed {
-    /// `text` as it is.
+    /// `text` without compression.
     pub(super) fn plain(text: String) -> Self {
         Self {
             length: text.len(),
@@ -74,7 +75,7 @@ impl Packed {
         let Some(sample) = &self.sample else {
             return Cow::Borrowed(&self.bytes);
         };
-        // What was packed here always comes out again.
+        // What was compressed here can always be decompressed.
         let text = decompress_with_dict(&self.bytes, self.length, sample);
         Cow::Owned(text.unwrap_or_default())
     }
@@ -87,7 +88,7 @@ impl PartialEq for Packed {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        // The same text, packed by the same sample, is the same bytes.
+        // The same text, compressed with the same sample, gives the same bytes.
         if are_alike {
             self.length == other.length && self.bytes == other.bytes
         } else {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_texts_have_in_common_is_kept_once() {
+    fn what_texts_have_in_common_is_stored_once() {
         let mut packer = Packer::default();
         packed(&mut packer, &status("a"));
         let second = packed(&mut packer, &status("b"));
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_the_same_by_whatever_sample_it_was_packed() {
+    fn texts_are_compared_independently_of_their_samples() {
         let mut packer = Packer::default();
         let (bare, before) = ("{}", packed(&mut packer, &status("a")));
         let after = packed(&mut Packer::default(), &status("a"));
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_no_sample() {
+    fn a_long_text_is_not_used_as_a_sample() {
         let mut packer = Packer::default();
         let long = "x".repeat(LONGEST_SAMPLE + 1);
         let kept = packed(&mut packer, &long);
@@ -154,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_comes_out_as_it_went_in(texts in prop::collection::vec(".{0,200}", 1..8)) {
+        fn every_text_is_decompressed_to_itself(texts in prop::collection::vec(".{0,200}", 1..8)) {
             let mut packer = Packer::default();
             for text in &texts {
                 let packed = packed(&mut packer, text);

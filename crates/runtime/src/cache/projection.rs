@@ -1,5 +1,5 @@
-//! Reading no more of an object than is kept of it: what is left out is passed over in the text,
-//! so that it costs neither memory nor a second look.
+//! Reads no more of an object than is kept of it. The rest is skipped in the text, so that it
+//! costs no memory and is not parsed again.
 
 mod text;
 
@@ -14,37 +14,36 @@ use serde_json::{Map, Value};
 use super::store::Object;
 use text::{Expectation, Text};
 
-/// How many levels of objects and lists a value is read to. An API server keeps what is nested
-/// deeper than most readers go, and one object must not make a whole list unreadable.
+/// How many levels of objects and lists are read of a value. An API server stores values that are
+/// nested deeper than most parsers accept, and one object must not make a whole list unreadable.
 const DEEPEST: usize = 100;
 
-/// What is read in the place of a value that is nested deeper: no schema takes it for what should
-/// be there.
+/// Replaces a value that is nested deeper. No schema accepts it in the place of that value.
 pub const TOO_DEEP: &str = "(nested more than 100 levels deep)";
 
 /// How many bytes of labels, or of annotations, are kept of one object.
 const MOST_MARKS: usize = 64 << 10;
 
-/// How much is read of a value.
+/// How much of a value is read.
 #[derive(Debug)]
 pub enum FieldMask {
     /// All of it.
     All,
-    /// Of an object, these fields, and these as far as each says.
+    /// Of an object: these fields whole, and these as far as their masks allow.
     Only(
         &'static [&'static str],
         &'static [(&'static str, FieldMask)],
     ),
-    /// Of an object, every field, these as far as each says.
+    /// Of an object: every field, these as far as their masks allow.
     AllBut(&'static [(&'static str, FieldMask)]),
-    /// Of labels or annotations, those of these domains. One that begins with a dot stands for its
-    /// subdomains.
+    /// Of labels or annotations: those of these domains. A domain that begins with a dot matches
+    /// its subdomains.
     Marks(&'static [&'static str]),
-    /// Of a list of conditions, those of these types, without the time of the last heartbeat.
+    /// Of a list of conditions: those of these types, without the time of the last heartbeat.
     Conditions(&'static [&'static str]),
-    /// Its compact JSON text, as a string; null where that would have more bytes than this.
+    /// Its compact JSON text, as a string; null if that would have more bytes than this.
     Text(usize),
-    /// Nothing: it is passed over.
+    /// Nothing: it is skipped.
     Nothing,
 }
 
@@ -56,7 +55,7 @@ pub trait Projection: fmt::Debug + Send + Sync {
     /// Completes an object that was read live, [as it is kept](Self::keeps).
     fn settle(&self, _object: &mut Value) {}
 
-    /// Whether a server is asked for nothing but the metadata of objects.
+    /// Whether only the metadata of objects is requested from the server.
     fn is_metadata_only(&self) -> bool {
         false
     }
@@ -64,15 +63,15 @@ pub trait Projection: fmt::Debug + Send + Sync {
 
 /// How a cache keeps the objects of one kind.
 pub trait Cached: Projection {
-    /// Who may be concerned by an object.
+    /// The targets that an object may affect, such as keys to enqueue.
     type Target: Clone + Ord + fmt::Debug + Send + Sync;
 
-    /// What a cache keeps of an object of that kind that was read [as it is
+    /// The cached form of an object of that kind, which was read [as it is
     /// kept](Projection::keeps).
     fn cache(&self, object: Value, resource: &ApiResource) -> Object<Self::Target>;
 }
 
-/// Reads all of an object but who has written what.
+/// Reads all of an object except its managed fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole;
 
@@ -82,7 +81,7 @@ impl Projection for Whole {
     }
 }
 
-/// Asks for no more than an object's metadata.
+/// Requests only an object's metadata.
 #[derive(Clone, Copy, Debug)]
 pub struct MetadataOnly;
 
@@ -96,7 +95,8 @@ impl Projection for MetadataOnly {
     }
 }
 
-/// Everything but who has written what: often half of an object, and nobody here reads it.
+/// Everything except the managed fields: they are often half of an object, and nothing reads them
+/// here.
 pub static LEAN: FieldMask = FieldMask::AllBut(&[(
     "metadata",
     FieldMask::AllBut(&[("managedFields", FieldMask::Nothing)]),
@@ -106,7 +106,7 @@ impl FieldMask {
     /// Reads a JSON document.
     ///
     /// # Errors
-    /// It is no JSON, or no object where this needs one.
+    /// The text is not JSON, or an object of which a part is kept has a field twice.
     pub fn read(&'static self, text: &[u8]) -> serde_json::Result<Value> {
         let mut document = serde_json::Deserializer::from_slice(text);
         let value = self.deserialize(&mut document)?;
@@ -114,7 +114,7 @@ impl FieldMask {
         Ok(value)
     }
 
-    /// What is kept of a field; none where it is left out.
+    /// How much is kept of a field; `None` if it is left out.
     fn field(&'static self, name: &str) -> Option<&'static FieldMask> {
         let among = |fields: &'static [(&'static str, FieldMask)]| {
             let found = fields.iter().find(|(field, _)| *field == name);
@@ -134,7 +134,7 @@ impl FieldMask {
     }
 }
 
-/// Whether a label or an annotation is of one of the domains.
+/// Whether the key of a label or an annotation is in one of the domains.
 fn is_of_domain(key: &str, domains: &[&str]) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     domains
@@ -168,7 +168,7 @@ impl<'de> DeserializeSeed<'de> for &'static FieldMask {
     }
 }
 
-/// All of a value, or words that say that it is nested too deep.
+/// All of a value, or [`TOO_DEEP`] if it is nested too deep.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     let mut is_whole = true;
     let nested = Nested {
@@ -179,7 +179,7 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> 
     Ok(if is_whole { value } else { TOO_DEEP.into() })
 }
 
-/// What visitors of JSON have in common: a value that holds no others is returned as it is.
+/// What the visitors of JSON have in common: a scalar is returned as it is.
 macro_rules! scalars_as_they_are {
     () => {
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -216,8 +216,8 @@ macro_rules! scalars_as_they_are {
     };
 }
 
-/// A value of which a part is kept. One that is of another form than expected is kept as null or
-/// as it is: whoever reads it then says what is wrong with it.
+/// A value of which a part is kept. A value of another type than expected is kept as it is, or as
+/// an empty list: the reader of the object reports what is wrong with it.
 struct Part(&'static FieldMask);
 
 impl<'de> Visitor<'de> for Part {
@@ -260,14 +260,14 @@ impl<'de> Visitor<'de> for Part {
                 }
             }
             if fields.insert(name, value).is_some() {
-                return Err(A::Error::custom("a field is there twice"));
+                return Err(A::Error::custom("duplicate field"));
             }
         }
         Ok(Value::Object(fields))
     }
 }
 
-/// A value that is read to so many levels more, and no deeper.
+/// A value that is read to at most so many more levels.
 struct Nested<'a> {
     levels: usize,
     /// Whether all of it has been read.

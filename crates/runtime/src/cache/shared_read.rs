@@ -1,4 +1,4 @@
-//! Live reads that several reconciles wait for together.
+//! Live reads that concurrent reconciles share.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +8,12 @@ use tokio::sync::Mutex;
 
 use crate::Key;
 
-/// Reads of objects that many look at at the same time, sent once for all who wait.
+/// Reads of objects that many reconciles need at the same time. One request serves all that wait.
 ///
-/// At most one request is under way for each object; whoever comes meanwhile and needs an answer
-/// to a later one waits for the next.
+/// At most one request is under way for each object. A caller that comes meanwhile needs the
+/// response to a later request, and waits for the next one.
 #[derive(Debug)]
-pub struct Shared<T>(StdMutex<BTreeMap<Place, Arc<Flights<T>>>>);
+pub struct SharedReads<T>(StdMutex<BTreeMap<Place, Arc<Flights<T>>>>);
 
 /// A cache's name, and the object.
 type Place = (String, Key);
@@ -22,28 +22,28 @@ type Place = (String, Key);
 struct Flights<T> {
     /// How many requests have been sent.
     sent: AtomicU64,
-    /// Held while one is under way.
+    /// Held while a request is under way.
     under_way: Mutex<()>,
     answered: StdMutex<Option<Answered<T>>>,
 }
 
-/// The last answer.
+/// The last response.
 #[derive(Clone, Debug)]
 struct Answered<T> {
-    /// To which request.
+    /// The number of its request.
     number: u64,
     answer: T,
 }
 
-impl<T> Default for Shared<T> {
+impl<T> Default for SharedReads<T> {
     fn default() -> Self {
         Self(StdMutex::default())
     }
 }
 
-impl<T: Clone> Shared<T> {
-    /// The answer to `ask`, or to a request that somebody else sends from now on. `ask` is sent at
-    /// most once, when it is polled first.
+impl<T: Clone> SharedReads<T> {
+    /// The response to `ask`, or to a request that another caller sends from now on. `ask` is
+    /// sent at most once, when it is first polled.
     pub async fn read(
         &self,
         cache: &str,
@@ -61,7 +61,7 @@ impl<T: Clone> Shared<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever leaves last clears the place, so that nothing is kept of objects that are gone.
+    /// The last caller removes the place, so that nothing is kept for objects that are gone.
     fn leave(&self, place: &Place, flights: Arc<Flights<T>>) {
         let mut places = self.places();
         drop(flights);
@@ -125,8 +125,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_asks_while_a_read_is_under_way_waits_for_the_next_and_shares_it() {
-        let shared = Shared::default();
+    async fn callers_during_a_read_wait_for_the_next_one_and_share_it() {
+        let shared = SharedReads::default();
         let (sent, gate) = (Cell::new(0), Semaphore::new(0));
         let key = cluster();
         let read = || {
@@ -137,21 +137,21 @@ mod tests {
                 number
             })
         };
-        let passes = join_all((0..10).map(|_| read()));
+        let reconciles = join_all((0..10).map(|_| read()));
         let late = async {
-            // The ten have asked, and the first of them has sent its request.
+            // All ten have called, and the first has sent its request.
             assert_eq!(sent.get(), 1);
             gate.add_permits(10);
             read().await
         };
-        let (answers, late) = futures::join!(passes, late);
+        let (answers, late) = futures::join!(reconciles, late);
         assert_eq!(answers, [1, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
         assert_eq!((late, sent.get()), (2, 2));
     }
 
     #[tokio::test]
-    async fn nobody_is_given_an_answer_to_what_was_sent_before_it_asked() {
-        let shared = Shared::default();
+    async fn no_caller_gets_the_response_to_an_earlier_request() {
+        let shared = SharedReads::default();
         let (sent, key) = (Cell::new(0), cluster());
         let read = || {
             shared.read("clusters", &key, async {
@@ -164,8 +164,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_that_is_given_up_is_sent_again_by_whoever_waits() {
-        let shared = Shared::default();
+    async fn a_read_that_is_given_up_is_sent_again_by_a_waiting_caller() {
+        let shared = SharedReads::default();
         let key = cluster();
         let mut given_up =
             Box::pin(shared.read("clusters", &key, std::future::pending()));

@@ -1,4 +1,4 @@
-//! What one kind of object looked like when the API server last said so.
+//! The last state of the objects of one kind that the API server sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,31 +11,31 @@ use super::expectations::{Expectation, Version};
 use super::packed::{Packed, Packer};
 use crate::Key;
 
-/// One cached object: its JSON, without what nobody here reads.
+/// One cached object: its JSON, reduced to the fields that are read here.
 ///
-/// Kept as text, which is several times smaller than the parsed form, and in a [`Store`] less what
-/// it has in common with others; it is parsed when a reconcile needs it.
+/// It is kept as text, which is several times smaller than the parsed form, and in a [`Store`]
+/// without what it has in common with other objects. It is parsed when a reconcile needs it.
 #[derive(Debug)]
 pub struct Object<T> {
-    /// Uid.
+    /// The uid.
     pub uid: String,
-    /// The resourceVersion it was last seen in.
+    /// The last resourceVersion.
     pub version: Version,
     /// Everything but the resourceVersion.
     text: Packed,
-    /// Who is to be woken when it changes.
-    pub wakes: Vec<T>,
-    /// What it can be found by, besides its name.
+    /// The targets that are triggered when it changes.
+    pub targets: Vec<T>,
+    /// The terms by which it can be found, besides its name.
     terms: Box<[Arc<str>]>,
-    /// Whether nothing but its name and its version is known.
+    /// Whether only its name and its version are cached.
     is_name_only: bool,
-    /// What it costs of what may be kept of its cluster.
+    /// Its share of the memory budget of its cluster.
     share: Option<Reserved>,
 }
 
 impl<T> Object<T> {
-    /// Keeps `value`, which has already been cut down.
-    pub fn new(mut value: Value, wakes: Vec<T>, terms: Vec<String>) -> Self {
+    /// Caches `value`, which has already been reduced.
+    pub fn new(mut value: Value, targets: Vec<T>, terms: Vec<String>) -> Self {
         let mut version = String::new();
         let mut uid = String::new();
         if let Some(Value::Object(meta)) = value.get_mut("metadata") {
@@ -50,38 +50,39 @@ impl<T> Object<T> {
             uid,
             version: Version::new(version),
             text: Packed::plain(value.to_string()),
-            wakes,
+            targets,
             terms: terms.into_iter().map(Arc::from).collect(),
             is_name_only: false,
             share: None,
         }
     }
 
-    /// Keeps nothing but that there is such an object in this version: nobody reads it.
+    /// Drops everything except that the object exists in this version: nothing reads the rest.
     pub fn forget(&mut self) {
         self.text = Packed::plain("{}".to_owned());
-        self.wakes.clear();
+        self.targets.clear();
         self.terms = Box::default();
         self.is_name_only = true;
     }
 
-    /// Whether nothing but its name and its version is known: whoever needs more reads it live.
+    /// Whether only its name and its version are cached. A caller that needs more must read it
+    /// live.
     pub fn is_name_only(&self) -> bool {
         self.is_name_only
     }
 
-    /// Counts it among what is kept of its cluster.
+    /// Counts it in the memory budget of its cluster.
     ///
     /// # Errors
-    /// That is too much.
+    /// The budget is exceeded.
     pub fn count(&mut self, budget: &Arc<Budget>) -> Result<(), TooLarge> {
         self.share = Some(budget.add(self.text.length())?);
         Ok(())
     }
 
-    /// The object as the API server would show it, less what was cut away.
+    /// The object as the API server sent it, without what was cut away.
     pub fn value(&self) -> Value {
-        // The text was printed from a value, so that it always parses.
+        // The text was printed from a value, so it always parses.
         let text = self.text.text();
         let mut value: Value = serde_json::from_slice(&text).unwrap_or_default();
         if let Some(Value::Object(meta)) = value.get_mut("metadata") {
@@ -91,10 +92,10 @@ impl<T> Object<T> {
         value
     }
 
-    /// As much of it as `V` is made of, its version left out.
+    /// Deserializes the object as `V`, without its resourceVersion.
     ///
     /// # Errors
-    /// `V` is made of something that it lacks.
+    /// The object lacks something that `V` needs.
     pub fn read<V: DeserializeOwned>(&self) -> serde_json::Result<V> {
         serde_json::from_slice(&self.text.text())
     }
@@ -106,20 +107,20 @@ impl<T> Object<T> {
 
 /// The objects of one kind, from one watch per namespace (or one for all).
 ///
-/// `T` names who is concerned by an object.
+/// `T` names the targets that an object affects.
 #[derive(Debug)]
 pub struct Store<T>(Mutex<State<T>>);
 
 #[derive(Debug)]
 struct State<T> {
     objects: BTreeMap<Key, Arc<Object<T>>>,
-    /// What can be found by a term: the terms of one machine find one object each.
+    /// The keys that can be found by each term: the terms of one machine find one object each.
     index: BTreeSet<(Arc<str>, Key)>,
     parts: BTreeMap<Part, Progress<T>>,
     packer: Packer,
 }
 
-/// What one watch covers: a namespace, or everything.
+/// What one watch covers: a namespace, or all of them.
 pub type Part = Option<String>;
 
 #[derive(Debug)]
@@ -127,9 +128,9 @@ struct Progress<T> {
     /// How many lists have begun and how many have ended.
     begun: u64,
     ended: u64,
-    /// The newest version in any event.
+    /// The newest version that has arrived.
     newest: Option<u64>,
-    /// The list that is under way.
+    /// The objects of the list that is under way.
     listing: BTreeMap<Key, Arc<Object<T>>>,
 }
 
@@ -174,7 +175,7 @@ impl<T: Clone + Ord> Store<T> {
         progress.listing.clear();
     }
 
-    /// The list names `object`.
+    /// The list contains `object`.
     pub fn list(&self, part: &Part, key: Key, mut object: Object<T>) {
         let mut state = self.state();
         state.packer.pack(&mut object.text);
@@ -182,7 +183,7 @@ impl<T: Clone + Ord> Store<T> {
         progress.listing.insert(key, Arc::new(object));
     }
 
-    /// The list is complete and replaces what was known. Returns who is concerned.
+    /// The list is complete and replaces the previous objects. Returns the targets affected.
     pub fn end(&self, part: &Part) -> BTreeSet<T> {
         let mut state = self.state();
         let progress = state.parts.entry(part.clone()).or_default();
@@ -206,8 +207,8 @@ impl<T: Clone + Ord> Store<T> {
         concerned
     }
 
-    /// `object` is new or has changed. Returns who is concerned: nobody when nothing changed
-    /// that is kept.
+    /// `object` is new or has changed. Returns the targets affected: none if only its version has
+    /// changed.
     pub fn put(&self, part: &Part, key: &Key, mut object: Object<T>) -> BTreeSet<T> {
         let mut state = self.state();
         state.packer.pack(&mut object.text);
@@ -215,15 +216,15 @@ impl<T: Clone + Ord> Store<T> {
         state.replace(key, Some(Arc::new(object)))
     }
 
-    /// The object is gone; `version` is that of the event. Returns who is concerned.
+    /// The object is gone; `version` is that of the event. Returns the targets affected.
     pub fn remove(&self, part: &Part, key: &Key, version: &Version) -> BTreeSet<T> {
         let mut state = self.state();
         state.note(part, version);
         state.replace(key, None)
     }
 
-    /// `object` was read live. It takes the place of one that is known by name only, in the same
-    /// version: any other comes with a watch.
+    /// `object` was read live. It replaces one of which only the name is cached, if the version
+    /// is the same: any other version arrives by a watch.
     pub fn fill(&self, key: &Key, mut object: Object<T>) {
         let mut state = self.state();
         let shown = state.objects.get(key);
@@ -233,7 +234,7 @@ impl<T: Clone + Ord> Store<T> {
                 && shown.version == object.version
         }) {
             state.packer.pack(&mut object.text);
-            // Whoever is concerned is who has read it.
+            // No target is triggered: the reconcile that has read the object is the one affected.
             state.replace(key, Some(Arc::new(object)));
         }
     }
@@ -243,12 +244,12 @@ impl<T: Clone + Ord> Store<T> {
         self.state().objects.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.state().objects.is_empty()
     }
 
-    /// Forgets everything, as before the first list.
+    /// Removes everything, as before the first list.
     pub fn clear(&self) {
         *self.state() = State::default();
     }
@@ -296,14 +297,13 @@ impl<T: Clone + Ord> Store<T> {
             .map_or(0, |progress| progress.begun)
     }
 
-    /// Whether the store shows what was `written` to the object under `key`, or something
-    /// later.
+    /// Whether the store shows the write `written` to the object under `key`, or a later state.
     pub fn has_seen(&self, key: &Key, written: &Expectation) -> bool {
         let state = self.state();
         let Some(progress) = state.progress(&key.namespace) else {
             return false;
         };
-        // A list that began after the write shows it.
+        // A list that began after the write contains it.
         if progress.ended > written.lists_begun {
             return true;
         }
@@ -311,7 +311,7 @@ impl<T: Clone + Ord> Store<T> {
         match &written.left {
             Some(version) => match (version.number(), progress.newest) {
                 (Some(wanted), Some(newest)) => newest >= wanted,
-                // Versions that cannot be ordered can still be recognised.
+                // Versions that cannot be ordered can still be equal.
                 (_, _) => object.is_some_and(|object| object.version == *version),
             },
             None => object.is_none_or(|object| object.uid != written.uid),
@@ -350,7 +350,9 @@ impl<T: Clone + Ord> State<T> {
             }
             (old, new) => {
                 let sides = old.iter().chain(new);
-                sides.flat_map(|side| side.wakes.iter().cloned()).collect()
+                sides
+                    .flat_map(|side| side.targets.iter().cloned())
+                    .collect()
             }
         }
     }

@@ -1,29 +1,30 @@
-//! Taking what a server sends apart while it comes, so that no more than one object of it is held
-//! at a time.
+//! Splits what a server sends while it arrives, so that at most one object of it is held at a
+//! time.
 
 use thiserror::Error;
 
-/// How large one object may be, in bytes: an API server takes 3 MiB at most, and its store less.
+/// How large one object may be, in bytes: an API server accepts 3 MiB at most, and its store
+/// less.
 pub const LARGEST_OBJECT: usize = 4 << 20;
 
-/// How much memory is held for the next object, in bytes.
+/// How much memory is kept for the next object, in bytes.
 const MOST_KEPT: usize = 64 << 10;
 
-/// Why what a server sends cannot be taken apart.
+/// Why what a server sends cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum Broken {
-    /// It is no list.
-    #[error("the server's answer is no list")]
+    /// It is not a list.
+    #[error("the server's response is not a list")]
     NoList,
-    /// It ends before its end.
-    #[error("the server's answer is cut off")]
+    /// It is incomplete.
+    #[error("the server's response is truncated")]
     CutOff,
     /// An object in it is too large.
-    #[error("an object in the server's answer has more than {LARGEST_OBJECT} bytes")]
+    #[error("an object in the server's response is larger than {LARGEST_OBJECT} bytes")]
     ObjectTooLarge,
 }
 
-/// A list, object by object: the items one after another, and in the end its metadata.
+/// A list, object by object: the items one after another, and at the end its metadata.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     /// How many objects and lists are open.
@@ -34,7 +35,7 @@ pub(super) struct Items {
     field: Field,
     /// Whether an item, or the metadata, is open.
     in_piece: bool,
-    /// The name of a field, or the piece, as far as it has come.
+    /// The name of a field, or the piece, as far as it has arrived.
     gathered: Vec<u8>,
     metadata: Vec<u8>,
 }
@@ -59,7 +60,7 @@ impl Field {
         }
     }
 
-    /// How many objects and lists are open within a piece of it; none where it has no pieces.
+    /// How many objects and lists are open within a piece of it; `None` if it has no pieces.
     fn depth_of_pieces(self) -> Option<usize> {
         match self {
             Self::Items => Some(3),
@@ -70,10 +71,10 @@ impl Field {
 }
 
 impl Items {
-    /// Takes what has come next, and hands over each item that is complete.
+    /// Takes the next chunk, and calls `each` with each item that is complete.
     ///
     /// # Errors
-    /// The first thing that is wrong, or the first error of `each`.
+    /// The first syntax error, or the first error of `each`.
     pub(super) fn push<E: From<Broken>>(
         &mut self,
         chunk: &[u8],
@@ -83,7 +84,7 @@ impl Items {
         let mut at = 0;
         while at < chunk.len() {
             if self.in_string {
-                at += self.pass_string(&chunk[at..]);
+                at += self.skip_string(&chunk[at..]);
                 continue;
             }
             let byte = chunk[at];
@@ -115,7 +116,7 @@ impl Items {
         Ok(())
     }
 
-    /// The list's metadata, once all has come; empty where there was none.
+    /// The list's metadata, once everything has arrived; empty if there was none.
     ///
     /// # Errors
     /// The list is not complete.
@@ -125,8 +126,8 @@ impl Items {
             .ok_or(Broken::CutOff)
     }
 
-    /// Passes over what is within a string. Returns how many bytes that were.
-    fn pass_string(&mut self, chunk: &[u8]) -> usize {
+    /// Skips the content of a string. Returns how many bytes that were.
+    fn skip_string(&mut self, chunk: &[u8]) -> usize {
         let is_name = self.depth == 1 && self.field == Field::Name;
         if self.is_escaped {
             self.is_escaped = false;
@@ -148,7 +149,7 @@ impl Items {
         }
     }
 
-    /// Says whether a piece begins here.
+    /// Returns whether a piece begins here.
     fn open(&mut self, byte: u8) -> Result<bool, Broken> {
         if self.is_complete || (self.depth == 0 && byte == b'[') {
             return Err(Broken::NoList);
@@ -189,7 +190,7 @@ impl Items {
             return Ok(());
         }
         each(&piece)?;
-        // The next one may be as small as most are.
+        // Most pieces are small: the memory of a small one is kept for the next.
         if piece.capacity() <= MOST_KEPT {
             self.gathered = piece;
             self.gathered.clear();
@@ -198,9 +199,9 @@ impl Items {
     }
 }
 
-/// The events of a watch: each is an object. Kubernetes writes each on a line of its own; other
-/// servers that have its API, such as those of Cluster API's in-memory provider, write it on several
-/// lines, and no line break after it. What is not an object ends with its line.
+/// The events of a watch: each is an object. Kubernetes writes each on one line. Other servers
+/// with its API, such as those of Cluster API's in-memory provider, write it on several lines,
+/// without a line break after it. What is not an object ends with its line.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     gathered: Vec<u8>,
@@ -211,10 +212,10 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Takes what has come next, and returns the events that are complete.
+    /// Takes the next chunk, and returns the events that are complete.
     ///
     /// # Errors
-    /// One is larger than an event may be.
+    /// An event is too large.
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, Broken> {
         let mut complete = Vec::new();
         let mut begun = 0;
@@ -237,7 +238,7 @@ impl Lines {
     /// Whether an event ends with this byte.
     fn follow(&mut self, byte: u8) -> bool {
         match byte {
-            // No string of JSON contains a line break.
+            // A string of JSON contains no line break.
             b'\n' => return self.depth == 0 || self.in_string,
             _ if self.is_escaped => self.is_escaped = false,
             b'\\' if self.in_string => self.is_escaped = true,
@@ -268,7 +269,7 @@ mod tests {
 
     use super::*;
 
-    /// The items and the metadata of a text that comes in pieces of that size.
+    /// The items and the metadata of a text that arrives in chunks of that size.
     fn taken_apart(text: &[u8], size: usize) -> Result<(Vec<Value>, Value), Broken> {
         let mut items = Items::default();
         let mut found = Vec::new();
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_comes_apart_wherever_it_is_cut() {
+    fn a_list_is_split_into_items_wherever_its_chunks_end() {
         let items = vec![
             json!({"metadata": {"name": "a"}, "items": [{"x": 1}]}),
             json!({"text": "}]\"\\{", "deep": [[{"a": []}]]}),
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_or_only_half_of_one_is_refused() {
+    fn anything_but_a_complete_list_is_rejected() {
         for (text, expected) in [
             ("<html>", Broken::NoList),
             ("[{}]", Broken::NoList),
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_apart_wherever_they_are_cut() {
+    fn lines_are_split_wherever_their_chunks_end() {
         let text = b"one\ntwo\n\nthree";
         for size in 1..text.len() {
             let mut lines = Lines::default();
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_spread_over_lines_is_one_event() {
+    fn an_event_on_several_lines_is_one_event() {
         let events = [
             json!({"type": "ADDED", "object": {"note": "a \"{\" \\ b", "list": [{}]}}),
             json!({"type": "DELETED", "object": {}}),
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_holds_up_no_event_after_it() {
+    fn invalid_json_does_not_delay_later_events() {
         let mut lines = Lines::default();
         let found = lines.push(b"\"{ not json\n{}\n").unwrap();
         assert_eq!(found, [b"\"{ not json".to_vec(), b"{}".to_vec()]);
@@ -393,7 +394,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_is_sent_breaks_it(text in "[\\[\\]{}\":,\\\\a items]{0,60}", size in 1_usize..9) {
+        fn no_input_makes_it_panic(text in "[\\[\\]{}\":,\\\\a items]{0,60}", size in 1_usize..9) {
             let mut items = Items::default();
             for chunk in text.as_bytes().chunks(size) {
                 if items.push(chunk, |_| Ok::<_, Broken>(())).is_err() {

@@ -1,4 +1,4 @@
-//! Requests to one API server: the only place that sends any, watches aside.
+//! The client of one API server. Only this module and its submodules send requests.
 
 mod response;
 mod watch;
@@ -18,19 +18,19 @@ use tokio::sync::Semaphore;
 use crate::cache::{FieldMask, LEAN, Projection};
 pub use watch::{Change, Events, Page};
 
-/// What every answer is, but those with [metadata alone](Projection::is_metadata_only).
+/// The media type of all responses but those with [metadata only](Projection::is_metadata_only).
 const JSON: &str = "application/json";
 
-/// Where an object is, by its kind's URL and its names, and what of it is read.
+/// The URL of an object, by its kind and its names, and what of it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Address<'a> {
     /// The kind.
     pub resource: &'a ApiResource,
-    /// The namespace; none for a cluster-scoped kind.
+    /// The namespace; `None` for a cluster-scoped kind.
     pub namespace: Option<&'a str>,
     /// The name; empty for the collection.
     pub name: &'a str,
-    /// How it is read; none for all of it.
+    /// How it is read; `None` for all of it.
     pub projection: Option<&'a dyn Projection>,
 }
 
@@ -56,13 +56,13 @@ impl Address<'_> {
         }
     }
 
-    /// What is read of an object, as it was sent.
+    /// Parses the part of an object that is read.
     fn parse(&self, text: &[u8]) -> kube::Result<Value> {
         let read = self.keeps().read(text);
         read.map_err(|error| response::unreadable(&error))
     }
 
-    /// The media type that is asked for.
+    /// The media type for the `Accept` header.
     fn accept(&self, answer: Form) -> &'static str {
         match (self.projection, answer) {
             (Some(projection), Form::List) if projection.is_metadata_only() => {
@@ -80,7 +80,7 @@ impl Address<'_> {
     }
 }
 
-/// What an answer consists of.
+/// The form of a response.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// Objects, one after another.
@@ -89,13 +89,13 @@ enum Form {
     List,
 }
 
-/// One API server.
+/// The client of one API server.
 #[derive(Clone)]
 pub struct ApiClient {
     client: Client,
-    /// Who writes.
+    /// The field manager.
     manager: &'static str,
-    /// Large answers take turns.
+    /// Limits how many large responses are read at a time.
     turns: Arc<Semaphore>,
 }
 
@@ -106,7 +106,7 @@ impl fmt::Debug for ApiClient {
 }
 
 impl ApiClient {
-    /// The server that `client` talks to. What is written is managed by `manager`.
+    /// The server that `client` connects to. The field manager of writes is `manager`.
     pub fn new(client: Client, manager: &'static str) -> Self {
         Self {
             client,
@@ -115,11 +115,11 @@ impl ApiClient {
         }
     }
 
-    /// The object as it is now (a quorum read); none where there is no such object.
+    /// Reads the current object (a quorum read); `None` if it does not exist.
     ///
     /// # Errors
-    /// Also a 404 that is not about the object: a path that is not served, in this version or
-    /// at this moment, says nothing about what is stored.
+    /// Includes a 404 that is not about the object: a path that is not served, in this version or
+    /// at this moment, is no evidence of what is stored.
     pub async fn get(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
         let mut found = self.get_parsed(at).await;
         if let (Ok(Some(object)), Some(projection)) = (&mut found, at.projection) {
@@ -128,9 +128,10 @@ impl ApiClient {
         found
     }
 
-    /// The same, as it was sent, as far as it is [kept](Projection::keeps).
+    /// The same without [settling](Projection::settle), as far as it is
+    /// [kept](Projection::keeps).
     pub async fn get_parsed(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
-        // Nothing can have such a name, and it must not lead anywhere else.
+        // No object can have such a name, and it must not lead to another path.
         if !is_segment(at.name) {
             return Ok(None);
         }
@@ -145,7 +146,7 @@ impl ApiClient {
         }
     }
 
-    /// Any document that the server shows under `path`; none for a 404.
+    /// Reads any document that the server serves under `path`; `None` for a 404.
     pub async fn document(&self, path: &str) -> kube::Result<Option<Value>> {
         let answer = self.exchange(Method::GET, path, Vec::new(), JSON).await;
         let answer = match answer {
@@ -158,8 +159,8 @@ impl ApiClient {
         }))
     }
 
-    /// Creates an object. Fields that the server does not know are refused rather than
-    /// dropped: a machine must not come up without what its owner wrote.
+    /// Creates an object. Unknown fields are rejected rather than dropped: a machine must not be
+    /// created without what its owner wrote.
     pub async fn create(&self, at: &Address<'_>, object: &Value) -> kube::Result<Value> {
         self.create_text(at, bytes(object)).await
     }
@@ -192,9 +193,9 @@ impl ApiClient {
         self.send(Method::PATCH, &path, bytes(patch), at).await
     }
 
-    /// Deletes the object of that uid, in the background, a pod with a grace period in seconds
-    /// where one is given. Answers with the object where it
-    /// still has to be finalized, else with a Status.
+    /// Deletes the object of that uid with background propagation, and a pod with a grace period
+    /// in seconds if one is given. Returns the object if it still must be finalized, otherwise a
+    /// Status.
     pub async fn delete(
         &self,
         at: &Address<'_>,
@@ -214,13 +215,13 @@ impl ApiClient {
             .await
     }
 
-    /// Replaces an object, if it still is of the version that `object` names.
+    /// Replaces an object, if it still has the version that `object` contains.
     pub async fn replace(&self, at: &Address<'_>, object: &Value) -> kube::Result<Value> {
         let path = format!("{}?fieldManager={}", at.path(), self.manager);
         self.send(Method::PUT, &path, bytes(object), at).await
     }
 
-    /// Deletes the object of that uid, if it still is of that version.
+    /// Deletes the object of that uid, if it still has that version.
     pub async fn delete_version(
         &self,
         at: &Address<'_>,
@@ -236,10 +237,10 @@ impl ApiClient {
             .await
     }
 
-    /// Asks for the eviction of the pod of that uid, with the pod's own grace period.
+    /// Requests the eviction of the pod of that uid, with the pod's own grace period.
     ///
-    /// Written out, because kube's own request misnames the delete options, and an API server
-    /// then overlooks the precondition.
+    /// The body is written here, because kube's own request misnames the delete options, and an
+    /// API server then ignores the precondition.
     pub async fn evict(&self, at: &Address<'_>, uid: &str) -> kube::Result<Value> {
         let eviction = json!({
             "apiVersion": "policy/v1",
@@ -252,7 +253,7 @@ impl ApiClient {
             },
         });
         let path = format!("{}/eviction", at.path());
-        // The answer is a Status, or the eviction itself.
+        // The response is a Status, or the eviction itself.
         let at = Address {
             projection: None,
             ..*at
@@ -260,7 +261,8 @@ impl ApiClient {
         let answer = self
             .send(Method::POST, &path, bytes(&eviction), &at)
             .await?;
-        // Of a pod with two disruption budgets Kubernetes answers 201 with a refusal in it.
+        // For a pod with two disruption budgets, Kubernetes returns 201 with a refusal in the
+        // body.
         let refusal = Status::deserialize(&answer).ok();
         match refusal.filter(Status::is_failure) {
             Some(refusal) => Err(kube::Error::Api(Box::new(refusal))),
@@ -294,7 +296,7 @@ impl ApiClient {
         at.parse(&whole.bytes)
     }
 
-    /// Sends a request. A refusal is an error.
+    /// Sends a request. A refusal is returned as an error.
     async fn exchange(
         &self,
         method: Method,
@@ -325,7 +327,7 @@ impl ApiClient {
     }
 }
 
-/// Whether a text that somebody else has written can stand in a path, as one part of it.
+/// Whether an untrusted text can be one segment of a path.
 pub fn is_segment(text: &str) -> bool {
     let is_plain =
         |letter: char| letter.is_ascii_alphanumeric() || "-._~:".contains(letter);
@@ -340,7 +342,7 @@ fn found(answer: kube::Result<Value>) -> kube::Result<Option<Value>> {
     }
 }
 
-/// Whether a refusal names the object; that of an unknown path names none.
+/// Whether a refusal names the object. The refusal of an unknown path names none.
 fn is_about(status: &Status, name: &str) -> bool {
     let details = status.details.as_ref();
     details.is_some_and(|details| details.name == name)

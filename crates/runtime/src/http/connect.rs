@@ -1,4 +1,4 @@
-//! Making a client of a server: bounded in time and in size, over few connections.
+//! Creates clients of a server: bounded in time and in size, over few connections.
 
 mod bounds;
 mod pool;
@@ -15,32 +15,32 @@ use super::chunks::LARGEST_OBJECT;
 use bounds::Bounds;
 use resolve::Resolver;
 
-/// How long a connection may take to come about.
+/// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a server may take to answer; a watch begins at once and then runs without this bound.
-/// One that falls silent is given up five seconds after the server should have ended it, which is
-/// after 290.
+/// How long a server may take to respond. A watch must begin within it, and then runs without
+/// this bound. A silent watch is given up five seconds after the server should have ended it,
+/// which is after 290 s.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// What every answer is held to: each event of a watch, too, is at most as large as one object. A
+/// The bounds of every response: each event of a watch, too, is at most as large as one object. A
 /// page of a list may be larger; it is read object by object.
 const BOUNDS: Bounds = Bounds {
     time: RESPONSE_TIMEOUT,
     bytes: LARGEST_OBJECT,
 };
 
-/// What a client is made with, besides kube's own configuration.
+/// The options of a client, in addition to kube's own configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
-    /// The User-Agent: who the client is in the audit log of an API server.
+    /// The User-Agent: the name of the client in the audit log of an API server.
     pub agent: &'static str,
-    /// What to say of a server whose name resolves to loopback and link-local addresses only; none
-    /// where such a server may be dialled.
+    /// The error for a server with a name that resolves to loopback and link-local addresses
+    /// only; `None` if such a server may be dialled.
     pub local_refusal: Option<&'static str>,
 }
 
-/// A client that hangs on no server that has fallen silent: 5 s to connect, 30 s until an answer is
-/// complete, which has at most 4 MiB unless it is a page of a list, no retries of its own. Makes no
-/// request.
+/// Creates a client that does not wait forever for a silent server: 5 s to connect, 30 s until a
+/// response is complete. A response has at most 4 MiB unless it is a page of a list. The client
+/// does not retry. No request is sent here.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
@@ -60,8 +60,7 @@ fn within(
     config.headers.push((USER_AGENT, agent));
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.write_timeout = Some(bounds.time);
-    // An eviction that a disruption budget refuses is answered 429; the caller decides when to ask
-    // again.
+    // An eviction that a disruption budget rejects gets a 429; the caller decides when to retry.
     config.default_retry = false;
     if config.proxy_url.is_some() {
         let client = ClientBuilder::try_from(config)?;
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_that_never_answers_is_given_up() {
+    async fn a_request_to_a_silent_server_is_given_up() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let config = kube::Config::new(format!("http://{address}").parse().unwrap());
@@ -88,7 +87,7 @@ mod tests {
             local_refusal: None,
         };
         let client = within(config, bounds, connection).unwrap();
-        // It is connected to, and says nothing.
+        // The server accepts the connection and sends nothing.
         let answer = client.apiserver_version().await;
         assert!(matches!(answer, Err(kube::Error::Service(_))), "{answer:?}");
     }

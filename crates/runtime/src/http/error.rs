@@ -1,8 +1,8 @@
-//! What an error of an API server, or on the way to it, says.
+//! Reads the errors of an API server, and of the connection to it.
 
 use kube::core::Status;
 
-/// The API server's refusal, where it is one.
+/// The API server's refusal, if the error is one.
 pub fn status(error: &kube::Error) -> Option<&Status> {
     match error {
         kube::Error::Api(status) => Some(status),
@@ -10,19 +10,19 @@ pub fn status(error: &kube::Error) -> Option<&Status> {
     }
 }
 
-/// The HTTP status of a refusal; none where no answer came.
+/// The HTTP status of a refusal; `None` if no response arrived.
 pub fn code(error: &kube::Error) -> Option<u16> {
     status(error).map(|status| status.code)
 }
 
-/// The API server's message where it has answered, else the client's, with its causes. Whoever has
-/// sent it: it may be of any form, and is as long as an answer may be.
+/// The API server's message if it has responded, otherwise the client's message with its causes.
+/// The message may be untrusted: it has any form, and is as long as a response may be.
 pub fn message(error: &kube::Error) -> String {
     match status(error) {
         Some(status) if !status.message.is_empty() => status.message.clone(),
         Some(status) => format!("the API server answered {}", status.code),
         None => match error {
-            // What stands around it says nothing.
+            // The error around it adds no information.
             kube::Error::Service(error) => chain(&**error),
             error => chain(error),
         },

@@ -1,9 +1,9 @@
-//! Addresses that only this host, or its link, answers at.
+//! Addresses of this host or of its link.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Whether `address` is one of this host (loopback, unspecified) or of its link: a service there
-/// trusts that nobody else can reach it.
+/// Whether `address` is one of this host (loopback, unspecified) or of its link. A service there
+/// assumes that no other host can reach it.
 pub fn is_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
@@ -20,8 +20,8 @@ pub fn is_local(address: IpAddr) -> bool {
     }
 }
 
-/// Whether the host of a URL is such an address, or a name that always means this host
-/// (RFC 6761). What other names resolve to is checked when they are dialled.
+/// Whether the host of a URL is such an address, or a name that always means this host (RFC
+/// 6761). The addresses of other names are checked when they are dialled.
 pub fn is_local_host(host: &str) -> bool {
     let bare = host
         .strip_prefix('[')

@@ -1,4 +1,4 @@
-//! Saying once that a server does not answer.
+//! Logs once that a server does not respond.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,23 @@ use kube::Client;
 use kube::client::Body;
 use tower::service_fn;
 
-/// Whether a server answers. That it does not concerns every object, and is one line in the log;
-/// that it does again is another.
+/// Whether a server responds. That it does not affects every object, and is one line in the log;
+/// that it responds again is another.
 #[derive(Debug)]
 pub struct Outage {
-    /// What the server is called in the log.
+    /// The name of the server in the log.
     server: &'static str,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests that got no answer since the last that did.
+    /// Requests without a response since the last one that had a response.
     failed: u64,
 }
 
 impl Outage {
-    /// That of a server that has not failed yet, with what it is called in the log.
+    /// The state of a server that has not failed yet. `server` is its name in the log.
     pub fn of(server: &'static str) -> Self {
         Self {
             server,
@@ -36,7 +36,7 @@ impl Outage {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the last request got no answer.
+    /// Whether the last request got no response.
     pub fn is_on(&self) -> bool {
         self.state().failed > 0
     }
@@ -45,19 +45,19 @@ impl Outage {
         let mut state = self.state();
         state.failed = state.failed.saturating_add(1);
         if state.failed == 1 {
-            tracing::warn!(error = %why, "{} does not answer", self.server);
+            tracing::warn!(error = %why, "{} does not respond", self.server);
         }
     }
 
     fn has_answered(&self) {
         let failed = std::mem::take(&mut self.state().failed);
         if failed > 0 {
-            tracing::info!(failed, "{} answers again", self.server);
+            tracing::info!(failed, "{} responds again", self.server);
         }
     }
 
-    /// Says in the log that something did not work: not as a warning where that is because the
-    /// server does not answer, which has been said.
+    /// Logs that an operation failed. It is not a warning if the server does not respond, which
+    /// has been logged already.
     pub fn warn(&self, what: fmt::Arguments<'_>, error: &str) {
         if self.is_on() {
             tracing::debug!(error, "{what}");
@@ -67,18 +67,18 @@ impl Outage {
     }
 }
 
-/// `client`, whose answers are noted.
+/// A client like `client` that records in `outage` whether the server responds.
 pub fn noted(client: Client, outage: &Arc<Outage>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let outage = outage.clone();
-    // Ready at any time: sending waits for its turn.
+    // Always ready: sending waits for its turn.
     let service = service_fn(move |request: Request<Body>| {
         let (client, outage) = (client.clone(), outage.clone());
         async move {
             let answer = client.send(request).await;
             match &answer {
                 Err(error) => outage.has_failed(error),
-                Ok(answer) if is_none(answer) => outage.has_failed(&answer.status()),
+                Ok(answer) if is_gateway(answer) => outage.has_failed(&answer.status()),
                 Ok(_) => outage.has_answered(),
             }
             answer
@@ -87,8 +87,8 @@ pub fn noted(client: Client, outage: &Arc<Outage>) -> Client {
     Client::new(service, namespace)
 }
 
-/// Whether an answer is that of whoever stands before the server: there was none from itself.
-fn is_none<T>(answer: &Response<T>) -> bool {
+/// Whether a response is that of a gateway: the server itself did not respond.
+fn is_gateway<T>(answer: &Response<T>) -> bool {
     matches!(
         answer.status(),
         StatusCode::BAD_GATEWAY

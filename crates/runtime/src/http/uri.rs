@@ -1,8 +1,8 @@
-//! What a request asks for, by its URI.
+//! What a request is for, by its URI.
 
 use http::Uri;
 
-/// Whether the answer is a stream that goes on until somebody ends it.
+/// Whether the response is a stream that lasts until it is closed.
 pub fn is_watch(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query
@@ -10,7 +10,7 @@ pub fn is_watch(uri: &Uri) -> bool {
         .any(|pair| pair == "watch=true" || pair == "watch=1")
 }
 
-/// Whether the answer is a page of a list.
+/// Whether the response is a page of a list.
 pub fn is_page(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query.split('&').any(|pair| pair.starts_with("limit="))

@@ -1,4 +1,4 @@
-//! Requests about Leases, and the watch that shows them.
+//! Requests for Leases, and the watch of them.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -12,42 +12,43 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::record::{LeaseName, Record, Stored, Terms};
-use super::{Instance, Observer};
+use super::{Observer, Replica};
 use crate::cache::Whole;
 use crate::http::{Address, ApiClient, error};
 use crate::watch::{Retry, Selector, Sink, Watch, follow};
 
-/// Leases, as a kind.
+/// The Lease kind.
 fn leases() -> ApiResource {
     ApiResource::erase::<v1::Lease>(&())
 }
 
-/// How a request about a Lease ended.
+/// The outcome of a request for a Lease.
 pub(super) enum Answer<T> {
     Done(T),
-    /// The Lease has changed, is gone, or is there already.
+    /// The Lease has changed, is gone, or exists already.
     Conflict,
-    /// No answer, or one that says nothing about the Lease.
+    /// No response, or one that is not about the Lease.
     Failed(String),
 }
 
-/// Requests about one Lease, each given up when it takes longer than a renewal may.
+/// Requests for one Lease, each with the timeout [`Terms::request_timeout`].
 #[derive(Clone)]
 pub(super) struct LeaseClient {
     pub(super) client: ApiClient,
-    /// What requests are timed by.
+    /// The clock for timeouts.
     pub(super) clock: Clock,
     pub(super) named: LeaseName,
     pub(super) terms: Terms,
 }
 
-/// What a request expects to find, which is changed or gone if the server answers 404 or 409.
+/// The status codes that mean that a Lease has changed or is gone.
 const OF_A_LEASE: &[u16] = &[404, 409];
-/// A 404 to a create is about the namespace: trying again at once would not help.
+/// A 404 to a create is about the namespace: an immediate retry would not help.
 const OF_A_NAMESPACE: &[u16] = &[409];
 
 impl LeaseClient {
-    /// Waits for a response. One with a code of `conflicts` says that the Lease is not as it was.
+    /// Waits for a response. A status code in `conflicts` means that the Lease is not as
+    /// expected.
     async fn within<T>(
         &self,
         request: impl Future<Output = kube::Result<T>>,
@@ -60,7 +61,7 @@ impl LeaseClient {
                 Some(code) if conflicts.contains(&code) => Answer::Conflict,
                 _ => Answer::Failed(error::message(&error)),
             },
-            Either::Right(_) => Answer::Failed("no answer in time".to_owned()),
+            Either::Right(_) => Answer::Failed("no response in time".to_owned()),
         }
     }
 
@@ -91,7 +92,7 @@ impl LeaseClient {
         replaced.map(|lease| Stored::read(&lease))
     }
 
-    /// Deletes a Lease of the same namespace, if it still is as it was stored.
+    /// Deletes a Lease of the same namespace, if it has not changed since `stored` was read.
     pub(super) async fn delete(&self, stored: &Stored) -> Answer<()> {
         let resource = leases();
         let at = self.address(&resource, &stored.name);
@@ -121,49 +122,49 @@ impl<T> Answer<T> {
     }
 }
 
-/// What the watch of Leases shows. Time stands still until it has been processed.
+/// An event of the watch of Leases. A virtual clock is stopped until it has been processed.
 pub(super) struct Shown {
     pub(super) event: Event,
     _processing: Busy,
 }
 
 pub(super) enum Event {
-    /// All of them.
+    /// All Leases.
     Listed(Vec<Stored>),
-    /// One is new or has changed.
+    /// A Lease is new or has changed.
     Changed(Stored),
-    /// One is gone.
+    /// A Lease is gone.
     Deleted(Stored),
 }
 
-/// Follows the Leases that `selector` selects, for as long as the future is polled.
+/// Watches the Leases that `selector` selects, for as long as the future is polled.
 pub(super) fn follow_leases(
-    instance: &Instance,
+    replica: &Replica,
     selector: Selector,
 ) -> (impl Future<Output = ()> + use<>, UnboundedReceiver<Shown>) {
     let (send, shown) = unbounded_channel();
     let watch = Watch {
-        client: instance.client.clone(),
+        client: replica.client.clone(),
         resource: leases(),
-        namespace: Some(instance.lease.namespace.clone()),
+        namespace: Some(replica.lease.namespace.clone()),
         selector: Some(selector),
         projection: Arc::new(Whole),
     };
     let retry = Retry {
-        clock: instance.clock.clone(),
-        backoff: instance.backoff,
+        clock: replica.clock.clone(),
+        backoff: replica.backoff,
         name: "leases".to_owned(),
     };
     let sink = Channel {
-        clock: instance.clock.clone(),
-        observer: instance.observer.clone(),
+        clock: replica.clock.clone(),
+        observer: replica.observer.clone(),
         listed: BTreeMap::new(),
         send,
     };
     (follow(watch, retry, sink), shown)
 }
 
-/// Passes on what the watch shows.
+/// Sends the events of the watch to a channel.
 struct Channel {
     clock: Clock,
     observer: Arc<dyn Observer>,
@@ -177,7 +178,7 @@ impl Channel {
             event,
             _processing: self.clock.busy(),
         };
-        // Nobody listens any more when the instance has released what it held.
+        // The receiver is gone once the replica has released its Leases.
         let _ = self.send.send(shown);
     }
 }

@@ -1,8 +1,8 @@
-//! Who leads: the rules of one candidate, as values.
+//! Leader election: the rules of one candidate, as values.
 //!
-//! The clocks of two instances are never compared. A candidate notes when, by its own clock, it
-//! saw the record change last, and takes over once that is as long ago as the Lease binds. The
-//! server's resourceVersion decides between two who try at the same time.
+//! The clocks of two replicas are never compared. A candidate records when, by its own clock, it
+//! last observed a change of the record, and takes over once that is as long ago as the duration
+//! of the Lease. If two try at the same time, the server's resourceVersion decides.
 
 use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
@@ -20,40 +20,40 @@ pub struct Election {
     tried: Option<Timestamp>,
 }
 
-/// What is known of the Lease.
+/// The observed state of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum View {
-    /// Nothing; it is shown by the watch.
+    /// Nothing; the watch will show it.
     Unseen,
-    /// Somebody has changed it under us: it is to be read.
+    /// Another client has changed it: it must be read.
     Doubtful,
-    /// It is not there, and may be created from that instant on: whoever held it before it was
-    /// taken away may not have noticed.
+    /// It does not exist, and may be created from that instant on: its holder may not have
+    /// noticed that it was deleted.
     Absent { free: Timestamp },
-    /// It has been saying this since that instant.
+    /// It exists, and has not changed since that instant.
     Present { stored: Stored, since: Timestamp },
 }
 
-/// Our own term.
+/// Our own term as the holder.
 #[derive(Clone, Debug)]
 struct Held {
     stored: Stored,
-    /// When the last renewal that succeeded was asked for.
+    /// When the last successful renewal was sent.
     asked: Timestamp,
 }
 
-/// What a candidate does next.
+/// The next action of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Nothing until then, or until the Lease changes.
+    /// Do nothing until then, or until the Lease changes.
     Wait(Option<Timestamp>),
     /// Read the Lease.
     Read,
     /// Create the Lease.
     Create(Record),
-    /// Replace what it says, if it still is of this version.
+    /// Replace its content, if it still has this version.
     Replace {
-        /// What to say.
+        /// The new content.
         record: Record,
         /// The version.
         version: String,
@@ -61,7 +61,7 @@ pub enum Move {
 }
 
 impl Election {
-    /// A candidate that has seen nothing.
+    /// A candidate that has not observed the Lease.
     pub fn new(identity: String, terms: Terms) -> Self {
         Self {
             identity,
@@ -72,7 +72,7 @@ impl Election {
         }
     }
 
-    /// What to do next.
+    /// Returns the next action.
     pub fn next(&self, now: Timestamp) -> Move {
         let pause = self.tried.map(|tried| self.terms.next_try(tried));
         if let Some(pause) = pause.filter(|pause| *pause > now) {
@@ -103,7 +103,7 @@ impl Election {
         }
     }
 
-    /// When others may take a Lease that has been saying the same since `since`.
+    /// When other candidates may take a Lease that has not changed since `since`.
     fn free_at(&self, stored: &Stored, since: Timestamp) -> Timestamp {
         if stored.record.holder.is_empty() {
             return since;
@@ -124,8 +124,8 @@ impl Election {
         }
     }
 
-    /// The watch shows the Lease, or that there is none. Whoever holds it learns of changes by
-    /// its own renewals alone: the watch may be behind them.
+    /// The watch shows the Lease, or that there is none. A holder uses only its own renewals: the
+    /// watch may be behind them.
     pub fn shown(&mut self, lease: Option<Stored>, now: Timestamp) {
         if self.held.is_none() && self.view != View::Doubtful {
             self.note(lease, now);
@@ -179,7 +179,7 @@ impl Election {
         self.view = View::Present { stored, since };
     }
 
-    /// A write that was asked for at `asked` succeeded.
+    /// A write that was sent at `asked` succeeded.
     pub fn wrote(&mut self, stored: Stored, asked: Timestamp) {
         self.tried = Some(asked);
         self.view = View::Present {
@@ -195,17 +195,17 @@ impl Election {
         self.view = View::Doubtful;
     }
 
-    /// A write or a read failed without an answer as to why.
+    /// A write or a read failed, and no response gives the state of the Lease.
     pub fn failed(&mut self, asked: Timestamp) {
         self.tried = Some(asked);
     }
 
-    /// Until when this candidate may write; none where it does not lead.
+    /// Until when this candidate may write; `None` if it does not hold the Lease.
     pub fn fence(&self) -> Option<Timestamp> {
         self.held.as_ref().map(|held| self.terms.fence(held.asked))
     }
 
-    /// The write that lets the Lease go, if it is held.
+    /// The write that releases the Lease; `None` if it is not held.
     pub fn release(&mut self, now: Timestamp) -> Option<(Record, String)> {
         let held = self.held.take()?;
         let record = Record {
@@ -217,7 +217,7 @@ impl Election {
         Some((record, held.stored.version))
     }
 
-    /// Who holds the Lease, as far as is known.
+    /// The holder of the Lease, as last observed.
     pub fn holder(&self) -> Option<&str> {
         match &self.view {
             View::Present { stored, .. } => Some(stored.record.holder.as_str()),

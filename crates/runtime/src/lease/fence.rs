@@ -1,4 +1,4 @@
-//! What this instance may act on, and the fence that every write reconciles.
+//! What this replica may act on, and the fence that every write is checked against.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -12,26 +12,26 @@ use tokio::sync::Notify;
 use super::shards::shard_of;
 use crate::Key;
 
-/// What an instance may act on.
+/// What a replica may act on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// Everything, for ever: there is no other instance.
+    /// Everything, forever: there is no other replica.
     Everything,
-    /// Nothing: another leads, or it is not known who does.
+    /// Nothing: another replica leads, or the leader is not known.
     Nothing,
     /// Everything, until the instant.
     Until(Timestamp),
     /// The objects of some shards.
     Shards {
-        /// Among how many shards all objects are divided.
+        /// The number of shards that all objects are divided among.
         count: u32,
-        /// The shards, each until the instant.
+        /// The held shards, each until the instant.
         held: BTreeMap<u32, Timestamp>,
     },
 }
 
 impl Ownership {
-    /// Until when an object with that uid is owned, if there is an end.
+    /// Until when an object with that uid is owned; `None` if forever.
     fn end(&self, uid: &str) -> Result<Option<Timestamp>, Fenced> {
         match self {
             Self::Everything => Ok(None),
@@ -58,7 +58,7 @@ impl Ownership {
         }
     }
 
-    /// Whether there may be objects that this covers now, and `before` did not.
+    /// Whether there may be objects that this covers at `now`, and `before` did not.
     fn exceeds(&self, before: &Self, now: Timestamp) -> bool {
         let in_force = |shards: &BTreeMap<u32, Timestamp>, shard: &u32| {
             shards.get(shard).is_some_and(|until| now < *until)
@@ -81,12 +81,12 @@ impl Ownership {
     }
 }
 
-/// A write was held back, because the instance may not act on the object any more.
+/// A write was not sent or was given up, because the replica may not act on the object any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("another instance acts on it")]
+#[error("another replica owns the object")]
 pub struct Fenced;
 
-/// What is owned now, and the reconciles that are under way because of it.
+/// The current ownership, and the reconciles that are under way because of it.
 #[derive(Debug)]
 pub struct Fence {
     clock: Clock,
@@ -104,12 +104,13 @@ struct State {
 #[derive(Debug)]
 struct Reconcile {
     uid: String,
-    /// Whether the object has not been owned at some time since it began.
+    /// Whether the object was not owned at some time since it began.
     is_revoked: bool,
 }
 
 impl Fence {
-    /// Begins with `ownership`. `clock` is what Leases are counted by: nobody sets it.
+    /// Begins with `ownership`. `clock` is the clock for the timing of Leases, which is never
+    /// set.
     pub fn new(clock: Clock, ownership: Ownership) -> Self {
         let state = State {
             ownership,
@@ -126,12 +127,13 @@ impl Fence {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What Leases are counted by: nobody sets it.
+    /// The clock for the timing of Leases, which is never set.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// A reconcile of `key`, whose object has that uid, begins. Says whether it may write.
+    /// Begins a reconcile of `key`, which has an object with that uid. Returns whether it may
+    /// write.
     pub fn begin(&self, key: &Key, uid: &str) -> bool {
         let mut state = self.state();
         let is_owned = state.ownership.covers(uid, self.clock.now());
@@ -145,13 +147,13 @@ impl Fence {
         is_owned
     }
 
-    /// The reconcile of `key` has ended.
+    /// Ends the reconcile of `key`.
     pub fn end(&self, key: &Key) {
         self.state().reconciles.remove(key);
         self.changed.notify_one();
     }
 
-    /// Until when the reconcile of `key` may write, if there is an end.
+    /// Until when the reconcile of `key` may write; `None` if forever.
     fn permits(&self, key: &Key) -> Result<Option<Timestamp>, Fenced> {
         let state = self.state();
         let reconcile = state.reconciles.get(key).filter(|it| !it.is_revoked);
@@ -162,11 +164,11 @@ impl Fence {
         state.ownership.end(uid)
     }
 
-    /// Sends a write for the sake of `key`, if its reconcile may write now, and gives it up when it
-    /// has not been answered by the time that it may not any more.
+    /// Sends a write for `key`, if its reconcile may write now. Gives it up if no response has
+    /// arrived when the reconcile may not write any more.
     ///
     /// # Errors
-    /// The write has not been sent, or it is not known what became of it.
+    /// The write was not sent, or its outcome is not known.
     pub async fn write<T>(
         &self,
         key: &Key,
@@ -181,7 +183,7 @@ impl Fence {
             match select(write, self.clock.sleep_until(end)).await {
                 Either::Left((answer, _)) => return Ok(answer),
                 Either::Right(((), pending)) => {
-                    // By now the end may be further away.
+                    // The end may be later by now.
                     until = self.permits(key)?;
                     write = pending;
                 }
@@ -189,8 +191,8 @@ impl Fence {
         }
     }
 
-    /// Puts `ownership` in place of the one before. Says whether there may be objects that it
-    /// covers and the one before did not.
+    /// Replaces the ownership. Returns whether there may be objects that `ownership` covers and
+    /// the previous one did not.
     pub fn replace(&self, ownership: Ownership) -> bool {
         let now = self.clock.now();
         let mut state = self.state();
@@ -216,12 +218,12 @@ impl Fence {
         self.changed.notified().await;
     }
 
-    /// Whether the instance may act on an object with that uid.
+    /// Whether the replica may act on an object with that uid.
     pub fn covers(&self, uid: &str) -> bool {
         self.state().ownership.covers(uid, self.clock.now())
     }
 
-    /// Whether the instance may act on anything at all.
+    /// Whether the replica may act on any object.
     pub fn is_in_force(&self) -> bool {
         self.state().ownership.is_in_force(self.clock.now())
     }
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_written_at_the_end_of_a_lease_or_later() {
+    async fn nothing_is_written_from_the_end_of_a_lease_on() {
         let (clock, fence) = fence(Ownership::Until(later(10)));
         assert!(fence.begin(&worker(), "u"));
         assert_eq!(fence.write(&worker(), async { 1 }).await, Ok(1));
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_without_an_answer_is_given_up_when_the_lease_ends() {
+    async fn a_write_without_a_response_is_given_up_when_the_lease_ends() {
         let (clock, fence) = fence(Ownership::Until(later(10)));
         assert!(fence.begin(&worker(), "u"));
         let own = fence.clone();
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reconcile_that_began_before_a_gap_writes_nothing_after_it() {
+    async fn a_reconcile_that_began_before_a_gap_in_ownership_writes_nothing_after_it() {
         let (clock, fence) = fence(Ownership::Until(later(10)));
         assert!(fence.begin(&worker(), "u"));
         clock.advance_to(later(11)).await;
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_renewal_is_no_gain() {
+    async fn a_renewal_does_not_report_a_gain() {
         let (_, fence) = fence(Ownership::Nothing);
         assert!(!fence.replace(Ownership::Nothing));
         assert!(fence.replace(Ownership::Until(later(10))));
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_shard_that_is_given_up_ends_its_reconciles_and_no_others() {
+    async fn a_released_shard_revokes_its_reconciles_and_no_others() {
         let shards = |held: &[u32]| Ownership::Shards {
             count: 3,
             held: held.iter().map(|shard| (*shard, later(10))).collect(),
@@ -320,7 +322,7 @@ mod tests {
             assert_eq!(fence.begin(key, uid), shard_of(uid, 3) != Some(2));
         }
         assert!(!fence.replace(shards(&[0, 1])), "nothing has changed");
-        assert!(!fence.replace(shards(&[0])), "it has become less");
+        assert!(!fence.replace(shards(&[0])), "the ownership has shrunk");
         assert!(!fence.is_settled());
         for (key, uid) in &all {
             let is_sent = fence.write(key, async {}).await.is_ok();

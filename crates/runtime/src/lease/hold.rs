@@ -1,4 +1,4 @@
-//! Holding Leases: that of the leader, or those of shards.
+//! Holds Leases: that of the leader, or those of shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,20 +13,21 @@ use super::election::{Election, Move};
 use super::fence::Ownership;
 use super::record::{LeaseName, Stored};
 use super::shards::{ShardNames, Shards};
-use super::{Instance, Role};
+use super::{Replica, Role};
 use crate::watch::Selector;
 
-/// Leads whenever nobody else does, until `leave` is ready or dropped; then releases the Lease.
-pub async fn lead(instance: Instance, leave: oneshot::Receiver<()>) {
-    let selector = Selector::named(&instance.lease.name);
+/// Leads whenever no other replica does, until `leave` is ready or dropped; then releases the
+/// Lease.
+pub async fn lead(replica: Replica, leave: oneshot::Receiver<()>) {
+    let selector = Selector::named(&replica.lease.name);
     let named = LeaseName {
-        namespace: instance.lease.namespace.clone(),
-        name: instance.lease.name.clone(),
+        namespace: replica.lease.namespace.clone(),
+        name: replica.lease.name.clone(),
         labels: BTreeMap::new(),
     };
-    let slots = vec![Slot::new(&instance, Which::Leader, named)];
+    let slots = vec![Slot::new(&replica, Which::Leader, named)];
     let holder = Holder {
-        instance,
+        replica,
         slots,
         shards: None,
         requests: FuturesUnordered::new(),
@@ -34,73 +35,73 @@ pub async fn lead(instance: Instance, leave: oneshot::Receiver<()>) {
     holder.hold(selector, leave).await;
 }
 
-/// Acts on its part of so many shards, until `leave` is ready or dropped; then releases what it
-/// holds.
+/// Holds this replica's part of so many shards, until `leave` is ready or dropped; then releases
+/// its Leases.
 pub async fn share(
-    instance: Instance,
+    replica: Replica,
     names: ShardNames,
     count: u32,
     leave: oneshot::Receiver<()>,
 ) {
     let selector = Selector::Labels(names.label.clone());
     let named = |name: String| LeaseName {
-        namespace: instance.lease.namespace.clone(),
+        namespace: replica.lease.namespace.clone(),
         name,
         labels: BTreeMap::from([(names.label.clone(), count.to_string())]),
     };
-    let own = named(names.member(&instance.identity));
-    let mut slots = vec![Slot::new(&instance, Which::Member, own)];
+    let own = named(names.member(&replica.identity));
+    let mut slots = vec![Slot::new(&replica, Which::Member, own)];
     slots.extend((0..count).map(|shard| {
         let named = named(names.shard(shard, count));
-        Slot::new(&instance, Which::Shard(shard), named)
+        Slot::new(&replica, Which::Shard(shard), named)
     }));
-    let (identity, terms) = (instance.identity.clone(), instance.lease.terms);
+    let (identity, terms) = (replica.identity.clone(), replica.lease.terms);
     let holder = Holder {
         shards: Some(Shards::new(names, identity, terms, count)),
-        instance,
+        replica,
         slots,
         requests: FuturesUnordered::new(),
     };
     holder.hold(selector, leave).await;
 }
 
-/// What a Lease is about.
+/// The purpose of a Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
-    /// Who leads.
+    /// Its holder leads.
     Leader,
-    /// That this instance is there.
+    /// Its holder is running.
     Member,
-    /// Who acts on the objects of this shard.
+    /// Its holder acts on the objects of this shard.
     Shard(u32),
 }
 
-/// One Lease that this instance holds, or may come to hold.
+/// One Lease that this replica holds or may acquire.
 struct Slot {
     which: Which,
     client: LeaseClient,
     election: Election,
-    /// Whether a request about it is under way.
+    /// Whether a request for it is under way.
     is_busy: bool,
 }
 
 impl Slot {
-    fn new(instance: &Instance, which: Which, named: LeaseName) -> Self {
-        let terms = instance.lease.terms;
+    fn new(replica: &Replica, which: Which, named: LeaseName) -> Self {
+        let terms = replica.lease.terms;
         Self {
             which,
             client: LeaseClient {
-                client: instance.client.clone(),
-                clock: instance.fence.clock().clone(),
+                client: replica.client.clone(),
+                clock: replica.fence.clock().clone(),
                 named,
                 terms,
             },
-            election: Election::new(instance.identity.clone(), terms),
+            election: Election::new(replica.identity.clone(), terms),
             is_busy: false,
         }
     }
 
-    /// The shard, if this is one and it is held.
+    /// The shard, if the Lease is that of a shard and is held.
     fn held_shard(&self) -> Option<u32> {
         match self.which {
             Which::Shard(shard) if self.election.fence().is_some() => Some(shard),
@@ -109,12 +110,12 @@ impl Slot {
     }
 }
 
-/// How a request about a Lease ended.
+/// The outcome of a request for a Lease.
 enum Ended {
     Read(Option<Stored>),
-    Expectation(Answer<Stored>),
+    Written(Answer<Stored>),
     Released(Answer<Stored>),
-    /// A Lease that nobody needs was to be deleted.
+    /// The deletion of an obsolete Lease was tried.
     Deleted(Stored),
 }
 
@@ -128,22 +129,22 @@ struct Done {
 }
 
 struct Holder {
-    instance: Instance,
+    replica: Replica,
     slots: Vec<Slot>,
-    /// What is known of shards; none for a leader.
+    /// The view of the shards; `None` for a leader.
     shards: Option<Shards>,
     requests: FuturesUnordered<BoxFuture<'static, Done>>,
 }
 
 impl Holder {
     fn now(&self) -> Timestamp {
-        self.instance.fence.clock().now()
+        self.replica.fence.clock().now()
     }
 
     async fn hold(mut self, selector: Selector, mut leave: oneshot::Receiver<()>) {
-        let (watch, mut shown) = follow_leases(&self.instance, selector);
+        let (watch, mut shown) = follow_leases(&self.replica, selector);
         let mut watch = Box::pin(watch);
-        let (fence, clock) = (self.instance.fence.clone(), self.instance.fence.clock());
+        let (fence, clock) = (self.replica.fence.clone(), self.replica.fence.clock());
         let clock = clock.clone();
         loop {
             self.publish();
@@ -156,7 +157,7 @@ impl Holder {
                 }
             };
             tokio::select! {
-                // In this order, so that equal runs are equal.
+                // In this order, so that runs are reproducible.
                 biased;
                 _ = &mut leave => break,
                 Some(done) = self.requests.next(), if !self.requests.is_empty() => {
@@ -168,12 +169,12 @@ impl Holder {
                 () = alarm => {}
             }
         }
-        // Time would stand still for what is not processed any more.
+        // Events that are not processed any more would keep a virtual clock stopped.
         drop((watch, shown));
         self.release_all().await;
     }
 
-    /// Sends what is due about each Lease. Returns when the next is due.
+    /// Sends the requests that are due for each Lease. Returns when the next one is due.
     fn step(&mut self, is_settled: bool) -> Option<Timestamp> {
         let now = self.now();
         let wanted = self.wanted(now);
@@ -216,16 +217,16 @@ impl Holder {
         self.requests.push(done.boxed());
     }
 
-    /// Leases of instances that have ended would stay for ever.
+    /// Deletes one obsolete Lease, if any: those of replicas that have ended would stay forever.
     fn delete_obsolete(&mut self, now: Timestamp) {
         let obsolete = self.shards.as_ref().and_then(|it| it.obsolete(now));
-        // The first slot is that of this instance.
+        // The first slot is that of this replica.
         let is_free = self.slots.first().is_some_and(|slot| !slot.is_busy);
         if let Some(stored) = obsolete.cloned().filter(|_| is_free) {
             let client = self.slots[0].client.clone();
             self.send(0, async move {
-                // Where it has changed, the watch shows that; where nobody answers, it is tried
-                // again when it is shown anew.
+                // If the Lease has changed, the watch shows that. If the request fails, the
+                // deletion is retried when the watch shows the Lease again.
                 let _ = client.delete(&stored).await;
                 Ended::Deleted(stored)
             });
@@ -236,7 +237,7 @@ impl Holder {
         self.slots.iter().filter_map(Slot::held_shard).collect()
     }
 
-    /// The shards that this instance is to hold.
+    /// The shards that this replica should hold.
     fn wanted(&self, now: Timestamp) -> BTreeSet<u32> {
         let shards = self.shards.as_ref();
         shards.map_or_else(BTreeSet::new, |it| it.wanted(&self.held(), now))
@@ -276,20 +277,20 @@ impl Holder {
         let name = &slot.client.named.name;
         match done.ended {
             Ended::Read(found) => slot.election.read(found, now),
-            Ended::Expectation(Answer::Done(stored)) => {
+            Ended::Written(Answer::Done(stored)) => {
                 slot.election.wrote(stored, done.sent);
             }
-            Ended::Expectation(Answer::Conflict) => slot.election.was_overtaken(),
-            Ended::Expectation(Answer::Failed(error)) => {
-                let observer = &self.instance.observer;
-                observer.failed("Lease could not be read, renewed or taken", &error);
+            Ended::Written(Answer::Conflict) => slot.election.was_overtaken(),
+            Ended::Written(Answer::Failed(error)) => {
+                let observer = &self.replica.observer;
+                observer.failed("Lease could not be read, renewed or acquired", &error);
                 slot.election.failed(done.sent);
             }
             Ended::Released(Answer::Done(stored)) => {
                 tracing::info!(lease = name, "Lease released");
                 slot.election.shown(Some(stored), now);
             }
-            // It expires by itself.
+            // The Lease expires.
             Ended::Released(Answer::Conflict | Answer::Failed(_)) => {
                 tracing::warn!(lease = name, "Lease could not be released");
             }
@@ -301,11 +302,11 @@ impl Holder {
         }
     }
 
-    /// Acts on what the elections have come to.
+    /// Publishes the state of the elections to the fence and the observer.
     fn publish(&self) {
-        let Instance {
+        let Replica {
             fence, observer, ..
-        } = &self.instance;
+        } = &self.replica;
         let is_gain = fence.replace(self.ownership());
         observer.role(self.role());
         if is_gain {
@@ -338,7 +339,7 @@ impl Holder {
     }
 
     fn role(&self) -> Role {
-        let is_in_force = self.instance.fence.is_in_force();
+        let is_in_force = self.replica.fence.is_in_force();
         let Some(shards) = &self.shards else {
             let election = &self.slots[0].election;
             return match election.holder() {
@@ -371,12 +372,13 @@ impl Holder {
     }
 
     async fn release_all(&mut self) {
-        self.instance.fence.replace(Ownership::Nothing);
+        self.replica.fence.replace(Ownership::Nothing);
         while let Some(done) = self.requests.next().await {
             self.note(done);
         }
         let now = self.now();
-        // The instance's own Lease last: others take over what has been released by then.
+        // The replica's own Lease comes last: the shards are free when it ends and others take
+        // over.
         for index in (0..self.slots.len()).rev() {
             let slot = &mut self.slots[index];
             let Some((record, version)) = slot.election.release(now) else {
@@ -385,7 +387,7 @@ impl Holder {
             let (client, which) = (slot.client.clone(), slot.which);
             let released = client.replace(&record, &version).await;
             if let (Which::Member, Answer::Done(stored)) = (which, &released) {
-                // What stays is deleted by another instance.
+                // If this fails, another replica deletes it.
                 let _ = client.delete(stored).await;
             }
             self.note(Done {
@@ -402,13 +404,13 @@ async fn carry_out(client: LeaseClient, step: Move) -> Ended {
         Move::Wait(_) | Move::Read => match client.read().await {
             Answer::Done(found) => Ended::Read(found),
             Answer::Conflict => {
-                Ended::Expectation(Answer::Failed("Leases are not served".to_owned()))
+                Ended::Written(Answer::Failed("Leases are not served".to_owned()))
             }
-            Answer::Failed(why) => Ended::Expectation(Answer::Failed(why)),
+            Answer::Failed(why) => Ended::Written(Answer::Failed(why)),
         },
-        Move::Create(record) => Ended::Expectation(client.create(&record).await),
+        Move::Create(record) => Ended::Written(client.create(&record).await),
         Move::Replace { record, version } => {
-            Ended::Expectation(client.replace(&record, &version).await)
+            Ended::Written(client.replace(&record, &version).await)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A coordination Lease as a value, and how long it binds.
+//! A coordination Lease as a value, and its timing.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-/// No Lease binds anybody longer than this after it was last seen to change, whatever it says.
+/// A Lease is valid for at most this long after its last observed change, whatever its duration.
 const LONGEST: SignedDuration = SignedDuration::from_hours(1);
 
-/// By how much the clocks of two instances, or one clock before and after a step, may differ.
+/// By how much the clocks of two replicas, or one clock before and after a step, may differ.
 pub const SKEW: SignedDuration = SignedDuration::from_secs(5);
 
-/// How long a Lease binds, and how often it is renewed.
+/// How long a Lease is valid, and how often it is renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     duration: SignedDuration,
@@ -21,13 +21,13 @@ pub struct Terms {
     retry_period: SignedDuration,
 }
 
-/// Why terms cannot be kept.
+/// Why terms are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TermsError {
-    /// The holder would write while another may already act.
+    /// The holder would write while another replica may already act.
     #[error("the duration must exceed the renew deadline by at least 5 seconds")]
     DurationTooShort,
-    /// The holder would give up before it has tried again.
+    /// The holder would give up before its second attempt.
     #[error("the renew deadline must be longer than the retry period")]
     DeadlineTooShort,
     /// A retry period of zero is a busy loop.
@@ -39,12 +39,12 @@ pub enum TermsError {
 }
 
 impl Terms {
-    /// Others take over `duration` after they last saw a renewal; the holder stops writing
-    /// `renew_deadline` after it last renewed, and renews every `retry_period`.
+    /// Other replicas take over `duration` after they last observed a renewal. The holder stops
+    /// writing `renew_deadline` after its last renewal, and renews every `retry_period`.
     ///
     /// # Errors
-    /// Between the two there must be at least [`SKEW`], so that a clock that is off by as much
-    /// makes no two instances act; and there must be time for more than one renewal.
+    /// `duration` must exceed `renew_deadline` by at least [`SKEW`], so that a clock that is off
+    /// by as much does not let two replicas act. There must be time for more than one renewal.
     pub fn new(
         duration: SignedDuration,
         renew_deadline: SignedDuration,
@@ -69,30 +69,29 @@ impl Terms {
         })
     }
 
-    /// Until when a holder may write that asked for its last renewal at `asked`.
+    /// Until when a holder may write, if it sent its last renewal at `asked`.
     pub fn fence(&self, asked: Timestamp) -> Timestamp {
         after(asked, self.renew_deadline)
     }
 
-    /// When a holder renews that last tried at `tried`.
+    /// When a holder renews, if it last tried at `tried`.
     pub fn next_try(&self, tried: Timestamp) -> Timestamp {
         after(tried, self.retry_period)
     }
 
-    /// How long one request about a Lease may take: so long that it does not keep a renewal from
-    /// being tried again in time.
+    /// The timeout of one request for a Lease. It leaves time to retry a renewal.
     pub fn request_timeout(&self) -> SignedDuration {
         (self.renew_deadline / 2).max(self.retry_period)
     }
 
-    /// How long others wait.
+    /// How long other replicas wait.
     pub fn duration(&self) -> SignedDuration {
         self.duration
     }
 }
 
 impl Default for Terms {
-    /// 15 s, 10 s and 2 s, as Kubernetes' own components have it.
+    /// 15 s, 10 s and 2 s, as in Kubernetes' own components.
     fn default() -> Self {
         Self {
             duration: SignedDuration::from_secs(15),
@@ -102,7 +101,7 @@ impl Default for Terms {
     }
 }
 
-/// Where a Lease is.
+/// The name of a Lease, and its labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseName {
     /// The namespace.
@@ -113,18 +112,19 @@ pub struct LeaseName {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a Lease says.
+/// The content of a Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Who holds it; empty when it has been released.
+    /// The holder; empty if it has been released.
     pub holder: String,
-    /// How long it binds after a renewal; none where the Lease does not say.
+    /// How long it is valid after a renewal; `None` if the Lease has no duration.
     pub duration: Option<SignedDuration>,
-    /// When the holder got it, by the holder's clock: to distinguish terms, never to reckon with.
+    /// When the holder acquired it, by the holder's clock: only to distinguish terms, never to
+    /// compute.
     pub acquired: String,
-    /// When the holder renewed it last, by the holder's clock, likewise.
+    /// When the holder last renewed it, by the holder's clock, likewise.
     pub renewed: String,
-    /// How often it has changed hands.
+    /// How often its holder has changed.
     pub transitions: i64,
 }
 
@@ -139,12 +139,12 @@ pub struct Stored {
     pub version: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// What it says.
+    /// Its content.
     pub record: Record,
 }
 
 impl Stored {
-    /// Reads a Lease. What it leaves out is empty.
+    /// Reads a Lease. Missing fields are empty.
     pub fn read(lease: &Value) -> Self {
         let meta = &lease["metadata"];
         let spec = &lease["spec"];
@@ -169,7 +169,7 @@ impl Stored {
 }
 
 impl Record {
-    /// The Lease that says it.
+    /// The Lease with this content.
     pub fn lease(&self, named: &LeaseName, version: Option<&str>) -> Value {
         let mut lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -183,7 +183,7 @@ impl Record {
                 "leaseTransitions": self.transitions,
             },
         });
-        // Guards a change; a new Lease has none.
+        // Guards an update; a new Lease has no version.
         if let Some(version) = version {
             lease["metadata"]["resourceVersion"] = json!(version);
         }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_leave_room_for_skew_and_for_a_second_try() {
+    fn terms_leave_time_for_skew_and_for_a_second_attempt() {
         let rows = [
             ((15, 10, 2), Ok(())),
             ((15, 11, 2), Err(TermsError::DurationTooShort)),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_says_what_was_written_into_it() {
+    fn a_lease_contains_the_record_that_was_written() {
         let record = Record {
             holder: "pod-a".to_owned(),
             duration: Some(secs(15)),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_says_nothing_or_nonsense_binds_for_a_bounded_time() {
+    fn an_empty_or_invalid_lease_is_valid_for_a_bounded_time() {
         let nothing = Stored::read(&json!({}));
         assert_eq!(nothing.record.duration, None);
         let spec = json!({"spec": {"leaseDurationSeconds": i64::MAX, "renewTime": 7}});

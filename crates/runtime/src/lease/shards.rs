@@ -1,17 +1,17 @@
-//! Who is to hold which shard: rules as values, on what a watch of Leases has shown.
+//! Which replica should hold which shard: rules as values, based on the watch of Leases.
 //!
-//! All objects are divided among a number of shards ([`shard_of`]), and each shard has a Lease that
-//! is held like that of a leader ([`Election`](super::Election)). Besides, each instance holds a
-//! Lease that says that it is there. The instances that are, sorted, divide the shards evenly; one
-//! that holds a shard which this gives to another releases it.
+//! All objects are divided among a number of shards ([`shard_of`]). Each shard has a Lease that
+//! is held like that of a leader ([`Election`](super::Election)). In addition, each running
+//! replica holds a member Lease. The members, sorted, divide the shards evenly; a replica that
+//! holds a shard which this assigns to another one releases it.
 //!
-//! Two instances that were given different numbers of shards divide the objects differently, so that
-//! of those only one number may be in use at a time:
+//! Two replicas with different numbers of shards divide the objects differently, so that only one
+//! number may be in use at a time:
 //!
-//! - A shard counts as held only once the watch has shown its Lease with us as holder: whoever had
-//!   taken a shard of another number before has been shown by then.
-//! - Nothing is owned, and no further shard is taken, while the watch shows an unexpired Lease of a
-//!   shard of another number. Where both numbers are held, the smaller gives way.
+//! - A shard counts as held only once the watch has shown its Lease with us as holder: by then,
+//!   the watch has also shown the holders of shards of another number that were taken before.
+//! - Nothing is owned, and no further shard is taken, while the watch shows an unexpired Lease of
+//!   a shard of another number. If both numbers are held, the smaller gives way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,23 +20,23 @@ use jiff::Timestamp;
 
 use super::record::{Stored, Terms};
 
-/// How the Leases of shards and of instances are named.
+/// The names of the Leases of shards and of replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardNames {
-    /// `<prefix>-shard-<i>-of-<n>` is the Lease of a shard, `<prefix>-member-<identity>` that of an
-    /// instance.
+    /// `<prefix>-shard-<i>-of-<n>` is the Lease of a shard, `<prefix>-member-<identity>` that of
+    /// a replica.
     pub prefix: String,
     /// The label that all of them have; its value is the number of shards.
     pub label: String,
 }
 
 impl ShardNames {
-    /// The Lease of the shard, counted from 0, of so many.
+    /// The name of the Lease of the shard, counted from 0, of so many.
     pub fn shard(&self, shard: u32, count: u32) -> String {
         format!("{}-shard-{shard}-of-{count}", self.prefix)
     }
 
-    /// The Lease of the instance.
+    /// The name of the Lease of a replica.
     pub fn member(&self, identity: &str) -> String {
         format!("{}-member-{identity}", self.prefix)
     }
@@ -46,11 +46,11 @@ impl ShardNames {
     }
 }
 
-/// To which of so many shards, counted from 0, an object with that uid belongs; none where there are
-/// no shards, or there is no uid.
+/// The shard, counted from 0, of so many that an object with that uid belongs to; `None` if there
+/// are no shards or no uid.
 ///
-/// FNV-1a of the uid: part of what instances of different releases agree on, so that it is not std's
-/// hasher, which may change.
+/// FNV-1a of the uid. Replicas of different releases must agree on it, so it is not std's hasher,
+/// which may change.
 pub fn shard_of(uid: &str, count: u32) -> Option<u32> {
     if uid.is_empty() {
         return None;
@@ -62,7 +62,7 @@ pub fn shard_of(uid: &str, count: u32) -> Option<u32> {
     u32::try_from(shard).ok()
 }
 
-/// One instance's view of the Leases of shards and of instances.
+/// One replica's view of the Leases of shards and of replicas.
 #[derive(Clone, Debug)]
 pub struct Shards {
     names: ShardNames,
@@ -76,14 +76,14 @@ pub struct Shards {
 #[derive(Clone, Debug)]
 struct Observed {
     stored: Stored,
-    /// Since when it has been saying the same, by our own clock.
+    /// Since when it has not changed, by our own clock.
     since: Timestamp,
-    /// Somebody has deleted it: its holder may not have noticed.
+    /// It was deleted: its holder may not have noticed.
     is_deleted: bool,
 }
 
 impl Shards {
-    /// An instance that has seen nothing.
+    /// A replica that has observed nothing.
     pub fn new(names: ShardNames, identity: String, terms: Terms, count: u32) -> Self {
         Self {
             names,
@@ -99,7 +99,7 @@ impl Shards {
         self.count
     }
 
-    /// The watch shows all Leases there are.
+    /// The watch shows all Leases.
     pub fn listed(&mut self, all: &[Stored], now: Timestamp) {
         for (name, observed) in &mut self.leases {
             observed.is_deleted |= !all.iter().any(|stored| stored.name == *name);
@@ -125,7 +125,7 @@ impl Shards {
         self.forget(now);
     }
 
-    /// The watch shows that a Lease is gone.
+    /// The watch shows that a Lease was deleted.
     pub fn deleted(&mut self, stored: &Stored, now: Timestamp) {
         if let Some(observed) = self.leases.get_mut(&stored.name) {
             observed.is_deleted |= observed.stored.uid == stored.uid;
@@ -133,7 +133,7 @@ impl Shards {
         self.forget(now);
     }
 
-    /// Nothing is remembered of Leases that are gone and bind nobody.
+    /// Removes Leases that were deleted and have expired.
     fn forget(&mut self, now: Timestamp) {
         let terms = self.terms;
         self.leases
@@ -152,7 +152,7 @@ impl Shards {
         stored.labels.get(&self.names.label)?.parse().ok()
     }
 
-    /// Another number of shards that is in use: the largest.
+    /// The largest other number of shards that is in use.
     pub fn other_count(&self, now: Timestamp) -> Option<u32> {
         let shards = self
             .live(now)
@@ -161,7 +161,8 @@ impl Shards {
         counts.filter(|count| *count != self.count).max()
     }
 
-    /// The shards that fall to this instance; none before the watch shows it to be there.
+    /// The shards that are assigned to this replica; none before the watch shows its member
+    /// Lease.
     fn assigned(&self, now: Timestamp) -> BTreeSet<u32> {
         let members = self.live(now).filter(|stored| {
             self.names.is_member(&stored.name)
@@ -178,8 +179,8 @@ impl Shards {
             .collect()
     }
 
-    /// The shards that this instance is to hold, of which it holds `held` already. Those of `held`
-    /// that are not among them are to be released.
+    /// The shards that this replica should hold, of which it holds `held` already. Those of
+    /// `held` that are not among them must be released.
     pub fn wanted(&self, held: &BTreeSet<u32>, now: Timestamp) -> BTreeSet<u32> {
         let assigned = self.assigned(now);
         match self.other_count(now) {
@@ -191,7 +192,7 @@ impl Shards {
         }
     }
 
-    /// Whether the watch has shown that this instance holds the shard.
+    /// Whether the watch has shown that this replica holds the shard.
     pub fn shows_as_held(&self, shard: u32) -> bool {
         let observed = self.leases.get(&self.names.shard(shard, self.count));
         observed.is_some_and(|observed| {
@@ -199,15 +200,15 @@ impl Shards {
         })
     }
 
-    /// When the next Lease expires, if nobody renews it.
+    /// When the next Lease expires, if it is not renewed.
     pub fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
         let all = self.leases.values();
         let ends = all.map(|observed| observed.expires(&self.terms));
         ends.filter(|end| *end > now).min()
     }
 
-    /// A Lease that is of no use to anybody any more: of an instance that has ended, or of a shard
-    /// of another number. The first of the live instances is to delete it.
+    /// An obsolete Lease: of a replica that has ended, or of a shard of another number. The first
+    /// of the live replicas should delete it; `None` for the others.
     pub fn obsolete(&self, now: Timestamp) -> Option<&Stored> {
         if !self.assigned(now).contains(&0) {
             return None;
@@ -231,7 +232,7 @@ impl Observed {
         after(self.since, duration.unwrap_or(terms.duration()))
     }
 
-    /// Whether somebody holds it and may act on it.
+    /// Whether it has a holder that may act on it.
     fn is_live(&self, terms: &Terms, now: Timestamp) -> bool {
         !self.stored.record.holder.is_empty() && now < self.expires(terms)
     }

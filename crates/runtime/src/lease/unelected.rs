@@ -1,4 +1,4 @@
-//! Acting without an election, unless somebody else holds the Lease.
+//! Acting without leader election, unless another replica holds the Lease.
 
 use std::pin::pin;
 
@@ -9,19 +9,19 @@ use tokio::sync::oneshot;
 use super::client::{Event, follow_leases};
 use super::fence::Ownership;
 use super::record::{Record, Terms};
-use super::{Instance, Role};
+use super::{Replica, Role};
 use crate::watch::Selector;
 
-/// Acts whenever nobody renews the Lease, until `leave` is ready or dropped. Where Leases cannot be
-/// read, it acts after a while.
-pub async fn act_unless_held(instance: Instance, mut leave: oneshot::Receiver<()>) {
-    let selector = Selector::named(&instance.lease.name);
-    let (watch, mut shown) = follow_leases(&instance, selector);
+/// Acts while no other replica renews the Lease, until `leave` is ready or dropped. If Leases
+/// cannot be read, it acts after the duration of a Lease.
+pub async fn act_unless_held(replica: Replica, mut leave: oneshot::Receiver<()>) {
+    let selector = Selector::named(&replica.lease.name);
+    let (watch, mut shown) = follow_leases(&replica, selector);
     let mut watch = pin!(watch);
-    let clock = instance.fence.clock().clone();
-    let mut others = Others::new(instance.lease.terms, clock.now());
+    let clock = replica.fence.clock().clone();
+    let mut others = Others::new(replica.lease.terms, clock.now());
     loop {
-        publish(&instance, others.at(clock.now()));
+        publish(&replica, others.at(clock.now()));
         let alarm = async {
             match others.until(clock.now()) {
                 Some(until) => clock.sleep_until(until).await,
@@ -34,7 +34,7 @@ pub async fn act_unless_held(instance: Instance, mut leave: oneshot::Receiver<()
             Some(news) = shown.recv() => {
                 let now = clock.now();
                 match news.event {
-                    // The selector leaves one at most.
+                    // The selector selects at most one.
                     Event::Listed(all) => {
                         others.shown(all.into_iter().next().map(|lease| lease.record), now);
                     }
@@ -46,27 +46,27 @@ pub async fn act_unless_held(instance: Instance, mut leave: oneshot::Receiver<()
             () = alarm => {}
         }
     }
-    instance.fence.replace(Ownership::Nothing);
+    replica.fence.replace(Ownership::Nothing);
 }
 
-fn publish(instance: &Instance, found: Found<'_>) {
+fn publish(replica: &Replica, found: Found<'_>) {
     let (ownership, role) = match found {
-        Found::Nobody => (Ownership::Everything, Role::Alone),
-        Found::NotKnown => (Ownership::Nothing, Role::Undecided),
+        Found::NoHolder => (Ownership::Everything, Role::Alone),
+        Found::Unknown => (Ownership::Nothing, Role::Undecided),
         Found::Holder(holder) => (Ownership::Nothing, Role::Barred(holder.to_owned())),
     };
-    let is_gain = instance.fence.replace(ownership);
-    instance.observer.role(role);
+    let is_gain = replica.fence.replace(ownership);
+    replica.observer.role(role);
     if is_gain {
-        instance.observer.gained();
+        replica.observer.gained();
     }
 }
 
-/// What is known of other instances.
+/// What has been observed of other replicas.
 struct Others {
     terms: Terms,
     lease: Shown,
-    /// Since when the Lease has been like that.
+    /// Since when the Lease has not changed.
     since: Timestamp,
 }
 
@@ -75,18 +75,18 @@ struct Others {
 enum Shown {
     /// Nothing yet.
     Nothing,
-    /// That nobody holds it.
+    /// It has no holder.
     Free,
-    /// That somebody does.
+    /// It has a holder.
     Held(Record),
 }
 
-/// Whether there is another instance.
+/// Whether there is another replica.
 #[derive(Debug, PartialEq, Eq)]
 enum Found<'a> {
-    Nobody,
-    NotKnown,
-    /// That one holds the Lease, and may be alive.
+    NoHolder,
+    Unknown,
+    /// This holder has the Lease, and may be running.
     Holder(&'a str),
 }
 
@@ -107,7 +107,8 @@ impl Others {
         }
     }
 
-    /// When it is known, whatever happens, that nobody renews the Lease.
+    /// When it will be certain, without a further event, that no replica renews the Lease; `None`
+    /// if it is certain at `now`.
     fn until(&self, now: Timestamp) -> Option<Timestamp> {
         let span = match &self.lease {
             Shown::Nothing => self.terms.duration(),
@@ -119,9 +120,9 @@ impl Others {
 
     fn at(&self, now: Timestamp) -> Found<'_> {
         match (&self.lease, self.until(now)) {
-            (_, None) => Found::Nobody,
+            (_, None) => Found::NoHolder,
             (Shown::Held(lease), Some(_)) => Found::Holder(&lease.holder),
-            (Shown::Nothing | Shown::Free, Some(_)) => Found::NotKnown,
+            (Shown::Nothing | Shown::Free, Some(_)) => Found::Unknown,
         }
     }
 }
@@ -146,34 +147,34 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_renewed_bars_and_one_that_is_not_does_so_for_its_duration() {
+    fn a_lease_bars_while_it_is_renewed_and_for_its_duration_afterwards() {
         let mut others = Others::new(Terms::default(), at(0));
-        assert_eq!(others.at(at(0)), Found::NotKnown);
+        assert_eq!(others.at(at(0)), Found::Unknown);
         others.shown(Some(renewed("1")), at(1));
         assert_eq!(others.at(at(15)), Found::Holder("pod-a"));
         others.shown(Some(renewed("2")), at(15));
         assert_eq!(others.at(at(29)), Found::Holder("pod-a"));
         others.shown(Some(renewed("2")), at(29));
         assert_eq!(others.until(at(29)), Some(at(30)));
-        assert_eq!(others.at(at(30)), Found::Nobody);
+        assert_eq!(others.at(at(30)), Found::NoHolder);
         others.shown(Some(renewed("3")), at(99));
         assert_eq!(others.at(at(99)), Found::Holder("pod-a"));
     }
 
     #[test]
-    fn without_a_lease_or_with_one_that_nobody_holds_there_is_no_other() {
+    fn without_a_lease_or_without_a_holder_there_is_no_other_replica() {
         for lease in [None, Some(Record::default())] {
             let mut others = Others::new(Terms::default(), at(0));
             others.shown(lease, at(0));
-            assert_eq!(others.at(at(0)), Found::Nobody);
+            assert_eq!(others.at(at(0)), Found::NoHolder);
             assert_eq!(others.until(at(0)), None);
         }
     }
 
     #[test]
-    fn where_leases_cannot_be_read_it_acts_after_a_while() {
+    fn if_leases_cannot_be_read_it_acts_after_the_duration_of_a_lease() {
         let others = Others::new(Terms::default(), at(0));
-        assert_eq!(others.at(at(14)), Found::NotKnown);
-        assert_eq!(others.at(at(15)), Found::Nobody);
+        assert_eq!(others.at(at(14)), Found::Unknown);
+        assert_eq!(others.at(at(15)), Found::NoHolder);
     }
 }

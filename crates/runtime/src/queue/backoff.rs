@@ -7,20 +7,20 @@ use jiff::SignedDuration;
 const FIRST_MILLIS: u64 = 1_000;
 const LONGEST_MILLIS: u64 = 300_000;
 
-/// Waits that double from one second to five minutes, each shortened by up to a fifth so that
-/// what failed together is not tried together. Equal seeds give equal waits.
+/// Waits that double from one second to five minutes. Each is shortened by up to a fifth, so that
+/// keys that failed together are not retried together. Equal seeds give equal waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     seed: u64,
 }
 
 impl Backoff {
-    /// Waits that follow from `seed`.
+    /// A backoff with jitter that is derived from `seed`.
     pub fn seeded(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// The wait of `whom` after `failures` in a row, the first being 1.
+    /// The wait of `whom`, such as a key, after `failures` in a row, the first being 1.
     pub fn wait(self, whom: &impl Hash, failures: u32) -> SignedDuration {
         let doublings = failures.saturating_sub(1).min(16);
         let full = (FIRST_MILLIS << doublings).min(LONGEST_MILLIS);

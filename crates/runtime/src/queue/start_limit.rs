@@ -1,4 +1,4 @@
-//! How many objects may start what they stand for in a minute, and which first.
+//! A rate limit on the objects that start in a minute, and their order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
@@ -8,17 +8,17 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Key;
 
-/// What the limit is about.
+/// The period of the limit.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
-/// How long an object waits in any case, so that those that are due together are all known
+/// How long an object waits at least, so that all objects that are due together are recorded
 /// before the first of them starts.
 const GATHERING: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long after its turn an object counts that has not asked again.
+/// How long an object counts after its turn if it has not tried again.
 const FORGOTTEN: SignedDuration = SignedDuration::from_secs(10);
 
-/// Who has started and who waits.
+/// The objects that have started and those that wait.
 #[derive(Clone, Debug)]
 pub struct StartLimit {
     per_minute: Option<NonZeroU32>,
@@ -31,12 +31,12 @@ pub struct StartLimit {
 struct Waiting {
     priority: u8,
     since: Timestamp,
-    /// When it was reported to ask again.
+    /// The instant at which it should try again.
     turn: Timestamp,
 }
 
 impl StartLimit {
-    /// At most so many in any minute; none is no limit.
+    /// At most so many in any minute; `None` is no limit.
     pub fn at_most(per_minute: Option<NonZeroU32>) -> Self {
         Self {
             per_minute,
@@ -45,11 +45,11 @@ impl StartLimit {
         }
     }
 
-    /// `key` is to start. Either it may, and that is counted; or it is to ask again at the
-    /// instant that is returned, which is in the future.
+    /// Tries to start `key`. Either it may start, and that is counted; or it must try again at
+    /// the instant that is returned, which is in the future.
     ///
-    /// Of those that wait the one of the highest priority comes first, of equal ones the one
-    /// that has waited longest.
+    /// Of the objects that wait, the one of the highest priority comes first; of equal priority,
+    /// the one that has waited longest.
     pub fn try_start(
         &mut self,
         key: &Key,
@@ -93,7 +93,7 @@ impl StartLimit {
         Err(turn)
     }
 
-    /// `key` was allowed to start and has not: that does not count.
+    /// Takes back a start: `key` was allowed to start and has not, so it does not count.
     pub fn give_back(&mut self, key: &Key) {
         let last = self.begun.iter().rposition(|(_, other)| other == key);
         if let Some(last) = last {
@@ -101,7 +101,7 @@ impl StartLimit {
         }
     }
 
-    /// How many of those that wait come before `key`.
+    /// How many of the objects that wait come before `key`.
     fn place(&self, key: &Key, priority: u8, since: Timestamp) -> usize {
         let order = |priority: u8| u8::MAX - priority;
         let own = (order(priority), since, key);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_everybody_starts_at_once() {
+    fn without_a_limit_all_objects_start_at_once() {
         let mut starts = StartLimit::at_most(None);
         for number in 0..100 {
             assert_eq!(
@@ -136,7 +136,8 @@ mod tests {
         }
     }
 
-    /// Runs everybody's asking until all have started; who started when, in seconds.
+    /// Tries to start all machines until all have started. Returns which started when, in
+    /// seconds.
     fn run(per_minute: u32, machines: &[(&str, u8)]) -> Vec<(String, i64)> {
         let mut starts = StartLimit::at_most(NonZeroU32::new(per_minute));
         let mut due: BTreeMap<Timestamp, Vec<(&str, u8)>> =
@@ -150,7 +151,7 @@ mod tests {
                         started.push((name.to_owned(), second));
                     }
                     Err(turn) => {
-                        assert!(turn > now, "{name} is to ask again at once");
+                        assert!(turn > now, "{name} would try again at once");
                         due.entry(turn).or_default().push((name, priority));
                     }
                 }
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_priority_starts_first_and_so_many_in_a_minute() {
+    fn the_highest_priority_starts_first_within_the_limit_of_a_minute() {
         let machines = [("a", 10), ("b", 50), ("c", 255), ("d", 50), ("e", 0)];
         let started = run(2, &machines);
         let expected = [("b", 1), ("c", 1), ("a", 61), ("d", 61), ("e", 121)]
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn never_do_more_start_within_a_minute() {
+    fn no_more_than_the_limit_start_within_a_minute() {
         let names: Vec<String> = (0..40).map(|number| format!("{number:02}")).collect();
         let machines: Vec<(&str, u8)> =
             names.iter().map(|name| (name.as_str(), 50)).collect();
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_fails_takes_no_place_from_others() {
+    fn a_start_that_fails_does_not_count() {
         let mut starts = StartLimit::at_most(NonZeroU32::new(1));
         for (name, priority) in [("broken", 255), ("sound", 1)] {
             assert!(starts.try_start(&key(name), priority, later(0)).is_err());
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_ask_again_holds_nobody_up_for_long() {
+    fn an_object_that_does_not_try_again_delays_others_only_briefly() {
         let mut starts = StartLimit::at_most(NonZeroU32::new(1));
         assert!(starts.try_start(&key("high"), 200, later(0)).is_err());
         assert!(starts.try_start(&key("low"), 1, later(0)).is_err());

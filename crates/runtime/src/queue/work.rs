@@ -1,4 +1,4 @@
-//! The queue on a clock.
+//! The work queue on a clock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,21 +10,21 @@ use tokio::sync::Notify;
 use super::{Backoff, Monotonic, Queue, ReconcileResult};
 use crate::Key;
 
-/// The one queue that everything which happens ends in.
+/// The work queue of a controller; every event enqueues a key here.
 ///
-/// While a key is due, and until its reconcile has ended, a virtual clock stands still.
+/// While a key is due, and until its reconcile has ended, a virtual clock is stopped.
 #[derive(Debug)]
 pub struct WorkQueue {
     clock: Clock,
     monotonic: Monotonic,
     queue: Mutex<Queue<Busy>>,
     changed: Notify,
-    /// Passes that want to know when their key is asked for again.
+    /// Reconciles that wait until their key is enqueued again.
     listening: Mutex<BTreeMap<Key, Arc<Notify>>>,
 }
 
 impl WorkQueue {
-    /// No work yet.
+    /// An empty queue.
     pub fn new(clock: Clock, backoff: Backoff) -> Self {
         Self {
             clock,
@@ -39,23 +39,23 @@ impl WorkQueue {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The instant that a reconcile goes by.
+    /// The instant that a reconcile uses as now.
     pub fn now(&self) -> Timestamp {
         self.monotonic.at(self.clock.now())
     }
 
-    /// Something happened to `key`.
-    pub fn wake(&self, key: &Key) {
+    /// Enqueues `key` after an event.
+    pub fn enqueue(&self, key: &Key) {
         let busy = self.clock.busy();
-        self.queue().wake(key, self.clock.now(), busy);
+        self.queue().enqueue(key, self.clock.now(), busy);
         self.called(key);
     }
 
-    /// Something happened to `key` that can wait for others, where what its last reconcile has left to
-    /// do can.
-    pub fn wake_deferred(&self, key: &Key) {
+    /// Enqueues `key` with low priority after an event that can wait, if the work that its last
+    /// reconcile left can wait too.
+    pub fn enqueue_deferred(&self, key: &Key) {
         let busy = self.clock.busy();
-        self.queue().wake_deferred(key, self.clock.now(), busy);
+        self.queue().enqueue_deferred(key, self.clock.now(), busy);
         self.called(key);
     }
 
@@ -72,8 +72,8 @@ impl WorkQueue {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `key`, whose reconcile is under way, has been asked for more often than `known`
-    /// times since that began, and says how often.
+    /// Waits until `key`, which is being reconciled, has been enqueued more than `known` times
+    /// since the reconcile began. Returns how often.
     pub async fn called_again(&self, key: &Key, known: u64) -> u64 {
         let listener = self.listening().entry(key.clone()).or_default().clone();
         loop {
@@ -87,9 +87,9 @@ impl WorkQueue {
     }
 
     /// Waits for the next key that is due. Its reconcile is under way until
-    /// [`finish`](Self::finish), and the guard is to be held that long.
+    /// [`finish`](Self::finish), and the guard must be held that long.
     ///
-    /// Meant for one caller; loses nothing when dropped.
+    /// For one caller at a time. Dropping the future loses no key.
     pub async fn next(&self) -> (Key, Busy) {
         loop {
             let (taken, due) = {
@@ -106,7 +106,7 @@ impl WorkQueue {
                 }
             };
             tokio::select! {
-                // In this order, so that equal runs are equal.
+                // In this order, so that runs are reproducible.
                 biased;
                 () = asleep => {}
                 () = self.changed.notified() => {}
@@ -146,23 +146,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pass_begins_exactly_when_it_is_due_and_time_stands_still_meanwhile() {
+    async fn a_reconcile_begins_exactly_when_due_and_the_clock_is_stopped_meanwhile() {
         let clock = Clock::stopped_at(start());
         let edge = start() + SignedDuration::from_mins(90);
         let work = Arc::new(WorkQueue::new(clock.clone(), Backoff::seeded(0)));
         let key = Key::new("default", "a");
-        work.wake(&key);
-        let (own, passes) = (work.clone(), clock.clone());
+        work.enqueue(&key);
+        let (own, own_clock) = (work.clone(), clock.clone());
         let worker = tokio::spawn(async move {
             let mut begun = Vec::new();
             while begun.len() < 2 {
                 let (key, busy) = own.next().await;
-                begun.push(passes.now());
+                begun.push(own_clock.now());
                 for _ in 0..100 {
                     tokio::task::yield_now().await;
                 }
-                assert_eq!(begun.last(), Some(&passes.now()));
-                own.finish(&key, ReconcileResult::Done { wake: Some(edge) });
+                assert_eq!(begun.last(), Some(&own_clock.now()));
+                own.finish(
+                    &key,
+                    ReconcileResult::Done {
+                        requeue_at: Some(edge),
+                    },
+                );
                 drop(busy);
             }
             begun

@@ -6,19 +6,19 @@ use crate::parse::{ParseError, Piece};
 use crate::set::Set;
 use crate::week::print_runs;
 
-/// What one field matches, and whether it was written with a `*` in front.
+/// What one field matches, and whether it was written with a leading `*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Field {
     pub(super) matches: Set,
     pub(super) is_starred: bool,
 }
 
-/// What a field may hold.
+/// The values that a field may have.
 pub(super) struct Kind {
     least: u32,
     /// The greatest number that may be written.
     most: u32,
-    /// The greatest number that is meant: less than `most` where 7 is another name for 0.
+    /// The greatest distinct value: less than `most` where 7 is another name for 0.
     last: u32,
     expected: &'static str,
     names: &'static [&'static str],
@@ -113,8 +113,8 @@ impl Field {
         self.matches == Set::range(kind.least, kind.last, 1)
     }
 
-    /// Prints the field; one that is starred but matches less than all begins with the smallest
-    /// step whose numbers all match, and lists the others.
+    /// Prints the field. A starred field that does not match everything is printed as the
+    /// smallest step whose numbers all match, followed by the other numbers.
     pub(super) fn print(self, f: &mut fmt::Formatter<'_>, kind: &Kind) -> fmt::Result {
         if !self.is_starred {
             return print_runs(f, &self.matches.runs(), |n| n);
@@ -152,7 +152,7 @@ impl Kind {
             .ok_or_else(|| piece.fault(self.expected))
     }
 
-    /// As [`Kind::number`], but a Sunday that is named ends the week: `mon-sun`.
+    /// As [`Kind::number`], but a Sunday given by name ends the week: `mon-sun`.
     fn range_end(&self, piece: Piece<'_>) -> Result<u32, ParseError> {
         let end = self.number(piece)?;
         let is_named = piece.number().is_none();

@@ -1,4 +1,4 @@
-//! The wall-clock minutes that a cron expression matches, looked up in either direction.
+//! Searches in both directions for the wall-clock minutes that a cron expression matches.
 //!
 //! Local times are seconds since 1970-01-01 00:00 on the wall clock.
 
@@ -11,7 +11,7 @@ const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
 const LAST_MINUTE_OF_DAY: i64 = DAY / MINUTE - 1;
 
-/// A day of the local calendar, as far as cron asks about it.
+/// The properties of a local day that cron matches.
 struct Date {
     month: u32,
     day: u32,
@@ -20,7 +20,7 @@ struct Date {
 }
 
 impl Date {
-    /// The date so many days after 1970-01-01; none outside of the years -9999 to 9999.
+    /// The date that many days after 1970-01-01; `None` outside of the years -9999 to 9999.
     fn of(day: i64) -> Option<Self> {
         let midnight = Timestamp::from_second(day.checked_mul(DAY)?).ok()?;
         let date = Offset::UTC.to_datetime(midnight).date();
@@ -36,7 +36,7 @@ impl Date {
 }
 
 impl Cron {
-    /// The first minute that matches and begins within `from..=to`.
+    /// The first matching minute that starts within `from..=to`.
     pub(crate) fn first_in(&self, from: i64, to: i64) -> Option<i64> {
         let mut day = from.div_euclid(DAY);
         let mut minute = (from.rem_euclid(DAY) + MINUTE - 1) / MINUTE;
@@ -58,7 +58,7 @@ impl Cron {
         None
     }
 
-    /// The last minute that matches and begins within `from..=to`.
+    /// The last matching minute that starts within `from..=to`.
     pub(crate) fn last_in(&self, from: i64, to: i64) -> Option<i64> {
         let mut day = to.div_euclid(DAY);
         let mut minute = to.rem_euclid(DAY) / MINUTE;
@@ -91,7 +91,7 @@ impl Cron {
         on_day && self.month.matches.contains(date.month)
     }
 
-    /// The first matching minute of a day that is `minute` or later, counted from midnight.
+    /// The first matching minute of a day that is not before `minute`, counted from midnight.
     fn first_minute_from(&self, minute: i64) -> Option<i64> {
         let (hours, minutes) = (self.hour.matches, self.minute.matches);
         let minute = u32::try_from(minute).ok()?;
@@ -104,7 +104,7 @@ impl Cron {
         Some(i64::from(found))
     }
 
-    /// The last matching minute of a day that is `minute` or earlier, counted from midnight.
+    /// The last matching minute of a day that is not after `minute`, counted from midnight.
     fn last_minute_upto(&self, minute: i64) -> Option<i64> {
         let (hours, minutes) = (self.hour.matches, self.minute.matches);
         let minute = u32::try_from(minute).ok()?;

@@ -1,5 +1,5 @@
-//! The effective schedule and what it needs against a walk along the wall clock: every form,
-//! exceptions, overrides, lead time and early ends, on the dates where clocks behave worst.
+//! Compares the effective schedule and its needed spans with a minute-by-minute oracle: every
+//! form, exceptions, overrides, lead time and early ends, around difficult clock changes.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 #![allow(
@@ -27,7 +27,7 @@ use oracle::{Base, End, MINUTE, Mode, Plan, WallClock, flips, mark_at, timestamp
 
 const DAY: i64 = 86_400;
 
-/// Zones and the UTC days around a change of their clocks.
+/// Zones and the UTC days around a clock change.
 const AWKWARD: [(&str, &str); 12] = [
     ("America/New_York", "2026-03-08"),
     ("America/New_York", "2026-11-01"),
@@ -139,8 +139,8 @@ fn schedule(plan: &Plan, zone: &str) -> Schedule {
 
 type Clocks = HashMap<(&'static str, &'static str), WallClock>;
 
-/// The wall clocks around the dates, longer on both sides than a window, lead time and early end
-/// together.
+/// The wall clocks around the dates, on both sides longer than a window, lead time and early
+/// end together.
 fn clocks() -> &'static Clocks {
     static CLOCKS: OnceLock<Clocks> = OnceLock::new();
     CLOCKS.get_or_init(|| {
@@ -153,7 +153,7 @@ fn clocks() -> &'static Clocks {
     })
 }
 
-/// The crate agrees with the walk from a day before `date` to two days after it.
+/// Asserts that the crate agrees with the oracle from a day before `date` to two days after it.
 fn agrees(plan: &Plan, (name, date): (&'static str, &'static str)) {
     let (from, to) = (midnight(date) - DAY, midnight(date) + 2 * DAY);
     let clock = &clocks()[&(name, date)];
@@ -279,14 +279,14 @@ fn plan(date: &'static str) -> impl Strategy<Value = Plan> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 1_000,
-        // They take a minute, so that they are the same ones each time.
+        // The cases take a minute, so they use a fixed seed.
         rng_seed: RngSeed::Fixed(5),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
     #[test]
-    fn a_thousand_schedules_of_every_form_and_combination_equal_the_walk_along_the_clock(
+    fn schedules_of_every_form_and_combination_agree_with_the_oracle(
         (place, plan) in prop::sample::select(AWKWARD.to_vec())
             .prop_flat_map(|place| plan(place.1).prop_map(move |plan| (place, plan))),
     ) {

@@ -1,5 +1,5 @@
-//! A second opinion: what is wanted and needed, minute by minute, from the sentences of the
-//! contract and without a line of the crate under test.
+//! An independent oracle: when a machine is wanted and needed, minute by minute. It follows the
+//! text of the contract and uses no code of the crate under test.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -9,7 +9,7 @@ pub(crate) const MINUTE: i64 = 60;
 /// In minutes.
 const THREE_DAYS: usize = 3 * 24 * 60;
 
-/// A schedule in parts that can be looked at directly.
+/// A schedule in parts with public fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) base: Base,
@@ -23,12 +23,12 @@ pub(crate) struct Plan {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Base {
-    /// Days, Monday is 0, and hours.
+    /// Days, with Monday as 0, and hours.
     Lists {
         days: Vec<i8>,
         hours: Vec<i8>,
     },
-    /// Every day at these minutes of these hours; how many minutes a window lasts.
+    /// Every day at these minutes of these hours; the length of a window in minutes.
     Cron {
         minutes: Vec<i8>,
         hours: Vec<i8>,
@@ -104,7 +104,8 @@ impl WallClock {
         Some(from + shown.take(THREE_DAYS).position(|shown| *shown >= time)?)
     }
 
-    /// The last minute at which the clock shows a time, or the first after it where it never does.
+    /// The last minute at which the clock shows a time; if it never does, the first minute
+    /// after it.
     fn end_of(&self, time: DateTime) -> Option<usize> {
         let from = self.well_before(time);
         let to = self.shown.len().min(from + THREE_DAYS);
@@ -219,8 +220,9 @@ impl WallClock {
         base.into_iter().enumerate().map(decide).collect()
     }
 
-    /// Marks the minutes in which a machine is needed, given those in which it is wanted. What is
-    /// wanted in the first minute has always been, and in the last always will be.
+    /// Marks the minutes in which a machine is needed, given those in which it is wanted. The
+    /// state of the first minute is assumed for all time before, and that of the last for all
+    /// time after.
     pub(crate) fn needed(plan: &Plan, wanted: &[bool]) -> Vec<bool> {
         let mut needed = vec![false; wanted.len()];
         let mut minute = 0;
@@ -250,7 +252,7 @@ impl WallClock {
     }
 }
 
-/// The seconds strictly between two at which marks change, and to what.
+/// The seconds strictly between two seconds at which marks change, with the new value.
 pub(crate) fn flips(
     clock: &WallClock,
     marks: &[bool],

@@ -1,4 +1,5 @@
-//! The crate's answers against a walk along the wall clock, where clocks behave worst.
+//! Compares the crate with an oracle that steps along the wall clock, around difficult clock
+//! changes.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
@@ -16,7 +17,7 @@ use oracle::{Entry, Plan, day_entries, expression, flips, hour_entries};
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 
-/// Zones and the UTC days around a change of their clocks.
+/// Zones and the UTC days around a clock change.
 const AWKWARD: [(&str, &str); 11] = [
     ("America/New_York", "2026-03-08"),
     ("America/New_York", "2026-11-01"),
@@ -28,11 +29,11 @@ const AWKWARD: [(&str, &str); 11] = [
     ("Pacific/Apia", "2011-12-30"),
     ("Asia/Kathmandu", "1985-12-31"),
     ("America/St_Johns", "2006-10-29"),
-    // The only change that the data lists; all later ones follow from a rule.
+    // The only change in the data; all later ones follow from a rule.
     ("Antarctica/Troll", "2005-02-12"),
 ];
 
-/// Zones whose clocks were not a whole number of minutes off, and a day on which they changed.
+/// Zones with an offset that was not a whole number of minutes, and a day on which it changed.
 const AWKWARD_TO_THE_SECOND: [(&str, &str); 4] = [
     ("Africa/Monrovia", "1972-01-07"),
     ("Europe/Amsterdam", "1937-07-01"),
@@ -59,7 +60,8 @@ fn schedule(plan: &Plan, zone: &str) -> Schedule {
     }
 }
 
-/// The crate's changes are the walk's, and between them it says so at every odd moment.
+/// Asserts that the crate's changes equal the oracle's, and checks its state just after and
+/// just before each of them.
 fn agrees(plan: &Plan, name: &str, span: (i64, i64), step: i64) {
     let schedule = schedule(plan, name);
     let (wanted, expected) = flips(plan, schedule.time_zone(), span, step);
@@ -104,7 +106,7 @@ fn each_hour() -> impl Iterator<Item = Plan> {
 }
 
 #[test]
-fn each_hour_alone_is_on_exactly_while_the_wall_clock_shows_it() {
+fn a_single_hour_is_open_exactly_while_the_wall_clock_shows_it() {
     for (name, date) in AWKWARD {
         let day = midnight(date);
         for plan in each_hour().step_by(3) {
@@ -119,7 +121,7 @@ fn each_hour_alone_is_on_exactly_while_the_wall_clock_shows_it() {
 }
 
 #[test]
-fn a_firing_each_half_hour_is_on_wherever_the_clocks_change() {
+fn a_firing_each_half_hour_is_open_across_clock_changes() {
     for (name, date) in AWKWARD {
         let day = midnight(date);
         for (minute, seconds) in [(30, 600), (0, 1_800), (59, 3_600), (1, 90)] {
@@ -208,7 +210,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     prop_oneof![1 => weekly, 2 => cron]
 }
 
-/// A zone and an instant at most two days before its clocks change, if they ever do.
+/// A zone and an instant at most two days before a clock change, if the zone has one.
 fn near_a_change(
     years: RangeInclusive<i64>,
 ) -> impl Strategy<Value = (&'static str, i64)> {
@@ -234,16 +236,16 @@ proptest! {
     })]
 
     #[test]
-    fn any_schedule_in_any_zone_changes_when_the_wall_clock_says_so(
+    fn any_schedule_in_any_zone_agrees_with_the_oracle(
         plan in plan(),
-        // Since 1973 every zone is a whole number of minutes off and changes on one.
+        // Since 1973 every offset is a whole number of minutes and changes at a full minute.
         (name, start) in near_a_change(1973..=2060),
     ) {
         agrees(&plan, name, (start, start + 3 * DAY), 60);
     }
 
     #[test]
-    fn any_schedule_is_right_on_the_awkward_days(
+    fn any_schedule_agrees_with_the_oracle_around_clock_changes(
         plan in plan(),
         (name, date) in prop::sample::select(AWKWARD.to_vec()),
     ) {
@@ -252,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn any_schedule_is_right_to_the_second_before_clocks_were_regular(
+    fn any_schedule_agrees_to_the_second_before_offsets_were_whole_minutes(
         plan in plan(),
         (name, start) in near_a_change(1850..=1972),
     ) {

@@ -1,12 +1,12 @@
-//! A second opinion: schedules evaluated by walking the wall clock one step at a time.
+//! An independent oracle: schedules evaluated by stepping along the wall clock.
 //!
-//! Slow and plain on purpose, and without a line of the crate under test.
+//! It is slow and simple on purpose, and uses no code of the crate under test.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// A schedule in parts, which can be written as text and looked at directly.
+/// A schedule in parts, which can be formatted as text and inspected.
 #[derive(Debug, Clone)]
 pub(crate) enum Plan {
     Weekly {
@@ -117,9 +117,9 @@ fn fires_at(fields: &[Vec<Entry>; 5], local: DateTime) -> bool {
         && on_day
 }
 
-/// The seconds inside `span` at which the plan flips, and whether it is wanted where the span
-/// begins. Looks every `step` seconds: the zone's clock may change at multiples of it only, and
-/// must show whole minutes only at multiples of it.
+/// The seconds inside `span` at which the plan changes, and whether it is wanted at the start
+/// of `span`. It checks every `step` seconds. The zone's clock may change only at multiples of
+/// `step`, and must show whole minutes only at multiples of it.
 pub(crate) fn flips(
     plan: &Plan,
     zone: &TimeZone,
@@ -172,7 +172,8 @@ fn shown(zone: &TimeZone, at: i64) -> DateTime {
     zone.to_datetime(Timestamp::from_second(at).unwrap())
 }
 
-/// What the clock reads at an instant, after all it jumped over since the step before.
+/// The readings of the clock at an instant, preceded by all that it skipped since the previous
+/// step.
 fn readings(zone: &TimeZone, at: i64, step: i64) -> impl Iterator<Item = DateTime> {
     let (before, now) = (shown(zone, at - step), shown(zone, at));
     let step = SignedDuration::from_secs(step);

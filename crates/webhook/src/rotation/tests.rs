@@ -11,13 +11,13 @@ fn names() -> Vec<String> {
     vec![NAME.to_owned()]
 }
 
-/// What is kept after `now`, for an instance that sees `trusted`.
+/// What is stored after `now`, for a replica that observes `trusted`.
 fn at(kept: &Certificates, trusted: &str, now: Timestamp) -> (Certificates, Timestamp) {
     kept.next(&names(), trusted, now).unwrap()
 }
 
 #[test]
-fn the_first_certificate_is_signed_at_once_and_then_left_alone() {
+fn the_first_certificate_is_signed_at_once_and_then_kept() {
     let (kept, due) = at(&Certificates::default(), "", start());
     assert!(kept.serving().is_some());
     assert_eq!(kept.bundle().matches("BEGIN CERTIFICATE").count(), 1);
@@ -32,7 +32,7 @@ fn the_first_certificate_is_signed_at_once_and_then_left_alone() {
 }
 
 #[test]
-fn what_was_written_is_read_and_what_is_damaged_is_made_anew() {
+fn a_written_text_is_read_and_a_damaged_one_is_empty() {
     let (kept, _) = at(&Certificates::default(), "", start());
     assert_eq!(Certificates::read(&kept.text().unwrap()), kept);
     assert_eq!(
@@ -43,15 +43,15 @@ fn what_was_written_is_read_and_what_is_damaged_is_made_anew() {
 }
 
 #[test]
-fn a_debug_print_shows_no_key() {
+fn the_debug_output_contains_no_key() {
     let (kept, _) = at(&Certificates::default(), "", start());
     assert!(!format!("{kept:?}").contains("PRIVATE"));
 }
 
-/// Whoever trusts one authority only, and whoever trusts all, accepts what is served at every
-/// instant of three years; nothing is ever signed by what the configuration does not hold.
+/// A client that trusts only one CA and one that trusts all accept what is served at every
+/// instant of three years; no CA signs anything that the configuration does not contain.
 #[test]
-fn a_new_authority_is_trusted_before_it_signs_and_an_old_one_after() {
+fn a_new_ca_is_trusted_before_it_signs_and_an_old_one_afterwards() {
     let (mut kept, mut due) = at(&Certificates::default(), "", start());
     let mut configured = kept.bundle();
     let (mut most, mut steps, mut signers) = (1, 0, std::collections::BTreeSet::new());
@@ -70,7 +70,7 @@ fn a_new_authority_is_trusted_before_it_signs_and_an_old_one_after() {
         assert!(now < kept.ends().unwrap() && now < signer.ends, "at {now}");
         most = most.max(kept.authorities.len());
         signers.insert(issuer);
-        // The configuration follows.
+        // The webhook configuration is updated.
         configured = kept.bundle();
         (kept, due) = at(&kept, &configured, now);
         assert!(due > now, "{due} at {now}");
@@ -82,7 +82,7 @@ fn a_new_authority_is_trusted_before_it_signs_and_an_old_one_after() {
 }
 
 #[test]
-fn an_authority_that_the_configuration_does_not_hold_signs_nothing_while_another_holds() {
+fn a_ca_that_is_not_in_the_configuration_signs_only_if_no_other_is_valid() {
     let (kept, _) = at(&Certificates::default(), "", start());
     let old = kept.bundle();
     let late = start() + DAY * 300;
@@ -91,14 +91,14 @@ fn an_authority_that_the_configuration_does_not_hold_signs_nothing_while_another
     let serving = kept.serving.as_ref().unwrap();
     assert_eq!(kept.authorities.len(), 2);
     assert_eq!(serving.issuer, kept.authorities[0].made);
-    // At its end there is no choice.
+    // When the first CA has expired, there is no choice.
     let (kept, _) = at(&kept, &old, start() + DAY * 366);
     assert_eq!(kept.authorities.len(), 1);
     assert!(kept.serving.is_some() && !old.contains(&kept.bundle()));
 }
 
 #[test]
-fn instances_that_want_different_names_do_not_undo_each_other() {
+fn replicas_that_need_different_names_do_not_undo_each_other() {
     let (kept, _) = at(&Certificates::default(), "", start());
     let others = vec!["127.0.0.1".to_owned()];
     let (both, _) = kept.next(&others, "", start()).unwrap();
@@ -110,7 +110,7 @@ fn instances_that_want_different_names_do_not_undo_each_other() {
 }
 
 #[test]
-fn more_names_than_a_certificate_takes_are_refused() {
+fn too_many_names_are_rejected() {
     let many: Vec<String> = (0..40).map(|it| format!("name-{it}")).collect();
     let refused = Certificates::default()
         .next(&many, "", start())

@@ -2,7 +2,7 @@
 
 use kube::runtime::watcher::{self, Event};
 
-/// One object, as far as it is known.
+/// One object, as last observed.
 #[derive(Debug)]
 pub(super) struct Observed<K> {
     state: State<K>,
@@ -49,7 +49,7 @@ impl<K> Observed<K> {
         }
     }
 
-    /// Takes what a write was answered with.
+    /// Takes the object from the response to a write.
     pub(super) fn set(&mut self, object: K) {
         self.state = State::Present(Box::new(object));
     }
@@ -61,7 +61,7 @@ impl<K> Observed<K> {
         }
     }
 
-    /// What is wrong, in a sentence.
+    /// The problem, in a sentence; `None` if there is none.
     pub(super) fn problem(&self, kind: &str, name: &str) -> Option<String> {
         match (&self.failure, &self.state) {
             (Some(failure), _) => Some(format!("watching {kind} {name}: {failure}")),

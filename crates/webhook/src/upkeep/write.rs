@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use crate::rotation::Certificates;
 
-/// Where the whole rotation is kept.
+/// The key of the Secret that contains the whole rotation.
 const STATE: &str = "rotation.json";
-/// The authorities, for people and for clients that are not API servers.
+/// The key with the CAs, for users and for clients that are not API servers.
 const BUNDLE: &str = "ca.crt";
-/// Who writes.
+/// The field manager.
 const MANAGER: &str = "5spot-webhook";
 
-/// What the Secret holds; nothing where it holds something else.
+/// The certificates in the Secret; empty if it contains something else.
 pub(super) fn kept(secret: &Secret) -> Certificates {
     let data = secret.data.as_ref();
     let state = data.and_then(|data| data.get(STATE));
@@ -26,7 +26,7 @@ pub(super) fn kept(secret: &Secret) -> Certificates {
         .unwrap_or_default()
 }
 
-/// Puts `next` in the place of what `stored` holds; none if that is not what is stored any more.
+/// Replaces the content of `stored` by `next`; `None` if the Secret has changed meanwhile.
 pub(super) async fn replace(
     secrets: &Api<Secret>,
     mut stored: Secret,
@@ -47,7 +47,8 @@ pub(super) async fn replace(
         .map_err(|why| format!("writing Secret {name}: {why}"))
 }
 
-/// The bundle of the webhooks of these names; none if one is missing or has none, or they differ.
+/// The bundle of the webhooks with these names; `None` if one is missing or has none, or they
+/// differ.
 pub(super) fn trusted(
     configuration: &ValidatingWebhookConfiguration,
     webhooks: &[String],
@@ -63,10 +64,10 @@ pub(super) fn trusted(
     is_one.then(|| String::from_utf8_lossy(&first.0).into_owned())
 }
 
-/// The patch that makes the webhooks trust `bundle`; none if they do.
+/// The patch that makes the webhooks trust `bundle`; `None` if they do already.
 ///
 /// # Errors
-/// There is no webhook of one of the names.
+/// There is no webhook with one of the names.
 pub(super) fn bundle_patch(
     configuration: &ValidatingWebhookConfiguration,
     webhooks: &[String],
@@ -90,13 +91,13 @@ pub(super) fn bundle_patch(
         .map(|webhook| json!({"name": webhook, "clientConfig": {"caBundle": bundle}}))
         .collect();
     Ok(Some(json!({
-        // Answered with a conflict where it is not what is stored any more.
+        // The API server returns a conflict if the configuration has changed meanwhile.
         "metadata": {"resourceVersion": configuration.metadata.resource_version},
         "webhooks": trusting,
     })))
 }
 
-/// Sends the patch; none if the configuration is not the one that was read any more.
+/// Sends the patch; `None` if the configuration has changed since it was read.
 pub(super) async fn apply(
     configurations: &Api<ValidatingWebhookConfiguration>,
     found: &ValidatingWebhookConfiguration,
@@ -107,7 +108,7 @@ pub(super) async fn apply(
         field_manager: Some(MANAGER.to_owned()),
         ..PatchParams::default()
     };
-    // Webhooks are merged by their names, so that neither others nor other fields are touched.
+    // Webhooks are merged by their names, so that no other webhook or field is changed.
     let patch = Patch::Strategic(patch);
     conflict_is_none(configurations.patch(&name, &by, &patch).await)
         .map_err(|why| format!("patching ValidatingWebhookConfiguration {name}: {why}"))

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What an API server asks before it writes `object`, over `old` if there is one.
+/// The review that an API server sends before it writes `object`, over `old` if there is one.
 pub(crate) fn review(operation: &str, object: &Value, old: &Value) -> Value {
     let subject = if object.is_null() { old } else { object };
     let text = |pointer: &str| subject.pointer(pointer).cloned().unwrap_or_default();
@@ -49,7 +49,7 @@ fn ask(validator: &Validator, question: &Value) -> Value {
 }
 
 #[test]
-fn every_example_is_answered_as_the_policy_answers_it() {
+fn every_example_is_decided_as_by_the_policy() {
     let validator = validator();
     for rule in RULES {
         let examples = |list: &'static [&'static str], allowed: bool| {
@@ -118,7 +118,7 @@ fn an_update_is_validated_by_what_it_changes() {
 }
 
 #[test]
-fn an_object_that_goes_and_one_that_is_going_are_let_go() {
+fn a_deletion_and_an_update_of_a_terminating_object_are_admitted() {
     let validator = validator();
     let old = wrong();
     assert_eq!(
@@ -134,7 +134,7 @@ fn an_object_that_goes_and_one_that_is_going_are_let_go() {
 }
 
 #[test]
-fn what_the_policy_does_not_look_at_is_admitted() {
+fn what_the_policy_does_not_match_is_admitted() {
     let validator = validator();
     let mut status = review("UPDATE", &wrong(), &RULES[1].example("5m"));
     status["request"]["subResource"] = json!("status");

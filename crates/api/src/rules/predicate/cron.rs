@@ -1,4 +1,4 @@
-//! What cron expressions of five fields have to keep.
+//! The rules about cron expressions of five fields.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(in crate::rules) fn has_five_fields(node: &Value, _: &Value) -> bool {
     text(node, |text| cron_fields(text).is_some())
 }
 
-/// One cron field: the numbers it may hold, and the names for them.
+/// One cron field: its range of numbers, and the names for them.
 struct CronField {
     place: usize,
     least: u32,

@@ -20,7 +20,7 @@ pub(in crate::rules) fn is_time_of_day(node: &Value, _: &Value) -> bool {
     })
 }
 
-/// Whether two digits are not more than two others.
+/// Whether the text is two digits that are at most `most`.
 fn is_two_digits(text: &str, most: &str) -> bool {
     text.len() == 2 && text.bytes().all(|it| it.is_ascii_digit()) && text <= most
 }
@@ -54,7 +54,7 @@ pub(in crate::rules) fn has_dates_in_order(node: &Value, _: &Value) -> bool {
     })
 }
 
-/// Whether it is written like a date; whether it is one is another rule's business.
+/// Whether the text has the form of a date; another rule checks whether the date exists.
 fn is_like_a_date(text: &str) -> bool {
     let lengths: Vec<_> = text.split('-').map(str::len).collect();
     lengths == [4, 2, 2] && text.bytes().all(|it| it.is_ascii_digit() || it == b'-')

@@ -1,4 +1,4 @@
-//! What holds for any configurations in any order.
+//! Properties of any configurations applied in any order.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn any_spec() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_forced_configuration_holds_and_soon_changes_nothing(
+    fn a_forced_configuration_is_applied_and_then_is_idempotent(
         specs in proptest::collection::vec((any_spec(), 0..3_usize), 1..5)
     ) {
         let mut server = Server::new();
@@ -46,8 +46,8 @@ proptest! {
             let object = server.object.clone().unwrap();
             let found = walk::field_set(&object, shape).with_named_fields(shape);
             prop_assert_eq!(wanted.difference(&found), FieldSet::default());
-            // An empty list may come back at the second time, as in Kubernetes: nobody owns
-            // it, and so it went with its last entry.
+            // An empty list may come back at the second apply, as in Kubernetes: it had no
+            // manager and was removed with its last entry.
             server.try_apply(manager, widget(spec.clone()), OnConflict::Refuse).unwrap();
             let before = server.object.clone();
             server.try_apply(manager, widget(spec), OnConflict::Refuse).unwrap();
@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn what_every_manager_gives_up_is_gone(
+    fn a_field_that_every_manager_gives_up_is_removed(
         specs in proptest::collection::vec(any_spec(), 1..4)
     ) {
         let mut server = Server::new();
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn a_set_of_fields_survives_being_written_and_read(spec in any_spec()) {
+    fn a_field_set_round_trips_through_fields_v1(spec in any_spec()) {
         let set = walk::field_set(&widget(spec), Shape::of(&widgets()));
         prop_assert_eq!(fields::decode(&fields::encode(&set)), Some(set));
     }

@@ -1,9 +1,9 @@
-//! What `managedFields` records of updates, and what becomes of it.
+//! How `managedFields` records updates.
 
 use super::*;
 
 #[test]
-fn writes_are_recorded_by_manager_and_move_ownership() {
+fn updates_are_recorded_by_manager_and_move_ownership() {
     let mut server = Server::new();
     server.write(
         "creator",
@@ -21,7 +21,7 @@ fn writes_are_recorded_by_manager_and_move_ownership() {
 }
 
 #[test]
-fn a_write_that_changes_nothing_leaves_the_record_alone() {
+fn an_update_without_changes_leaves_managed_fields_unchanged() {
     let mut server = Server::new();
     server.write("creator", "", widget(json!({"priority": 1})));
     let before = server.object.clone();
@@ -30,7 +30,7 @@ fn a_write_that_changes_nothing_leaves_the_record_alone() {
 }
 
 #[test]
-fn status_and_spec_are_owned_through_their_own_endpoints() {
+fn status_and_spec_have_separate_managers_per_subresource() {
     let mut server = Server::new();
     let mut object = widget(json!({"priority": 1}));
     object["status"] = json!({"phase": "ignored"});
@@ -46,7 +46,7 @@ fn status_and_spec_are_owned_through_their_own_endpoints() {
 }
 
 #[test]
-fn a_reset_record_stays_empty_until_somebody_applies() {
+fn reset_managed_fields_stay_empty_until_the_next_apply() {
     let mut server = Server::new();
     server.write(
         "creator",
@@ -71,7 +71,7 @@ fn a_reset_record_stays_empty_until_somebody_applies() {
 }
 
 #[test]
-fn a_sent_record_replaces_the_stored_one_as_kubectl_needs_to_migrate() {
+fn sent_managed_fields_replace_the_stored_ones_for_kubectl_migration() {
     let mut server = Server::new();
     server.write(
         "kubectl-client-side-apply",
@@ -89,7 +89,7 @@ fn a_sent_record_replaces_the_stored_one_as_kubectl_needs_to_migrate() {
 }
 
 #[test]
-fn what_kubectl_applied_from_the_client_is_no_conflict_for_kubectl() {
+fn fields_of_client_side_apply_are_no_conflict_for_kubectl() {
     let mut server = Server::new();
     let mut object = widget(json!({"priority": 1, "colour": "red"}));
     let last = object.to_string();
@@ -116,7 +116,7 @@ fn what_kubectl_applied_from_the_client_is_no_conflict_for_kubectl() {
 }
 
 #[test]
-fn the_eleventh_manager_of_updates_puts_the_two_oldest_together() {
+fn the_eleventh_update_manager_merges_the_two_oldest() {
     let mut server = Server::new();
     server.write("m00", "", widget(json!({"limits": {"k00": 0}})));
     for at in 1..12 {

@@ -1,4 +1,4 @@
-//! What is wrong with a certificate signing request, and what may not be changed of it
+//! The validation of certificate signing requests and of their updates
 //! (pkg/apis/certificates/validation).
 
 use base64::Engine as _;
@@ -11,11 +11,11 @@ use crate::identity::signing_request::{SigningRequest, check_certificates};
 use crate::kind::field::{Errors, Field};
 use crate::kind::{Write, column, text};
 
-/// The signer of requests that named none, in versions of the kind that are gone.
+/// The default signer of removed API versions.
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
-/// Only `True` may be said of these.
+/// These conditions must have status `True`.
 const FINAL: [&str; 3] = ["Approved", "Denied", "Failed"];
-/// In the order of the alphabet, as they are listed in errors.
+/// In alphabetical order, as in error messages.
 const USAGES: [&str; 23] = [
     "any",
     "cert sign",
@@ -42,14 +42,15 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// Bytes of a field in base64; what cannot be read was refused when it was decoded.
+/// The bytes of a base64 field; decoding has already rejected invalid base64.
 fn bytes(value: &Value) -> Vec<u8> {
     STANDARD
         .decode(value.as_str().unwrap_or_default())
         .unwrap_or_default()
 }
 
-/// The rules that hold of a request at any time; what was wrong before is let be.
+/// The validation errors of a request on create and update; values that were invalid before are
+/// accepted.
 pub(super) fn errors(write: &Write<'_>) -> Errors {
     let mut errors = Vec::new();
     let spec = Field::of(write.object, "spec");
@@ -104,7 +105,7 @@ fn usage_errors(usages: &Field<'_>, old: Option<&Value>, errors: &mut Errors) {
     }
 }
 
-/// The items that came before in a list.
+/// The items that duplicate an earlier item of a list.
 fn repeated<'a>(all: &Field<'a>) -> impl Iterator<Item = Field<'a>> + use<'a> {
     let values = column::list(all.value);
     let items = all.items().enumerate();
@@ -151,7 +152,7 @@ fn signer_errors(signer: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether one condition comes twice.
+/// Whether a condition type occurs twice.
 fn has_repeated(conditions: &[Value]) -> bool {
     let types: Vec<_> = conditions.iter().map(|it| text(it, "type")).collect();
     let repeated = |(index, kind): (usize, &&str)| types[..index].contains(kind);
@@ -194,7 +195,7 @@ fn condition_errors(object: &Value, old: Option<&Value>, errors: &mut Errors) {
     }
 }
 
-/// What an update may not change.
+/// The errors of changes that an update must not make.
 pub(super) fn changes(write: &Write<'_>, old: &Value) -> Errors {
     let mut errors = Vec::new();
     let mut forbid = |field: &str, why: String| {

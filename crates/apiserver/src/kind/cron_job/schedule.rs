@@ -1,5 +1,5 @@
-//! Whether a text is a cron schedule, as the parser that Kubernetes uses has it
-//! (github.com/robfig/cron/v3, `ParseStandard`).
+//! Validates a cron schedule as the parser that Kubernetes uses does (github.com/robfig/cron/v3,
+//! `ParseStandard`).
 
 use std::ops::RangeInclusive;
 
@@ -40,10 +40,10 @@ const PARTS: [Part; 5] = [
     },
 ];
 
-/// Checks a schedule.
+/// Validates a schedule.
 ///
 /// # Errors
-/// Why it is none, in that parser's words.
+/// The error message of that parser.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let text = match text.strip_prefix("CRON_TZ=").or(text.strip_prefix("TZ=")) {
         Some(rest) => {
@@ -150,7 +150,7 @@ impl Part {
         Ok(())
     }
 
-    /// A number, or a name that stands for one.
+    /// A number, or the number of a name.
     fn number(&self, text: &str) -> Result<u64, String> {
         let lower = text.to_lowercase();
         match self.names.iter().position(|it| *it == lower) {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_refused_in_the_words_of_the_parser() {
+    fn invalid_schedules_have_the_messages_of_the_parser() {
         let rows = [
             ("* * *", "expected exactly 5 fields, found 3: [* * *]"),
             ("61 * * * *", "end of range (61) above maximum (59): 61"),

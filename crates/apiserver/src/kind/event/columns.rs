@@ -1,4 +1,4 @@
-//! How events are shown (`printEvent` in Kubernetes' pkg/printers/internalversion).
+//! The table of events (`printEvent` in Kubernetes' pkg/printers/internalversion).
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::kind::column;
 use crate::resource::Column;
 
-/// The columns of both shapes. The name is the last of them.
+/// The columns of both versions. The name is the last of them.
 pub(super) fn columns() -> Vec<Column> {
     let text = |name: &str, description: &str| Column::new(name, "string", description);
     vec![
@@ -23,7 +23,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// A row of either event shape. Events have no name column in front.
+/// The table row of an event in either version. Events have no leading name column.
 pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let either = |core: &str, other: &str| {
         if object[core].is_null() {

@@ -1,8 +1,8 @@
-//! The two shapes of `Event`: `v1` and `events.k8s.io/v1`.
+//! Conversion between the versions of `Event`: `v1` and `events.k8s.io/v1`.
 
 use serde_json::{Map, Value};
 
-/// Fields of `v1` beside those of `events.k8s.io/v1` that hold the same.
+/// Fields of `v1` and the fields of `events.k8s.io/v1` with the same meaning.
 const PAIRS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -13,10 +13,10 @@ const PAIRS: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// Turns an `Event` into the shape of `api_version` (`v1` or `events.k8s.io/v1`).
+/// Converts an `Event` to `api_version` (`v1` or `events.k8s.io/v1`).
 ///
-/// Cannot fail: what belongs to neither shape is kept, and an object that has the shape
-/// already comes back as it is.
+/// Cannot fail: unknown fields are kept, and an object that already has this version is returned
+/// unchanged.
 ///
 /// ```
 /// use fivespot_apiserver::convert_event;

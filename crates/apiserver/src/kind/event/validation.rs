@@ -6,17 +6,17 @@ use serde_json::Value;
 use crate::kind::text;
 use crate::meta;
 
-/// Most characters of single fields of an event that says when it happened.
+/// The maximum length of some fields of an event with an `eventTime`, in characters.
 const MOST: usize = 128;
-/// Most characters of its message.
+/// The maximum length of its message in characters.
 const MOST_OF_MESSAGE: usize = 1024;
 
-/// What is wrong with an event of `v1`.
+/// The validation errors of an event of `v1`.
 pub(super) fn core_errors(object: &Value) -> Vec<FieldError> {
     either(true, object)
 }
 
-/// What is wrong with an event of `events.k8s.io`, which is looked at more closely.
+/// The validation errors of an event of `events.k8s.io`, which has stricter rules.
 pub(super) fn events_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = either(false, object);
     if old.is_none_or(|old| old["series"] != object["series"]) {
@@ -94,7 +94,7 @@ fn too_long(said: &str, field: &str, most: usize) -> Option<FieldError> {
     (said.len() > most).then(|| FieldError::invalid(field, "".into(), why))
 }
 
-/// Several events of one kind.
+/// Validates the series of an event.
 fn series(event: &Value, errors: &mut Vec<FieldError>) {
     let series = &event["series"];
     if series.is_null() {
@@ -109,7 +109,7 @@ fn series(event: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What the newer kind of event has to say, and what it has left behind.
+/// Validates the fields that `events.k8s.io` requires, and the deprecated fields that it forbids.
 fn strict(event: &Value, errors: &mut Vec<FieldError>) {
     if !event["eventTime"].is_string() {
         errors.push(FieldError::required("eventTime", ""));
@@ -138,7 +138,7 @@ fn strict(event: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Of the newer kind only the series may change.
+/// The errors of an update: in `events.k8s.io` only the series may change.
 fn unchanged(event: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let fields = [
         ("regarding", "involvedObject"),

@@ -1,4 +1,4 @@
-//! What an autoscaler counts by.
+//! The metrics of an autoscaler.
 
 use fivespot_admission::{FieldError, name};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::reference;
 use crate::kind::field::{Errors, Field};
 use crate::kind::{column, resource_name, rule};
 
-/// Sources in the order of Kubernetes' checks, with the type that each goes with.
+/// Metric sources in the order of Kubernetes' checks, with their types.
 const SOURCES: [(&str, &str); 5] = [
     ("object", "Object"),
     ("external", "External"),
@@ -24,7 +24,7 @@ const TYPES: &[&str] = &[
     "Resource",
 ];
 
-/// A metric: its type, and the source of that type alone.
+/// Validates a metric: its type, and that only the source of that type is set.
 pub(super) fn errors(metric: &Field<'_>, errors: &mut Errors) {
     let kind = metric.child("type");
     if kind.text().is_empty() {
@@ -158,7 +158,7 @@ fn target(target: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The first two metrics with what they are and what they should be.
+/// The first two metrics with their current and target values.
 pub(super) fn shown(metrics: &Value, current: &Value) -> String {
     const MOST: usize = 2;
     let all = column::list(metrics);

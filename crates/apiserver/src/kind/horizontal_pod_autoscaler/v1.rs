@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscalers as `autoscaling/v1`, which has one target of the CPU and keeps the rest
-//! in annotations (pkg/apis/autoscaling/v1/conversion.go).
+//! HorizontalPodAutoscalers of `autoscaling/v1`, which has one field for a CPU target and keeps the
+//! other fields in annotations (pkg/apis/autoscaling/v1/conversion.go).
 
 mod behavior;
 mod metric;
@@ -21,7 +21,7 @@ pub(in crate::kind) struct V1;
 pub(super) const VERSION: &str = "autoscaling/v1";
 const LATEST: &str = "autoscaling/v2";
 
-/// The annotations that have what this version has no fields for.
+/// The annotations for values without a field in this version.
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const STATUSES: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
@@ -63,7 +63,7 @@ impl BuiltinKind for V1 {
     }
 }
 
-/// An autoscaler in another version.
+/// An autoscaler converted to another version.
 pub(super) fn convert(object: &Value, api_version: &str) -> Option<Value> {
     match api_version {
         VERSION => Some(from_latest(object)),
@@ -87,7 +87,7 @@ fn from_latest(object: &Value) -> Value {
     made
 }
 
-/// Whether a metric is the one that this version has a field for.
+/// Whether this version has a field for the metric.
 fn is_cpu_utilization(metric: &Value) -> bool {
     is_cpu(metric) && !metric["resource"]["target"]["averageUtilization"].is_null()
 }
@@ -126,7 +126,7 @@ fn status_from_latest(status: &Value) -> Value {
     kept
 }
 
-/// Writes the annotations with what this version has no fields for.
+/// Writes the annotations for values without a field in this version.
 fn annotate(object: &mut Value, spec: &Value, status: &Value) {
     let metrics = column::list(&spec["metrics"]).iter();
     let others: Vec<Value> = metrics
@@ -148,7 +148,7 @@ fn annotate(object: &mut Value, spec: &Value, status: &Value) {
     note(object, CONDITIONS, is_said, &json!(conditions));
 }
 
-/// Writes an annotation where there is something to say.
+/// Writes an annotation if it has a value.
 fn note(object: &mut Value, key: &str, is_said: bool, value: &Value) {
     if is_said {
         let annotations = meta::field(meta::edit(object), "annotations");
@@ -168,13 +168,13 @@ fn condition(condition: &Value) -> Value {
     made
 }
 
-/// What an annotation says; none where it is not there or no JSON.
+/// The value of an annotation; `None` if it is absent or not JSON.
 fn noted(object: &Value, key: &str) -> Option<Value> {
     let text = object["metadata"]["annotations"][key].as_str()?;
     serde_json::from_str(text).ok()
 }
 
-/// The list that an annotation says.
+/// The value of an annotation; `None` if it is not a list.
 fn noted_list(object: &Value, key: &str) -> Option<Value> {
     noted(object, key).filter(Value::is_array)
 }
@@ -188,11 +188,11 @@ fn to_latest(object: &Value) -> Value {
     fields.insert("apiVersion".to_owned(), LATEST.into());
     spec_to_latest(object, meta::field(fields, "spec"));
     status_to_latest(object, meta::field(fields, "status"));
-    forget_annotations(&mut made);
+    remove_annotations(&mut made);
     made
 }
 
-/// Puts what an autoscaler is to scale by where the latest version has it.
+/// Converts the spec to the latest version.
 fn spec_to_latest(object: &Value, spec: &mut Map<String, Value>) {
     let mut metrics: Vec<Value> = noted_list(object, METRICS)
         .iter()
@@ -216,7 +216,7 @@ fn spec_to_latest(object: &Value, spec: &mut Map<String, Value>) {
     }
 }
 
-/// Puts what was measured and found where the latest version has it.
+/// Converts the status to the latest version.
 fn status_to_latest(object: &Value, status: &mut Map<String, Value>) {
     let used = status.shift_remove("currentCPUUtilizationPercentage");
     if object["status"]["currentReplicas"] == 0 {
@@ -237,8 +237,8 @@ fn status_to_latest(object: &Value, status: &mut Map<String, Value>) {
     }
 }
 
-/// Removes the annotations that the latest version has fields for.
-fn forget_annotations(object: &mut Value) {
+/// Removes the annotations whose values have fields in the latest version.
+fn remove_annotations(object: &mut Value) {
     let metadata = meta::edit(object);
     if let Some(annotations) = metadata.get_mut("annotations") {
         let annotations = meta::fields(annotations);
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_lost_on_the_way_through_the_older_version() {
+    fn a_round_trip_through_v1_loses_no_fields() {
         let rule = json!({"stabilizationWindowSeconds": 5, "selectPolicy": "Max",
             "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]});
         let latest = json!({"apiVersion": LATEST, "kind": "HorizontalPodAutoscaler",

@@ -1,9 +1,9 @@
-//! Texts of indices, such as `0-3,7`.
+//! Strings of indexes, such as `0-3,7`.
 
-/// How many indices a text has that are below `completions`.
+/// The number of indexes in a string; each must be less than `completions`.
 ///
 /// # Errors
-/// Why it is no such text, in Kubernetes' words.
+/// The parse error, with Kubernetes' message.
 pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
     if text.is_empty() {
         return Ok(0);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indices_grow_and_stay_below_the_completions() {
+    fn indexes_increase_and_are_less_than_completions() {
         assert_eq!(count("", 3), Ok(0));
         assert_eq!(count("0-2,4", 5), Ok(4));
         let wrong = |text: &str| count(text, 5).unwrap_err();

@@ -1,4 +1,4 @@
-//! When a job has failed, when it has succeeded, and when its pods are replaced.
+//! The failure, success and pod replacement policies of a job.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn too_many(field: &Field<'_>, most: u64, errors: &mut Errors) {
     }
 }
 
-/// The failures of pods by which a job fails.
+/// Validates the pod failure policy.
 pub(super) fn failure(spec: &Field<'_>, errors: &mut Errors) {
     let rules = spec.child("podFailurePolicy.rules");
     too_many(&rules, MOST_RULES, errors);
@@ -108,7 +108,7 @@ fn exit_codes(spec: &Field<'_>, codes: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Which pods have to succeed for an indexed job to succeed.
+/// Validates the success policy of an indexed job.
 pub(super) fn success(spec: &Field<'_>, errors: &mut Errors) {
     let policy = spec.child("successPolicy");
     if !policy.is_set() {
@@ -174,7 +174,7 @@ fn success_rule(rule: &Field<'_>, completions: i64, errors: &mut Errors) {
     }
 }
 
-/// When a pod is replaced by another.
+/// Validates the pod replacement policy.
 pub(super) fn replacement(spec: &Field<'_>, errors: &mut Errors) {
     let policy = spec.child("podReplacementPolicy");
     let known: &[&str] = if spec.child("podFailurePolicy").is_set() {

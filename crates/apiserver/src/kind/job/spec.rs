@@ -8,14 +8,14 @@ use crate::kind::field::{Errors, Field};
 use crate::kind::{go_struct, pod_spec, rule};
 use crate::meta;
 
-/// Most indices of a job that run at a time, and most that may fail.
+/// The maximum parallelism of an indexed job, and the maximum of its failed indexes.
 const MOST_INDICES: i64 = 100_000;
-/// Above so many completions there are further limits.
+/// Further limits apply above this number of completions.
 const MANY_COMPLETIONS: i64 = 100_000;
-/// Most pods at a time, and most failed indices, of a job with many completions.
+/// The maximum parallelism, and of failed indexes, of a job with many completions.
 const MOST_OF_MANY: i64 = 10_000;
 
-/// The spec as a template of jobs has it too.
+/// Validates the parts of a spec that the template of a CronJob has too.
 pub(in crate::kind) fn errors(spec: &Field<'_>, errors: &mut Errors) {
     for number in [
         "parallelism",
@@ -135,8 +135,8 @@ fn not_indexed(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What may not be changed of a job. Kubernetes shows a changed template as a Go struct, and
-/// here it is shown as it was written.
+/// The errors of changes to immutable fields of a job. Kubernetes shows a changed template as a Go
+/// struct; here it is shown as JSON.
 pub(super) fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
     let (spec, before) = (Field::of(object, "spec"), Field::of(old, "spec"));
     completions(&spec, &before, errors);
@@ -163,8 +163,8 @@ pub(super) fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// A template without what may be changed of it: of a job that is suspended where its pods may
-/// run, and what they ask for.
+/// A template without its mutable fields: for a suspended job these are labels, annotations and
+/// scheduling constraints.
 fn fixed_template(template: &Value, is_suspended: bool) -> Value {
     let mut fixed = template.clone();
     if !is_suspended {
@@ -190,7 +190,7 @@ fn fixed_template(template: &Value, is_suspended: bool) -> Value {
     fixed
 }
 
-/// The completions of an indexed job change with its parallelism.
+/// The completions of an indexed job may only change together with its parallelism.
 fn completions(spec: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     let completions = spec.child("completions");
     if spec.child("completionMode").text() != "Indexed" {

@@ -13,7 +13,7 @@ pub(super) fn has_condition(job: &Value, kind: &str) -> bool {
     all.any(|it| it["type"] == kind && it["status"] == "True")
 }
 
-/// A job and the one before.
+/// A job before and after an update.
 struct Change<'a> {
     object: &'a Value,
     old: &'a Value,
@@ -25,7 +25,7 @@ impl Change<'_> {
         has_condition(self.object, kind)
     }
 
-    /// Whether the condition is another than before.
+    /// Whether the status of the condition has changed.
     fn turned(&self, kind: &str) -> bool {
         has_condition(self.object, kind) != has_condition(self.old, kind)
     }
@@ -34,7 +34,7 @@ impl Change<'_> {
         self.has("Complete") || self.has("Failed")
     }
 
-    fn finished_anew(&self) -> bool {
+    fn finish_changed(&self) -> bool {
         let before =
             has_condition(self.old, "Complete") || has_condition(self.old, "Failed");
         self.is_finished() != before
@@ -50,7 +50,7 @@ impl Change<'_> {
     }
 }
 
-/// The rules that a new status breaks.
+/// The validation errors of a new status.
 pub(super) fn errors(object: &Value, old: &Value, errors: &mut Errors) {
     let change = Change {
         object,
@@ -98,7 +98,7 @@ fn times(change: &Change<'_>, errors: &mut Errors) {
             errors.push(end.required(why));
         }
     }
-    // Both are written alike, so that the texts are in the order of the instants.
+    // Both have the same format, so that string order is time order.
     if start.is_set() && end.is_set() && end.text() < start.text() {
         errors.push(end.invalid("must be equal to or after `startTime`"));
     }
@@ -121,7 +121,7 @@ fn finished(change: &Change<'_>, errors: &mut Errors) {
     if !change.is_finished() {
         return;
     }
-    let anew = change.finished_anew();
+    let anew = change.finish_changed();
     let active = change.status.child("active");
     if active.count() > 0 && (anew || change.changed("active")) {
         errors.push(active.invalid("active>0 is invalid for finished job"));
@@ -170,7 +170,7 @@ fn indices(change: &Change<'_>, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with indices of pods, as `1,3-5`, of which there are `completions`
+/// The error of a string of pod indexes such as `1,3-5`; each must be less than `completions`
 /// (`validateIndexesFormat`).
 fn interval_error(text: &str, completions: i64) -> Option<String> {
     if text.is_empty() {
@@ -223,7 +223,7 @@ fn interval_error(text: &str, completions: i64) -> Option<String> {
 
 fn pods(change: &Change<'_>, errors: &mut Errors) {
     let terminating = change.status.child("terminating");
-    let anew = change.finished_anew() || change.changed("terminating");
+    let anew = change.finish_changed() || change.changed("terminating");
     if terminating.count() > 0 && change.is_finished() && anew {
         errors.push(terminating.invalid("terminating>0 is invalid for finished job"));
     }

@@ -1,4 +1,4 @@
-//! What may be changed of a persistent volume.
+//! The validation of updates of a persistent volume.
 
 use fivespot_admission::FieldError;
 use serde_json::{Value, json};
@@ -7,13 +7,13 @@ use super::source;
 use crate::kind::field::{Errors, Field};
 use crate::kind::go_struct;
 
-/// What an update may not change (`ValidatePersistentVolumeUpdate`). Kubernetes shows the
-/// difference behind the first sentence.
+/// The errors of changes that an update must not make (`ValidatePersistentVolumeUpdate`).
+/// Kubernetes appends the difference to the first sentence.
 pub(super) fn errors(spec: &Value, old: &Value, errors: &mut Errors) {
     const SECRET: &str = "controllerExpandSecretRef";
     let made_of = |name: &str| {
         let mut source = spec[name].clone();
-        // It may be added.
+        // This field may be added.
         if name == "csi" && old["csi"].is_object() && old["csi"][SECRET].is_null() {
             let fields = source.as_object_mut();
             fields.map(|it| it.shift_remove(SECRET));
@@ -42,7 +42,7 @@ pub(super) fn errors(spec: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// An affinity as the Go struct that it is.
+/// An affinity as a Go struct.
 fn affinity_text(affinity: &Value) -> String {
     const EXPRESSION: go_struct::Names = &["Key", "Operator", "Values"];
     let expressions = |value: &Value| match value {

@@ -1,4 +1,4 @@
-//! What a persistent volume is made of: its source, as it is defaulted and validated.
+//! Defaulting and validation of a persistent volume's source.
 
 use fivespot_admission::FieldError;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::kind::pod_spec::default::fill;
 use crate::kind::pod_spec::{storage_network, volume_source};
 use crate::kind::rule;
 
-/// The fields of a spec that say what a volume is made of, in the order of Kubernetes' checks.
+/// The fields of the sources, in the order of Kubernetes' checks.
 pub(super) const NAMES: [&str; 22] = [
     "hostPath",
     "gcePersistentDisk",
@@ -34,7 +34,7 @@ pub(super) const NAMES: [&str; 22] = [
     "csi",
 ];
 
-/// What a source leaves out (pkg/apis/core/v1/defaults.go).
+/// Defaults the fields of a source (pkg/apis/core/v1/defaults.go).
 pub(super) fn default(spec: &mut Map<String, Value>) {
     let mut fill_in = |source: &str, fields: &[(&str, Value)]| {
         if let Some(Value::Object(source)) = spec.get_mut(source) {
@@ -65,14 +65,14 @@ pub(super) fn default(spec: &mut Map<String, Value>) {
     fill_in("azureDisk", &azure);
 }
 
-/// What the volume is made of: one source, in the order of Kubernetes' checks.
-/// `name` is that of the volume.
+/// Validates that the volume has one source, in the order of Kubernetes' checks. `name` is the name
+/// of the volume.
 pub(super) fn errors(spec: &Field<'_>, name: &str, errors: &mut Errors) {
     let set = NAMES.iter().filter(|it| spec.child(it).is_set());
     let mut count = 0;
     for kind in set {
         count += 1;
-        // Kubernetes forgets to count a flexVolume among the others.
+        // Kubernetes does not count a flexVolume among the others.
         if count > 1 && *kind != "flexVolume" {
             let refused = if *kind == "cephfs" { "cephFS" } else { kind };
             let why = "may not specify more than 1 volume type";
@@ -93,7 +93,8 @@ pub(super) fn errors(spec: &Field<'_>, name: &str, errors: &mut Errors) {
     }
 }
 
-/// One source of the named volume. Those of clouds, whose drivers are gone, are not checked.
+/// Validates a source of the named volume. Those of cloud providers, whose in-tree drivers are
+/// removed, are not checked.
 fn source((kind, name): (&str, &str), spec: &Field<'_>, errors: &mut Errors) {
     let source = spec.child(kind);
     match kind {
@@ -136,7 +137,7 @@ fn csi(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A text that has to be there and to keep a rule.
+/// Requires a string that satisfies a rule.
 fn missing_or(
     field: &Field<'_>,
     rule: impl Fn(&Field<'_>, &mut Errors),
@@ -149,7 +150,7 @@ fn missing_or(
     }
 }
 
-/// Whether a path means the root of a file system (`path.Clean`).
+/// Whether a path is the root directory after cleaning (`path.Clean`).
 fn is_root(path: &str) -> bool {
     let mut depth = 0_usize;
     for step in path.split('/') {

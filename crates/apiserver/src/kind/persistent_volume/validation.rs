@@ -1,4 +1,4 @@
-//! What is wrong with a persistent volume (pkg/apis/core/validation).
+//! The validation of persistent volumes (pkg/apis/core/validation).
 
 use fivespot_admission::FieldError;
 use fivespot_admission::name::dns_subdomain;
@@ -9,7 +9,7 @@ use crate::kind::field::{Errors, Field};
 use crate::kind::{column, pod_spec, resource_name, rule, text, volume};
 use crate::meta;
 
-/// Sources that are mounted with options.
+/// Sources that support mount options.
 const MOUNTED: [&str; 13] = [
     "gcePersistentDisk",
     "awsElasticBlockStore",
@@ -26,7 +26,7 @@ const MOUNTED: [&str; 13] = [
     "photonPersistentDisk",
 ];
 
-/// What is wrong with a volume, however it came to be (`ValidatePersistentVolume`).
+/// The validation errors of a volume on create and update (`ValidatePersistentVolume`).
 pub(super) fn errors(object: &Value) -> Errors {
     let mut errors = spec_errors(&object["spec"], meta::name(object));
     mount_options(object, &mut errors);
@@ -104,7 +104,7 @@ fn attributes_class(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The annotation with options, of a volume that is not mounted with any.
+/// The error for mount options in the annotation of a volume that does not support them.
 fn mount_options(object: &Value, errors: &mut Errors) {
     let spec = &object["spec"];
     let is_said = object["metadata"]["annotations"]

@@ -1,4 +1,4 @@
-//! What may be changed of a persistent volume claim (`ValidatePersistentVolumeClaimUpdate`).
+//! The validation of updates of a persistent volume claim (`ValidatePersistentVolumeClaimUpdate`).
 
 use fivespot_admission::{FieldError, Quantity};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::CLASS;
 use crate::kind::field::Errors;
 use crate::kind::{resource_name, text};
 
-/// What an update changed that may not be changed.
+/// The errors of changes that an update must not make.
 pub(super) fn errors(object: &Value, old: &Value) -> Errors {
     let mut errors = Vec::new();
     class_annotation(object, old, &mut errors);
@@ -22,7 +22,7 @@ pub(super) fn errors(object: &Value, old: &Value) -> Errors {
     errors
 }
 
-/// Whether the class is set where there was none, which may be done once.
+/// Whether the class is set for the first time, which is allowed once.
 fn sets_class(object: &Value, old: &Value) -> bool {
     let class_was = &old["metadata"]["annotations"][CLASS];
     let class_is = &object["spec"]["storageClassName"];
@@ -31,7 +31,7 @@ fn sets_class(object: &Value, old: &Value) -> bool {
         && (class_was.is_null() || class_was == class_is)
 }
 
-/// The annotation with the class stays, unless the class moves to its field.
+/// The class annotation is immutable, unless the class moves to its field.
 fn class_annotation(object: &Value, old: &Value, errors: &mut Errors) {
     let class_was = &old["metadata"]["annotations"][CLASS];
     let keeps_annotation = object["metadata"]["annotations"][CLASS] == *class_was;
@@ -45,7 +45,8 @@ fn class_annotation(object: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// Most of the spec stays. Kubernetes shows the difference behind the first sentence.
+/// The errors of changes to the immutable parts of the spec. Kubernetes appends the difference to
+/// the first sentence.
 fn immutable_spec(object: &Value, old: &Value, errors: &mut Errors) {
     let is_bound = text(&object["status"], "phase") == "Bound";
     let has_volume = !text(&old["spec"], "volumeName").is_empty();
@@ -74,7 +75,7 @@ fn immutable_spec(object: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// No less storage is requested than before, unless it is still more than there is.
+/// The error if less storage is requested than before, unless it is still more than the capacity.
 fn requested_storage(object: &Value, old: &Value, errors: &mut Errors) {
     let requested = |object: &Value| {
         resource_name::quantity(&object["spec"]["resources"]["requests"]["storage"])
@@ -91,7 +92,7 @@ fn requested_storage(object: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// The class of attributes is not taken away from a volume that has one.
+/// The error if the attributes class is removed from a volume that has one.
 fn attributes_class(object: &Value, old: &Value, errors: &mut Errors) {
     let field = "volumeAttributesClassName";
     if !old["status"]["currentVolumeAttributesClassName"].is_null()

@@ -1,19 +1,19 @@
-//! What is wrong with the annotations that mean something to a pod
-//! (`ValidatePodSpecificAnnotations` in pkg/apis/core/validation).
+//! The validation of the annotations that affect a pod (`ValidatePodSpecificAnnotations` in
+//! pkg/apis/core/validation).
 
 use fivespot_admission::FieldError;
 use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};
 
-/// The annotation of a mirror pod: one that a kubelet has read from a file.
+/// The annotation of a mirror pod, which represents a static pod of the kubelet.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
-/// What the deprecated annotations with the AppArmor profile of a container begin with; the name of the
-/// container follows.
+/// The prefix of the deprecated annotations with the AppArmor profile of a container; the name of
+/// the container follows.
 pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
-/// The rules that the annotations of a pod break.
+/// The validation errors of a pod's annotations.
 pub(super) fn errors(object: &Value, old: Option<&Value>) -> Errors {
     let metadata = Field::of(object, "metadata");
     let mut errors = Errors::new();
@@ -40,13 +40,14 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Whether a text is a number as the controllers read it: it begins with neither a plus nor a zero.
+/// Whether a string is a deletion cost as the controllers parse it: a leading plus or zero is
+/// invalid.
 fn is_cost(text: &str) -> bool {
     let is_plain = text == "0" || !text.starts_with(['+', '0']);
     is_plain && text.parse::<i32>().is_ok()
 }
 
-/// What may neither come nor go nor change.
+/// The errors for immutable annotations that are added, removed or changed.
 fn changes(metadata: &Field<'_>, old: &Value, errors: &mut Errors) {
     let fixed = |name: &str| {
         if name == MIRROR {
@@ -86,48 +87,48 @@ mod tests {
         json!({"metadata": {"annotations": annotations}, "spec": {}})
     }
 
-    fn said(object: &Value, old: Option<&Value>) -> Vec<String> {
+    fn found(object: &Value, old: Option<&Value>) -> Vec<String> {
         let errors = errors(object, old);
         errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn a_mirror_of_a_static_pod_is_on_a_node() {
+    fn a_mirror_pod_requires_a_node_name() {
         let mut mirror = pod(json!({MIRROR: "x"}));
         let expected = "metadata.annotations[kubernetes.io/config.mirror]: Invalid value: \"x\": \
                         must set spec.nodeName if mirror pod annotation is set";
-        assert_eq!(said(&mirror, None), [expected]);
+        assert_eq!(found(&mirror, None), [expected]);
         mirror["spec"]["nodeName"] = "n".into();
-        assert_eq!(said(&mirror, None), [""; 0]);
+        assert_eq!(found(&mirror, None), [""; 0]);
     }
 
     #[test]
-    fn annotations_of_mirrors_and_profiles_do_not_change() {
+    fn mirror_and_apparmor_annotations_are_immutable() {
         let profile = format!("{APP_ARMOR}c");
         let none = pod(json!({}));
         let mut both = pod(json!({MIRROR: "x", (profile): "unconfined"}));
         both["spec"]["nodeName"] = "n".into();
         let prefix =
             "metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not";
-        let added = said(&both, Some(&none));
+        let added = found(&both, Some(&none));
         assert_eq!(added[0], format!("{prefix} add mirror pod annotation"));
-        let removed = said(&none, Some(&both));
+        let removed = found(&none, Some(&both));
         let expected = format!("{prefix} remove or update mirror pod annotation");
         assert_eq!(removed[0], expected);
         assert_eq!((added.len(), removed.len()), (2, 2));
-        assert_eq!(said(&both, Some(&both)), [""; 0]);
+        assert_eq!(found(&both, Some(&both)), [""; 0]);
     }
 
     #[test]
-    fn the_cost_of_a_deletion_is_a_number_of_32_bits() {
+    fn the_pod_deletion_cost_is_a_32_bit_integer() {
         for good in ["0", "-1", "-01", "100", "2147483647"] {
             let object = pod(json!({DELETION_COST: good}));
-            assert_eq!(said(&object, None), [""; 0], "{good}");
+            assert_eq!(found(&object, None), [""; 0], "{good}");
         }
         for bad in ["", "+1", "01", "x", "2147483648"] {
             let object = pod(json!({DELETION_COST: bad}));
-            assert_eq!(said(&object, None).len(), 1, "{bad}");
-            assert_eq!(said(&object, Some(&object)), [""; 0], "{bad}");
+            assert_eq!(found(&object, None).len(), 1, "{bad}");
+            assert_eq!(found(&object, Some(&object)), [""; 0], "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What may still be changed of a pod (`ValidatePodUpdate` in pkg/apis/core/validation).
+//! The validation of updates of a pod (`ValidatePodUpdate` in pkg/apis/core/validation).
 
 use fivespot_admission::FieldError;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::kind::field::{Errors, Field};
 use crate::kind::{items, pod_spec, rule};
 use crate::meta;
 
-/// The rules that the new spec of a pod breaks, seen from the one before.
+/// The validation errors of a new spec against the old one.
 pub(super) fn errors(field: &Field<'_>, old: &Value, errors: &mut Errors) {
     let spec = field.value;
     for list in ["containers", "initContainers"] {
@@ -51,7 +51,7 @@ pub(super) fn errors(field: &Field<'_>, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// The image of a container, which is checked once more when it is changed.
+/// The error of a container's image, which is validated again when it is changed.
 fn image_error(container: &Value, path: &str) -> Option<FieldError> {
     let image = container["image"].as_str().unwrap_or_default();
     if image.is_empty() {
@@ -62,7 +62,8 @@ fn image_error(container: &Value, path: &str) -> Option<FieldError> {
     padded.then(|| FieldError::invalid(path, image.into(), why))
 }
 
-/// The deadline may be set, and be shortened. Whether the rest is looked at too.
+/// Validates the deadline, which may be set, and be shortened. Returns whether the rest is
+/// validated too.
 fn deadline(spec: &Field<'_>, old: &Value, errors: &mut Errors) -> bool {
     const FIELD: &str = "activeDeadlineSeconds";
     let (deadline, had) = (spec.child(FIELD), old[FIELD].as_i64());
@@ -79,7 +80,7 @@ fn deadline(spec: &Field<'_>, old: &Value, errors: &mut Errors) -> bool {
     errors.len() == before
 }
 
-/// Whether every toleration is still there, but for how long it holds.
+/// Whether every toleration is kept, apart from its `tolerationSeconds`.
 fn keeps_tolerations(spec: &Value, old: &Value) -> bool {
     let lasting = |it: &Value| {
         let mut toleration = it.clone();
@@ -92,7 +93,7 @@ fn keeps_tolerations(spec: &Value, old: &Value) -> bool {
     items(old, "tolerations").all(|(_, it)| all.contains(&lasting(it)))
 }
 
-/// The new spec with everything as it was that may be changed.
+/// The new spec with the old values of all mutable fields.
 fn settled(spec: &Value, old: &Value) -> Value {
     let mut settled = spec.clone();
     let mut free = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
@@ -100,7 +101,7 @@ fn settled(spec: &Value, old: &Value) -> Value {
     if old[grace].as_i64().is_some_and(|it| it < 0) && spec[grace] == 1 {
         free.push(grace);
     }
-    // What further rules Kubernetes has for pods that wait to be scheduled is not checked.
+    // Kubernetes' further rules for pods with scheduling gates are not checked.
     if items(old, "schedulingGates").next().is_some() {
         free.extend(["nodeSelector", "affinity"]);
     }
@@ -133,7 +134,7 @@ mod tests {
         })
     }
 
-    /// The fields that are named where these are set in a pod's spec.
+    /// The paths of the errors if these fields of a pod's spec are changed.
     fn refused(changes: &Value) -> Vec<String> {
         let mut next = spec();
         json_patch::merge(&mut next, changes);
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn images_deadline_and_further_tolerations_may_be_changed() {
+    fn images_deadline_and_additional_tolerations_are_mutable() {
         let free = json!({
             "containers": [{"name": "c", "image": "i:2"}],
             "activeDeadlineSeconds": 60,
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_is_changed_is_refused() {
+    fn all_other_changes_are_rejected() {
         let rows = [
             (json!({"nodeName": "n"}), "spec"),
             (json!({"restartPolicy": "Never"}), "spec"),
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_only_comes_closer() {
+    fn a_deadline_can_only_be_shortened() {
         let at = |seconds: Value| json!({"spec": {"activeDeadlineSeconds": seconds}});
         let paths = |next: Value| {
             let (object, mut errors) = (at(next), Errors::new());

@@ -1,4 +1,4 @@
-//! How pods are shown (`printPod` in Kubernetes' pkg/printers/internalversion).
+//! The table of pods (`printPod` in Kubernetes' pkg/printers/internalversion).
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// The conditions of a row: a pod that has ended is completed.
+/// The conditions of a row: a finished pod has the condition `Completed`.
 pub(super) fn row_conditions(pod: &Value) -> Value {
     let message = match pod["status"]["phase"].as_str() {
         Some("Succeeded") => "The pod has completed successfully.",
@@ -54,7 +54,7 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// What the statuses of a pod's containers add up to.
+/// The summary of a pod's container statuses.
 struct Containers {
     ready: usize,
     total: usize,
@@ -94,7 +94,7 @@ impl Containers {
         all
     }
 
-    /// Whether an init container is not through; sets the reason to what holds it up.
+    /// Whether an init container has not completed; sets the reason to its state.
     fn initialising(&mut self, pod: &Value) -> bool {
         let total = list(&pod["spec"]["initContainers"]).len();
         for (at, container) in list(&pod["status"]["initContainerStatuses"])
@@ -154,7 +154,7 @@ impl Containers {
     }
 }
 
-/// Why a container ended.
+/// The reason why a container terminated.
 fn ended(terminated: &Value) -> String {
     match terminated["reason"].as_str() {
         Some("") | None => {}

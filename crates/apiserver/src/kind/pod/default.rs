@@ -1,11 +1,11 @@
-//! What a pod leaves out is filled in (pkg/apis/core/v1/defaults.go).
+//! Defaulting of pods (pkg/apis/core/v1/defaults.go).
 
 use serde_json::{Value, json};
 
 use crate::kind::pod_spec::default::{self, Fields, each, fill, part};
 use crate::meta;
 
-/// Fills in what a pod leaves out.
+/// Defaults the fields of a pod.
 pub(super) fn fill_in(object: &mut Value) {
     let fields = meta::fields(object);
     let spec = meta::field(fields, "spec");
@@ -27,7 +27,7 @@ pub(super) fn fill_in(object: &mut Value) {
     same_address(meta::field(fields, "status"));
 }
 
-/// What is limited and not asked for is asked for as far as it is allowed.
+/// Defaults the requests from the limits.
 fn request_the_limits(resources: &mut Fields) {
     let limits = resources.get("limits").and_then(Value::as_object).cloned();
     for (name, limit) in limits.into_iter().flatten() {
@@ -35,8 +35,8 @@ fn request_the_limits(resources: &mut Fields) {
     }
 }
 
-/// The requests of a pod as a whole, where it has limits. Kubernetes also counts what its
-/// containers ask for; that is done here only where none of them asks.
+/// Defaults the pod-level requests from the pod-level limits. Kubernetes also counts the requests
+/// of containers; here nothing is defaulted if a container has requests.
 fn pod_requests(spec: &mut Fields) {
     let asks = |spec: &mut Fields, list: &str| {
         each(spec, list).any(|it| {
@@ -56,7 +56,7 @@ fn pod_requests(spec: &mut Fields) {
     }
 }
 
-/// In the network of the host a port of a container is the host's.
+/// Defaults `hostPort` to the container port, for a pod in the host network.
 fn same_host_port(port: &mut Fields) {
     let said = port.get("hostPort").and_then(Value::as_i64);
     if let Some(number) = port.get("containerPort").cloned()
@@ -66,7 +66,7 @@ fn same_host_port(port: &mut Fields) {
     }
 }
 
-/// The address is the first of the addresses.
+/// Defaults `podIP` and `podIPs` from each other.
 fn same_address(status: &mut Fields) {
     let first = status
         .get("podIPs")

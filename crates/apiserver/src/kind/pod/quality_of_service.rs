@@ -1,4 +1,4 @@
-//! How a pod is ranked when a node runs out of memory.
+//! The quality of service class of pods.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::kind::items;
 /// The `qosClass` of a new pod.
 pub(super) fn class(object: &Value) -> &'static str {
     let spec = &object["spec"];
-    // What a pod asks for as a whole stands for what its containers do.
+    // Pod-level resources replace those of the containers.
     if counts_as_whole(&spec["resources"]) {
         let pod = &spec["resources"];
         let (limits, requests) = (&pod["limits"], &pod["requests"]);
@@ -50,7 +50,7 @@ pub(super) fn class(object: &Value) -> &'static str {
     }
 }
 
-/// Whether a pod asks for processors or memory as a whole.
+/// Whether a pod has pod-level requests or limits for CPU or memory.
 fn counts_as_whole(resources: &Value) -> bool {
     let lists = ["limits", "requests"];
     lists.iter().any(|list| {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_is_ranked_by_what_its_containers_ask_for() {
+    fn the_qos_class_depends_on_container_resources() {
         let ranked = |resources: Value| {
             let container = json!({"name": "c", "resources": resources});
             class(&json!({"spec": {"containers": [container]}}))

@@ -1,4 +1,4 @@
-//! The status of a pod: what the server keeps of it, and what is wrong with a new one
+//! The status of a pod: the fields that an update keeps, and its validation
 //! (`ValidatePodStatusUpdate`).
 
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::kind::pod_spec::default::Fields;
 use crate::kind::{items, rule};
 use crate::meta;
 
-/// Conditions whose names have no prefix and need none.
+/// Condition types of Kubernetes, which have no prefix.
 const SYSTEM: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
 
-/// Restores what a kubelet may leave out of the status that it writes.
+/// Restores the fields that a kubelet may omit from the status that it writes.
 pub(super) fn prepare(object: &mut Value, old: &Value) {
-    // Old kubelets would break garbage collection.
+    // Old kubelets could otherwise break garbage collection.
     meta::copy(old, object, "ownerReferences");
     let had = &old["status"];
     let status = meta::field(meta::fields(object), "status");
@@ -52,7 +52,7 @@ fn keep_generation(condition: &mut Fields, before: Option<Value>) {
     }
 }
 
-/// The rules that a new status breaks.
+/// The validation errors of a new status.
 pub(super) fn errors(object: &Value, old: &Value) -> Errors {
     let mut errors = Errors::new();
     let (status, had) = (Field::of(object, "status"), Field::of(old, "status"));
@@ -106,7 +106,7 @@ fn conditions(status: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A container that has ended runs again only if it may be restarted.
+/// A terminated container may only leave that state if it can be restarted.
 fn transitions(
     new: &Field<'_>,
     old: &Field<'_>,
@@ -133,7 +133,7 @@ fn transitions(
     }
 }
 
-/// Whether a container is started again after it ended with this code
+/// Whether a container is restarted after it terminated with this exit code
 /// (`ContainerShouldRestart`).
 fn restarts(container: &Value, spec: &Value, code: i64) -> bool {
     for (_, rule) in items(container, "restartPolicyRules") {
@@ -165,7 +165,7 @@ fn restarts(container: &Value, spec: &Value, code: i64) -> bool {
     }
 }
 
-/// Addresses: one of each family. Those that were there before are not looked at again.
+/// Validates addresses: at most one of each family. Unchanged ones are not validated again.
 fn addresses(status: &Field<'_>, old: &Field<'_>, name: &str, errors: &mut Errors) {
     let list = status.child(name);
     let before: Vec<&str> = old
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_that_has_ended_for_good_does_not_run_again() {
+    fn a_terminated_container_that_cannot_restart_stays_terminated() {
         let pod = |policy: &str, state: Value| {
             json!({"spec": {"restartPolicy": policy, "containers": [{"name": "c"}]},
                 "status": {"containerStatuses": [{"name": "c", "state": state}]}})
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kubelet_leaves_out_of_a_status_stays() {
+    fn fields_that_a_kubelet_omits_are_kept() {
         let old = json!({"status": {"qosClass": "Burstable", "observedGeneration": 3,
             "conditions": [{"type": "A", "observedGeneration": 2}]}});
         let mut new = json!({"status": {"conditions": [{"type": "A"}, {"type": "B"}]}});

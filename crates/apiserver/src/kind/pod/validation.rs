@@ -1,4 +1,4 @@
-//! What is wrong with a pod (pkg/apis/core/validation).
+//! The validation of pods (pkg/apis/core/validation).
 
 use fivespot_admission::FieldError;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::{annotation, change};
 use crate::kind::field::{Errors, Field};
 use crate::kind::pod_spec::{self, Owner};
 
-/// The rules that a pod breaks.
+/// The validation errors of a pod.
 pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let spec = Field::of(object, "spec");
     let mut errors = annotation::errors(object, old);
@@ -20,7 +20,7 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-/// What a new pod may not have yet.
+/// The errors for fields that must not be set on create.
 fn on_create(spec: &Field<'_>, errors: &mut Errors) {
     let ephemeral = spec.child("ephemeralContainers");
     if ephemeral.len() > 0 {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_container_is_said_by_field() {
+    fn container_errors_have_the_path_of_the_field() {
         let mut pod = json!({"spec": {"containers": [{"name": "A B"},
             {"name": "c", "image": "c", "ports": [{"containerPort": 70000}]},
             {"name": "c", "image": "c", "imagePullPolicy": "Often"}]}});

@@ -1,4 +1,4 @@
-//! AppArmor profiles in deprecated annotations of a pod become fields
+//! Sets AppArmor profile fields from the deprecated annotations of a pod
 //! (`applyAppArmorVersionSkew` in pkg/registry/core/pod).
 
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use crate::kind::text;
 use crate::meta;
 
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-/// Most bytes of the name of a profile.
+/// The maximum size of a profile's name in bytes.
 const LONGEST: usize = 4095;
 
-/// The annotations that are not said in fields too.
+/// The warnings for annotations without an equal field.
 pub(super) fn warnings(pod: &Value) -> Vec<String> {
     let outdated =
         of_containers(pod).filter(|it| it.profile.as_ref() != Some(of_pod(pod)));
@@ -25,7 +25,7 @@ pub(super) fn warnings(pod: &Value) -> Vec<String> {
     outdated.collect()
 }
 
-/// Fills in the fields. A profile that the whole pod has is not said again.
+/// Sets the fields of the containers. A profile equal to that of the pod is not set.
 pub(super) fn fill_in(pod: &mut Value) {
     let of_pod = of_pod(pod).clone();
     let found: Vec<_> = of_containers(pod)
@@ -42,12 +42,12 @@ pub(super) fn fill_in(pod: &mut Value) {
     }
 }
 
-/// A container with an annotation and without a field.
+/// A container with the annotation and without the field.
 struct Annotated {
     list: &'static str,
     index: usize,
     key: String,
-    /// What the annotation means, if it means anything.
+    /// The profile of the annotation; `None` if it is invalid.
     profile: Option<Value>,
 }
 
@@ -78,7 +78,7 @@ fn of_containers(pod: &Value) -> impl Iterator<Item = Annotated> {
     })
 }
 
-/// The profile that an annotation means; none for one that is no valid field.
+/// The profile of an annotation; `None` if it is not a valid field value.
 fn profile(annotation: &str) -> Option<Value> {
     let local = |name: &str| {
         let is_valid = !name.is_empty() && name.trim() == name && name.len() <= LONGEST;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_field_says_already_is_left_to_it() {
+    fn existing_fields_are_not_overwritten() {
         let profile = json!({"appArmorProfile": {"type": "RuntimeDefault"}});
         for said in [
             pod("runtime/default", profile.clone(), json!({})),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_that_means_nothing_is_warned_about() {
+    fn an_invalid_annotation_has_a_warning() {
         for said in ["odd", "localhost/", "localhost/ p"] {
             let mut made = pod(said, json!({}), json!({}));
             let before = made.clone();

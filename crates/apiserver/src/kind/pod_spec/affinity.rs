@@ -1,4 +1,4 @@
-//! Which nodes and which other pods a pod wants to be near to.
+//! The node and pod affinities of a pod.
 
 use fivespot_admission::{FieldError, name};
 
@@ -8,7 +8,7 @@ use crate::kind::rule;
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// The affinities of a pod.
+/// Validates the affinities of a pod.
 pub(super) fn affinity(field: &Field<'_>, errors: &mut Errors) {
     nodes(&field.child("nodeAffinity"), errors);
     for name in ["podAffinity", "podAntiAffinity"] {
@@ -43,7 +43,7 @@ fn nodes(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Nodes, of which at least one term selects some.
+/// Validates a node selector, which needs at least one term.
 pub(in crate::kind) fn node_selector(selector: &Field<'_>, errors: &mut Errors) {
     let terms = selector.child("nodeSelectorTerms");
     if terms.len() == 0 {
@@ -121,7 +121,7 @@ fn pod_term(term: &Field<'_>, errors: &mut Errors) {
     rule::qualified_name(&key, errors);
 }
 
-/// Keys of labels by which further pods are distinguished
+/// Validates `matchLabelKeys` and `mismatchLabelKeys`
 /// (`ValidateMatchLabelKeysAndMismatchLabelKeys`).
 pub(super) fn label_keys(term: &Field<'_>, errors: &mut Errors) {
     let selector = term.child("labelSelector");

@@ -1,4 +1,4 @@
-//! Containers of a pod: those that run, and those that run before them.
+//! Containers of a pod, init containers and ephemeral containers.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{Owner, Spec, env, mount, network, probe, resources, security};
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// All containers of a spec.
+/// Validates all containers of a spec.
 pub(super) fn all(spec: &Spec<'_>, errors: &mut Errors) {
     regular(spec, errors);
     initial(spec, errors);
@@ -64,7 +64,7 @@ fn initial(spec: &Spec<'_>, errors: &mut Errors) {
     }
 }
 
-/// What every container has to keep (`validateContainerCommon`).
+/// Validates the fields that every container has (`validateContainerCommon`).
 fn common(spec: &Spec<'_>, container: &Field<'_>, errors: &mut Errors) {
     let name = container.child("name");
     if name.text().is_empty() {
@@ -91,7 +91,7 @@ fn common(spec: &Spec<'_>, container: &Field<'_>, errors: &mut Errors) {
     security::of_container(&context, spec.shares_host_users(), errors);
 }
 
-/// How an image is pulled.
+/// Validates the image pull policy.
 pub(super) fn pull_policy(policy: &Field<'_>, errors: &mut Errors) {
     rule::one_of(policy, &["Always", "IfNotPresent", "Never"], errors);
 }
@@ -104,7 +104,7 @@ fn handlers(spec: &Spec<'_>, container: &Field<'_>, errors: &mut Errors) {
     probe::liveness(&container.child("startupProbe"), grace, errors);
 }
 
-/// The policy of one container, with the rules that go with it.
+/// Validates the restart policy of a container, and its restart rules.
 fn restart_policy(container: &Field<'_>, errors: &mut Errors) {
     let policy = container.child("restartPolicy");
     let rules = container.child("restartPolicyRules");
@@ -125,7 +125,7 @@ fn restart_policy(container: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What happens to a container whose resources are changed. Errors are at the list itself.
+/// Validates the resize policy. Errors have the path of the list.
 fn resize_policy(spec: &Spec<'_>, list: &Field<'_>, errors: &mut Errors) {
     let mut seen = BTreeSet::new();
     let never = spec.child("restartPolicy").text() == "Never";
@@ -146,7 +146,7 @@ fn resize_policy(spec: &Spec<'_>, list: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What is asked of the containers of pods, but not of templates
+/// Validates what applies to the containers of pods, but not of templates
 /// (`validateContainersOnlyForPod`).
 pub(in crate::kind) fn only_for_pods(spec: &Field<'_>, errors: &mut Errors) {
     for list in ["containers", "initContainers"] {

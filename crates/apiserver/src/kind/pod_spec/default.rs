@@ -1,4 +1,4 @@
-//! What the spec of a pod or of a template leaves out is filled in (pkg/apis/core/v1/defaults.go).
+//! Defaulting of the spec of pods and pod templates (pkg/apis/core/v1/defaults.go).
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::meta;
 /// The fields of a JSON object.
 pub(in crate::kind) type Fields = Map<String, Value>;
 
-/// Sets a field that is not there; an empty text is none.
+/// Sets a field that is absent or an empty string.
 pub(in crate::kind) fn fill(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     let missing = match fields.get(name) {
         None | Some(Value::Null) => true,
@@ -21,7 +21,7 @@ pub(in crate::kind) fn fill(fields: &mut Fields, name: &str, value: impl Into<Va
     }
 }
 
-/// Sets a number that is not there, or is zero.
+/// Sets a number that is absent or zero.
 fn fill_number(fields: &mut Fields, name: &str, number: i64) {
     if fields.get(name).and_then(Value::as_i64).unwrap_or_default() == 0 {
         fields.insert(name.to_owned(), number.into());
@@ -45,19 +45,19 @@ pub(in crate::kind) fn part<'a>(
     fields.get_mut(name)?.as_object_mut()
 }
 
-/// Fills in a template of pods.
+/// Defaults a pod template.
 pub(in crate::kind) fn template(template: &mut Fields) {
     meta::field(template, "metadata");
     spec(meta::field(template, "spec"));
 }
 
-/// Fills in the parts of a spec that a preset puts into pods.
+/// Defaults the parts of a spec that a preset adds to pods.
 pub(in crate::kind) fn preset(spec: &mut Fields) {
     variables(spec);
     each(spec, "volumes").for_each(volume);
 }
 
-/// Fills in a spec.
+/// Defaults a spec.
 pub(in crate::kind) fn spec(spec: &mut Fields) {
     same_account(spec);
     fill(spec, "dnsPolicy", "ClusterFirst");
@@ -77,7 +77,7 @@ pub(in crate::kind) fn spec(spec: &mut Fields) {
     }
 }
 
-/// Both fields that name the service account say the same.
+/// Sets both fields with the service account's name to the same value.
 fn same_account(spec: &mut Fields) {
     let said = ["serviceAccountName", "serviceAccount"]
         .into_iter()
@@ -96,7 +96,7 @@ fn amounts(resources: &mut Fields) {
     }
 }
 
-/// Fills in the environment variables of a container.
+/// Defaults the environment variables of a container.
 fn variables(container: &mut Fields) {
     for variable in each(container, "env") {
         if let Some(source) = part(variable, "valueFrom") {
@@ -142,7 +142,7 @@ fn handler(handler: &mut Fields) {
     }
 }
 
-/// A field or a resource of the pod that something is filled from.
+/// Defaults a reference to a field or a resource of the pod.
 fn reference(source: &mut Fields) {
     if let Some(field) = part(source, "fieldRef") {
         fill(field, "apiVersion", "v1");
@@ -198,7 +198,7 @@ fn volume(volume: &mut Fields) {
     }
 }
 
-/// Fills in the spec of a claim to a persistent volume.
+/// Defaults the spec of a persistent volume claim.
 pub(in crate::kind) fn claim(spec: &mut Fields) {
     fill(spec, "volumeMode", "Filesystem");
     if let Some(resources) = part(spec, "resources") {

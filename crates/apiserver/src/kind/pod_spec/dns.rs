@@ -1,4 +1,4 @@
-//! How a pod looks up names, and by which name it is found.
+//! The DNS configuration and the host names of a pod.
 
 use fivespot_admission::FieldError;
 
@@ -10,7 +10,7 @@ const MOST_SERVERS: usize = 3;
 const MOST_SEARCHES: usize = 32;
 const LONGEST_SEARCH: usize = 2048;
 
-/// The servers and searches of a pod.
+/// Validates the DNS policy and configuration of a pod.
 pub(super) fn dns(spec: &Spec<'_>, errors: &mut Errors) {
     let config = spec.child("dnsConfig");
     let servers = config.child("nameservers");
@@ -67,7 +67,7 @@ fn searches(list: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with a DNS name whose labels may have underscores.
+/// The errors of a DNS name whose labels may have underscores.
 fn subdomain_with_underscores(text: &str) -> Vec<String> {
     let is_end = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
     let is_label = |label: &str| {
@@ -92,7 +92,7 @@ fn subdomain_with_underscores(text: &str) -> Vec<String> {
     wrong
 }
 
-/// Names of addresses that a pod knows without asking.
+/// Validates the host aliases.
 pub(super) fn aliases(list: &Field<'_>, errors: &mut Errors) {
     for alias in list.items() {
         rule::address(&alias.child("ip"), errors);
@@ -102,7 +102,7 @@ pub(super) fn aliases(list: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The whole name of a pod's host.
+/// Validates `hostnameOverride`.
 pub(super) fn host_name_override(spec: &Spec<'_>, errors: &mut Errors) {
     let field = spec.child("hostnameOverride");
     if !field.is_set() {

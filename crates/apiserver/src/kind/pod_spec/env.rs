@@ -1,4 +1,4 @@
-//! Environment variables, and the fields that they and files are filled from.
+//! Environment variables, and the downward API fields for variables and files.
 
 use fivespot_admission::{FieldError, Quantity, name};
 
@@ -15,7 +15,7 @@ const RESOURCES: &[&str] = &[
     "requests.memory",
 ];
 
-/// Fields of a pod that a variable can be filled from.
+/// Fields of a pod that a variable may reference.
 const FIELDS: &[&str] = &[
     "metadata.name",
     "metadata.namespace",
@@ -28,7 +28,7 @@ const FIELDS: &[&str] = &[
     "status.podIPs",
 ];
 
-/// What is wrong with the name of a variable.
+/// The errors of a variable's name.
 fn variable_name(text: &str) -> Vec<String> {
     let is_plain = |it: char| (' '..='~').contains(&it) && it != '=';
     let why = "a valid environment variable name must consist only of printable ASCII \
@@ -37,7 +37,7 @@ fn variable_name(text: &str) -> Vec<String> {
     wrong.then(|| why.to_owned()).into_iter().collect()
 }
 
-/// The variables of a container.
+/// Validates the variables of a container.
 pub(super) fn variables(list: &Field<'_>, errors: &mut Errors) {
     for variable in list.items() {
         let name = variable.child("name");
@@ -50,7 +50,7 @@ pub(super) fn variables(list: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Where the value of a variable comes from.
+/// Validates the source of a variable's value.
 fn source(variable: &Field<'_>, errors: &mut Errors) {
     let from = variable.child("valueFrom");
     if !from.is_set() {
@@ -89,7 +89,7 @@ fn source(variable: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A field of the pod (`validateObjectFieldSelector`).
+/// Validates a reference to a field of the pod (`validateObjectFieldSelector`).
 pub(super) fn field_reference(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
     let (version, path) = (field.child("apiVersion"), field.child("fieldPath"));
     if version.text().is_empty() {
@@ -126,7 +126,7 @@ pub(super) fn field_reference(field: &Field<'_>, known: &[&str], errors: &mut Er
     }
 }
 
-/// Why a field of a pod cannot be named (`ConvertDownwardAPIFieldLabel`).
+/// Why a reference to a field of a pod is invalid (`ConvertDownwardAPIFieldLabel`).
 fn conversion_error(version: &str, path: &str) -> Option<String> {
     const MORE: &[&str] = &[
         "metadata.annotations",
@@ -153,13 +153,13 @@ fn subscript(path: &str) -> Option<(&str, &str)> {
     path.strip_suffix("']")?.split_once("['")
 }
 
-/// A resource of a container.
+/// Validates a reference to a resource of the variable's container.
 fn resource_reference(field: &Field<'_>, errors: &mut Errors) {
     resource(&field.child("resource"), errors);
     divisor(field, errors);
 }
 
-/// A resource of a container that is named.
+/// Validates a reference to a resource of a named container.
 pub(super) fn resource_of_container(field: &Field<'_>, errors: &mut Errors) {
     let container = field.child("containerName");
     if container.text().is_empty() {
@@ -179,7 +179,7 @@ fn resource(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What an amount is divided by.
+/// Validates the divisor of a resource reference.
 fn divisor(field: &Field<'_>, errors: &mut Errors) {
     const BYTES: &[&str] = &[
         "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
@@ -215,7 +215,7 @@ fn divisor(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A key of a config map or of a secret.
+/// Validates a reference to a key of a config map or a secret.
 fn key_reference(field: &Field<'_>, errors: &mut Errors) {
     rule::dns_subdomain(&field.child("name"), errors);
     let key = field.child("key");
@@ -226,7 +226,7 @@ fn key_reference(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Config maps and secrets whose keys become variables. Some errors are at the list itself.
+/// Validates `envFrom`. Some errors have the path of the list.
 pub(super) fn sources(list: &Field<'_>, errors: &mut Errors) {
     for item in list.items() {
         rule::text_if_set(&item.child("prefix"), variable_name, errors);

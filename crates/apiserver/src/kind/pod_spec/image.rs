@@ -1,14 +1,14 @@
-//! References to images, as container engines read them (github.com/distribution/reference).
+//! Image references, parsed as container engines do (github.com/distribution/reference).
 
-/// Most bytes of a name with its host.
+/// The maximum length of a name with its host in bytes.
 const LONGEST_NAME: usize = 255;
-/// Most bytes of a tag.
+/// The maximum length of a tag in bytes.
 const LONGEST_TAG: usize = 128;
-/// What is between the words of a name.
+/// The separators in a path component.
 const SEPARATORS: [char; 3] = ['.', '_', '-'];
 
-/// The tag of an image; `latest` for one that says neither tag nor digest, none for one with a
-/// digest alone and for a text that is no reference to an image.
+/// The tag of an image reference; `latest` if it has neither tag nor digest. `None` if it has only
+/// a digest, or is not an image reference.
 pub(super) fn tag(image: &str) -> Option<&str> {
     let (named, digest) = match image.split_once('@') {
         Some((named, digest)) => (named, Some(digest)),
@@ -28,7 +28,7 @@ pub(super) fn tag(image: &str) -> Option<&str> {
         && tag.is_none_or(is_tag)
         && digest.is_none_or(is_digest)
         && length < LONGEST_NAME;
-    // A digest without its algorithm is no name.
+    // A hex digest without its algorithm is not a valid name.
     let is_bare_digest = host.is_none() && is_hexadecimal(named) && named.len() == 64;
     if !is_valid || is_bare_digest {
         return None;
@@ -36,7 +36,7 @@ pub(super) fn tag(image: &str) -> Option<&str> {
     tag.or_else(|| digest.is_none().then_some("latest"))
 }
 
-/// Whether what is before the first slash is a host, and not a part of the name.
+/// Whether the part before the first slash is a host, and not a path component.
 fn is_host(text: &str) -> bool {
     text.contains(['.', ':'])
         || text == "localhost"
@@ -70,8 +70,8 @@ fn is_valid_host(text: &str) -> bool {
     name.split('.').all(is_label) && port.is_none_or(is_port)
 }
 
-/// Small letters and digits, between which there are single dots, one or two underscores, or
-/// hyphens.
+/// Whether a path component is valid: lowercase letters and digits, separated by single dots, one
+/// or two underscores, or hyphens.
 fn is_word(text: &str) -> bool {
     let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
     let mut between = text.split(is_plain);
@@ -99,7 +99,7 @@ fn is_hexadecimal(text: &str) -> bool {
         .all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
 }
 
-/// An algorithm that is known, and as many digits as it makes.
+/// Whether a digest has a known algorithm and the right number of digits.
 fn is_digest(text: &str) -> bool {
     let lengths = [("sha256", 64), ("sha384", 96), ("sha512", 128)];
     let Some((algorithm, digits)) = text.split_once(':') else {
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_without_a_tag_is_the_latest() {
+    fn an_image_without_a_tag_has_the_tag_latest() {
         for image in [
             "a",
             "a/b",
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_reference_has_no_tag() {
+    fn an_invalid_reference_has_no_tag() {
         let hexadecimal = "0".repeat(64);
         for image in [
             "",

@@ -1,4 +1,4 @@
-//! Where a container finds its volumes.
+//! Volume mounts and volume devices of a container.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::Spec;
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// The mounts of a container. The paths of some errors have no index, as in Kubernetes.
+/// Validates the mounts of a container. The paths of some errors have no index, as in Kubernetes.
 pub(super) fn mounts(spec: &Spec<'_>, container: &Field<'_>, errors: &mut Errors) {
     let list = container.child("volumeMounts");
     let devices = container.child("volumeDevices");
@@ -42,7 +42,7 @@ fn not_found(name: &Field<'_>) -> fivespot_admission::FieldError {
     fivespot_admission::FieldError::not_found(name.path.clone(), name.text().into())
 }
 
-/// Whether an item of the list has this text in a field.
+/// Whether an item of the list has this value in a field.
 fn has(list: &Field<'_>, field: &str, text: &str) -> bool {
     list.items().any(|it| it.child(field).text() == text)
 }
@@ -98,7 +98,7 @@ fn recursive_read_only(list: &Field<'_>, mount: &Field<'_>, errors: &mut Errors)
     }
 }
 
-/// The raw devices of a container.
+/// Validates the raw block devices of a container.
 pub(super) fn devices(spec: &Spec<'_>, container: &Field<'_>, errors: &mut Errors) {
     let mounts = container.child("volumeMounts");
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Ports of containers, and of the host.
+//! Container ports and host ports.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::Spec;
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// The ports of a container.
+/// Validates the ports of a container.
 pub(super) fn ports(list: &Field<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for port in list.items() {
@@ -34,7 +34,7 @@ pub(super) fn ports(list: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// No two containers listen at the same port of the host.
+/// The errors for duplicate host ports.
 pub(super) fn unique_host_ports<'a>(
     containers: impl Iterator<Item = Field<'a>>,
     errors: &mut Errors,
@@ -56,7 +56,7 @@ pub(super) fn unique_host_ports<'a>(
     }
 }
 
-/// In the network of the host a port is the host's.
+/// Validates that host ports equal the container ports in the host network.
 pub(super) fn host_ports(spec: &Spec<'_>, errors: &mut Errors) {
     if !spec.shares_host_network() {
         return;

@@ -1,11 +1,11 @@
-//! Probes of a container, and what is done when it starts and stops.
+//! Probes and lifecycle hooks of a container.
 
 use fivespot_admission::FieldError;
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// What is done after a container has started and before it stops.
+/// Validates the lifecycle hooks.
 pub(super) fn lifecycle(field: &Field<'_>, grace: Option<i64>, errors: &mut Errors) {
     for name in ["postStart", "preStop"] {
         let hook = field.child(name);
@@ -15,7 +15,7 @@ pub(super) fn lifecycle(field: &Field<'_>, grace: Option<i64>, errors: &mut Erro
     }
 }
 
-/// A probe that succeeds at once: of liveness, or of the start.
+/// Validates a liveness or startup probe, whose success threshold must be 1.
 pub(super) fn liveness(field: &Field<'_>, grace: Option<i64>, errors: &mut Errors) {
     if !field.is_set() {
         return;
@@ -27,7 +27,7 @@ pub(super) fn liveness(field: &Field<'_>, grace: Option<i64>, errors: &mut Error
     }
 }
 
-/// A probe of readiness.
+/// Validates a readiness probe.
 pub(super) fn readiness(field: &Field<'_>, grace: Option<i64>, errors: &mut Errors) {
     if !field.is_set() {
         return;
@@ -56,7 +56,7 @@ fn probe(field: &Field<'_>, grace: Option<i64>, errors: &mut Errors) {
     }
 }
 
-/// What is done: one thing.
+/// Validates a handler, which must have one action.
 fn handler(field: &Field<'_>, grace: Option<i64>, errors: &mut Errors) {
     let mut count = 0;
     for name in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {

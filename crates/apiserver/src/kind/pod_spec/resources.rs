@@ -1,4 +1,4 @@
-//! What containers and pods ask for, and how much they may have.
+//! Resource requests, limits and claims of containers and pods.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use fivespot_admission::{FieldError, Quantity};
 use crate::kind::field::{Errors, Field};
 use crate::kind::resource_name;
 
-/// What is wrong with the name of a resource.
+/// A function that returns the errors of a resource's name.
 type NameRule = fn(&str, &str) -> Vec<FieldError>;
 
-/// The resources of a container.
+/// Validates the resources of a container.
 pub(super) fn of_container(field: &Field<'_>, claims: &Field<'_>, errors: &mut Errors) {
     let (limits, requests) = (field.child("limits"), field.child("requests"));
     let rule: NameRule = resource_name::container_name_errors;
@@ -20,7 +20,7 @@ pub(super) fn of_container(field: &Field<'_>, claims: &Field<'_>, errors: &mut E
     claimed(&field.child("claims"), claims, errors);
 }
 
-/// The resources of a pod as a whole.
+/// Validates the pod-level resources.
 pub(super) fn of_pod(field: &Field<'_>, errors: &mut Errors) {
     if !field.is_set() {
         return;
@@ -36,7 +36,7 @@ pub(super) fn of_pod(field: &Field<'_>, errors: &mut Errors) {
     huge_pages(field, errors);
 }
 
-/// What a pod needs beside its containers, as the limits of a field of that path.
+/// Validates the overhead of a pod, with the path of limits.
 pub(in crate::kind) fn overhead(field: &Field<'_>, errors: &mut Errors) {
     let limits = field.at(field.path_of("limits"));
     amounts(&limits, resource_name::container_name_errors, errors);
@@ -57,7 +57,7 @@ fn is_huge_page(resource: &str) -> bool {
     resource.starts_with("hugepages-")
 }
 
-/// One amount.
+/// Validates an amount. Returns it if it can be parsed.
 fn amount(
     resource: &str,
     field: &Field<'_>,
@@ -71,7 +71,7 @@ fn amount(
     Some(amount)
 }
 
-/// An amount of huge pages is a multiple of their size.
+/// The error if an amount of huge pages is not a multiple of their size.
 fn page_multiple(
     resource: &str,
     field: &Field<'_>,
@@ -95,7 +95,7 @@ fn amounts(list: &Field<'_>, rule: NameRule, errors: &mut Errors) {
     }
 }
 
-/// The amounts that are asked for, beside those that are allowed.
+/// Validates the requests against the limits.
 fn requested(
     limits: &Field<'_>,
     requests: &Field<'_>,
@@ -151,7 +151,7 @@ fn huge_pages_alone<'a>(
     }
 }
 
-/// The claims of a container are among those of the pod.
+/// Validates that the claims of a container are claims of the pod.
 fn claimed(list: &Field<'_>, claims: &Field<'_>, errors: &mut Errors) {
     let known: BTreeSet<&str> =
         claims.items().map(|it| it.child("name").text()).collect();

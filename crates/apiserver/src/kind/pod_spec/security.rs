@@ -1,4 +1,4 @@
-//! What a pod and its containers may do on their node.
+//! Security contexts of pods and containers.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +25,8 @@ const CONTEXT: Names = &[
     "AppArmorProfile",
 ];
 
-/// The context of a container. That privileged containers are allowed at all is a setting of
-/// kube-apiserver, which is taken to be on.
+/// Validates the security context of a container. kube-apiserver is assumed to allow privileged
+/// containers (`--allow-privileged`).
 pub(super) fn of_container(
     context: &Field<'_>,
     shares_host_users: bool,
@@ -47,7 +47,7 @@ pub(super) fn of_container(
     app_armor(&context.child("appArmorProfile"), errors);
 }
 
-/// Who may not gain privileges has none that are more.
+/// The errors if `allowPrivilegeEscalation` is false for a privileged container.
 fn escalation(context: &Field<'_>, errors: &mut Errors) {
     if *context.child("allowPrivilegeEscalation").value != false {
         return;
@@ -74,7 +74,7 @@ fn escalation(context: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The system calls that are allowed.
+/// Validates the seccomp profile.
 fn seccomp(profile: &Field<'_>, errors: &mut Errors) {
     if !profile.is_set() {
         return;
@@ -101,7 +101,7 @@ fn seccomp(profile: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The profile of `AppArmor`.
+/// Validates the AppArmor profile.
 fn app_armor(profile: &Field<'_>, errors: &mut Errors) {
     if !profile.is_set() {
         return;
@@ -134,7 +134,7 @@ fn app_armor(profile: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The context of a pod.
+/// Validates the security context of a pod.
 pub(super) fn of_pod(spec: &Spec<'_>, errors: &mut Errors) {
     let context = spec.child("securityContext");
     for field in ["fsGroup", "runAsUser", "runAsGroup"] {
@@ -160,7 +160,7 @@ pub(super) fn of_pod(spec: &Spec<'_>, errors: &mut Errors) {
     rule::one_of_if_set(&policy, &["MountOption", "Recursive"], errors);
 }
 
-/// Settings of the kernel.
+/// Validates the sysctls.
 fn sysctls(list: &Field<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for item in list.items() {
@@ -189,7 +189,7 @@ fn is_sysctl(name: &str) -> bool {
     name.len() <= 253 && name.split(['.', '/']).all(is_part)
 }
 
-/// A pod with users of its own shares nothing of the host.
+/// The errors if a pod with its own user namespace shares host namespaces or devices.
 pub(super) fn host_users(spec: &Spec<'_>, errors: &mut Errors) {
     if spec.shares_host_users() {
         return;

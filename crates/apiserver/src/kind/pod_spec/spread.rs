@@ -1,4 +1,4 @@
-//! How pods are spread over a cluster.
+//! Topology spread constraints of pods.
 
 use fivespot_admission::FieldError;
 
@@ -6,7 +6,7 @@ use super::affinity;
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// The topology spread constraints of a pod.
+/// Validates the topology spread constraints of a pod.
 pub(super) fn constraints(list: &Field<'_>, errors: &mut Errors) {
     let all: Vec<Field<'_>> = list.items().collect();
     for (index, constraint) in all.iter().enumerate() {

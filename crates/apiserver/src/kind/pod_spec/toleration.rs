@@ -1,11 +1,12 @@
-//! Taints that a pod tolerates.
+//! Tolerations of a pod.
 
 use fivespot_admission::name;
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// The tolerations of a pod. What is wrong with a value is at the operator, as in Kubernetes.
+/// Validates the tolerations of a pod. The error of a value has the path of the operator, as in
+/// Kubernetes.
 pub(in crate::kind) fn all(list: &Field<'_>, errors: &mut Errors) {
     for toleration in list.items() {
         one(&toleration, errors);

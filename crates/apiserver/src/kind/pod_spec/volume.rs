@@ -15,17 +15,17 @@ use crate::kind::rule;
 
 pub(in crate::kind) use claim::errors as claim_errors;
 
-/// The volumes that are well formed, by name.
+/// The valid volumes, by name.
 #[derive(Debug, Default)]
 pub(super) struct Volumes<'a>(BTreeMap<&'a str, &'a Value>);
 
 impl Volumes<'_> {
-    /// Whether there is one of this name.
+    /// Whether there is a volume with this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Whether there is one of this name that is a claim to a persistent volume.
+    /// Whether there is a persistent volume claim with this volume name.
     pub(super) fn is_claim(&self, name: &str) -> bool {
         let claims = ["persistentVolumeClaim", "ephemeral"];
         let found = self.0.get(name);
@@ -33,7 +33,7 @@ impl Volumes<'_> {
     }
 }
 
-/// The volumes of a spec.
+/// Validates the volumes of a spec. Returns the valid ones by name.
 pub(super) fn volumes<'a>(
     list: &Field<'a>,
     owner: Owner,

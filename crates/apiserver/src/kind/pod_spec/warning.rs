@@ -1,4 +1,4 @@
-//! What a client is warned of who writes a pod or a template (pkg/api/pod/warnings.go).
+//! The warnings for a pod or a template (pkg/api/pod/warnings.go).
 
 pub(in crate::kind) mod node;
 mod path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::kind::field::Field;
 use crate::kind::resource_name;
 
-/// Sources of volumes that are deprecated, and since when.
+/// Deprecated volume sources, and since when.
 const DEPRECATED: [(&str, &str); 9] = [
     (
         "photonPersistentDisk",
@@ -133,7 +133,7 @@ fn aliases(list: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// Parts of bytes.
+/// Warns about fractional byte values.
 fn fractions(container: &Field<'_>, warnings: &mut Vec<String>) {
     for resource in ["memory", "ephemeral-storage"] {
         for list in ["limits", "requests"] {
@@ -169,7 +169,7 @@ pub(in crate::kind) fn annotations(annotations: &Field<'_>, warnings: &mut Vec<S
     }
 }
 
-/// Variables that hide one before them.
+/// Warns about variables that hide an earlier one.
 fn variables(list: &Field<'_>, warnings: &mut Vec<String>) {
     let mut seen = Vec::new();
     for variable in list.items() {
@@ -191,7 +191,7 @@ fn variables(list: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// A port as far as two are compared.
+/// The parts of a port that are compared.
 #[derive(Clone)]
 struct Port<'a> {
     field: Field<'a>,
@@ -200,7 +200,7 @@ struct Port<'a> {
 }
 
 impl Port<'_> {
-    /// How this one gets into the way of an earlier one.
+    /// The conflict of this port with an earlier one, if any.
     fn clash(&self, other: &Self) -> Option<&'static str> {
         let one_is_general = self.address.is_empty() != other.address.is_empty();
         if self.address == other.address && self.host == other.host {
@@ -262,7 +262,7 @@ fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// The warning about a name that becomes the beginning of names of pods.
+/// The warning about an invalid DNS label as a name that pods use as prefix.
 pub(in crate::kind) fn name_warning(object: &Value) -> Option<String> {
     let wrong = fivespot_admission::name::dns_label(crate::meta::name(object));
     if wrong.is_empty() {

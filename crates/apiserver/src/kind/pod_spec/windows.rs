@@ -1,4 +1,4 @@
-//! What is different on Windows.
+//! Validation of the operating system and of Windows options.
 
 use fivespot_admission::FieldError;
 
@@ -8,7 +8,7 @@ use crate::kind::rule;
 
 const FORBIDDEN: &str = "cannot be set for a windows pod";
 
-/// The operating system that a pod is made for.
+/// Validates the operating system of a pod.
 pub(super) fn operating_system(spec: &Spec<'_>, errors: &mut Errors) {
     let os = spec.child("os");
     if !os.is_set() {
@@ -29,7 +29,7 @@ pub(super) fn operating_system(spec: &Spec<'_>, errors: &mut Errors) {
     }
 }
 
-/// Refuses each of the fields that is set.
+/// Rejects each of the fields that is set.
 fn refuse(at: &Field<'_>, fields: &[&str], why: &str, errors: &mut Errors) {
     let set = fields.iter().map(|it| at.child(it));
     let set = set.filter(|it| it.is_set() && *it.value != false);
@@ -90,7 +90,7 @@ fn on_windows(spec: &Spec<'_>, errors: &mut Errors) {
     }
 }
 
-/// All containers are processes of the host, or none is.
+/// Validates that all containers are host processes, or none.
 pub(super) fn host_processes(spec: &Spec<'_>, errors: &mut Errors) {
     const FIELD: &str = "securityContext.windowsOptions.hostProcess";
     let of_pod = spec.child(FIELD).value.as_bool();

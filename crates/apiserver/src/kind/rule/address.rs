@@ -1,10 +1,10 @@
-//! Addresses and networks.
+//! IP addresses and CIDRs.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::kind::field::{Errors, Field};
 
-/// An IP address, as fields that exist for long accept it. Returns the address, if it is one.
+/// Validates an IP address by the rules of older API fields. Returns the address, if it is valid.
 pub(in crate::kind) fn address(field: &Field<'_>, errors: &mut Errors) -> Option<IpAddr> {
     let text = field.text();
     let Some(found) = lenient(text) else {
@@ -22,7 +22,7 @@ pub(in crate::kind) fn address(field: &Field<'_>, errors: &mut Errors) -> Option
     Some(found)
 }
 
-/// An address that traffic can be sent to.
+/// Validates that traffic can be sent to an address.
 pub(in crate::kind) fn reachable(
     field: &Field<'_>,
     address: IpAddr,
@@ -57,21 +57,21 @@ pub(in crate::kind) fn reachable(
 /// A network.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kind) struct Network {
-    /// Any address of it.
+    /// Any address of the network.
     pub(in crate::kind) address: IpAddr,
-    /// How many bits all of its addresses have in common.
+    /// The length of the prefix in bits.
     pub(in crate::kind) prefix: u8,
 }
 
 impl Network {
-    /// Whether an address is in the network.
+    /// Whether the network contains an address.
     pub(in crate::kind) fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4()
             && masked(self.address, self.prefix) == masked(address, self.prefix)
     }
 }
 
-/// A network in CIDR notation. Returns it, if it is one.
+/// Validates a CIDR. Returns the network, if it is valid.
 pub(in crate::kind) fn network(
     field: &Field<'_>,
     errors: &mut Errors,
@@ -97,7 +97,7 @@ pub(in crate::kind) fn network(
     Some(Network { address, prefix })
 }
 
-/// An address whose numbers may have zeros in front (`ParseIPSloppy`).
+/// Parses an address whose numbers may have leading zeros (`ParseIPSloppy`).
 fn lenient(text: &str) -> Option<IpAddr> {
     if let Ok(found) = text.parse() {
         return Some(found);
@@ -114,7 +114,7 @@ fn lenient(text: &str) -> Option<IpAddr> {
         .then(|| Ipv4Addr::new(a, b, c, d).into())
 }
 
-/// The address with the bits behind the prefix cleared.
+/// The address with the bits after the prefix cleared.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(it) => {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_written_plainly() {
+    fn an_address_has_no_leading_zeros_and_is_not_ipv4_mapped() {
         let check = |field: &Field<'_>, errors: &mut Errors| {
             address(field, errors);
         };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_has_no_bits_behind_its_prefix() {
+    fn a_network_has_no_bits_beyond_its_prefix() {
         let check = |field: &Field<'_>, errors: &mut Errors| {
             network(field, errors);
         };

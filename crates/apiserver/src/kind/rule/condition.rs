@@ -1,4 +1,5 @@
-//! Conditions of a status (`ValidateConditions` in k8s.io/apimachinery/pkg/apis/meta/v1/validation).
+//! Conditions of a status (`ValidateConditions` in
+//! k8s.io/apimachinery/pkg/apis/meta/v1/validation).
 
 use std::collections::BTreeSet;
 
@@ -6,11 +7,11 @@ use fivespot_admission::FieldError;
 
 use crate::kind::field::{Errors, Field};
 
-/// Most bytes of a reason and of a message.
+/// The maximum length of a reason and of a message in bytes.
 const REASON: u64 = 1024;
 const MESSAGE: u64 = 32 * 1024;
 
-/// The conditions of a status, of which no two have one type.
+/// Validates the conditions of a status, whose types must be unique.
 pub(in crate::kind) fn conditions(list: &Field<'_>, errors: &mut Errors) {
     let mut types = BTreeSet::new();
     for condition in list.items() {
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_has_a_type_a_status_a_time_and_a_reason() {
+    fn a_condition_requires_a_type_status_time_and_reason() {
         let object = json!({"conditions": [
             {"type": "Ready", "status": "True", "reason": "Ok", "message": "",
                 "lastTransitionTime": "2020-01-01T00:00:00Z"},

@@ -1,4 +1,4 @@
-//! Labels, selectors of them, and whether a selector selects its own template.
+//! Labels and label selectors, and whether a selector matches its template.
 
 use fivespot_admission::selector::Selector;
 use fivespot_admission::{FieldError, name};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};
 
-/// The keys and values of labels. All errors are at the map itself.
+/// Validates the keys and values of labels. All errors have the path of the map.
 pub(in crate::kind) fn labels(field: &Field<'_>, errors: &mut Errors) {
     let invalid =
         |value: &str, why| FieldError::invalid(field.path.clone(), value.into(), why);
@@ -21,7 +21,7 @@ pub(in crate::kind) fn labels(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A label selector, strictly (`ValidateLabelSelector`).
+/// Validates a label selector strictly (`ValidateLabelSelector`).
 pub(in crate::kind) fn selector(field: &Field<'_>, errors: &mut Errors) {
     labels(&field.child("matchLabels"), errors);
     for expression in field.child("matchExpressions").items() {
@@ -49,12 +49,13 @@ pub(in crate::kind) fn selector(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether a selector can be read at all.
+/// Whether a selector can be compiled.
 pub(in crate::kind) fn is_readable(selector: &Field<'_>) -> bool {
     Selector::compile(Some(selector.value), "").is_ok()
 }
 
-/// That a selector selects the pods of its own template. One that is absent selects nothing.
+/// Validates that a selector matches the labels of its template. An absent selector matches
+/// nothing.
 pub(in crate::kind) fn matches_template(
     selector: &Field<'_>,
     template: &Field<'_>,
@@ -69,7 +70,7 @@ pub(in crate::kind) fn matches_template(
     errors.push(mismatch(&labels));
 }
 
-/// The labels of a template that are not those that are selected.
+/// The error for the labels of a template that the selector does not match.
 pub(in crate::kind) fn mismatch(labels: &Field<'_>) -> FieldError {
     let shown = if labels.len() == 0 {
         Value::Null

@@ -1,7 +1,6 @@
-//! Addresses and ports that a service is given, and no other has
-//! (pkg/registry/core/service/storage/alloc.go).
+//! Allocation of cluster IPs and node ports (pkg/registry/core/service/storage/alloc.go).
 //!
-//! A real server chooses them by chance; here the lowest that is free is taken.
+//! kube-apiserver chooses them at random; here the lowest free one is allocated.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -14,14 +13,14 @@ use super::{has_health_check, has_node_ports, is_external_name, is_headless};
 use crate::kind::{column, items};
 use crate::meta;
 
-/// The network of cluster addresses: kube-apiserver's own, where none is given.
+/// The cluster IP network: kube-apiserver's default.
 const NETWORK: &str = "10.0.0.0/24";
-/// Its addresses without the first, which is the network's, and the last.
+/// Its addresses without the network address and the broadcast address.
 const ADDRESSES: RangeInclusive<u8> = 1..=254;
-/// Ports of nodes.
+/// The node port range.
 const NODE_PORTS: RangeInclusive<i64> = 30_000..=32_767;
 
-/// Of two fields with the same address the first says it.
+/// Sets `clusterIPs` from `clusterIP` if it is absent.
 pub(super) fn same_address(object: &mut Value) {
     let spec = meta::field(meta::fields(object), "spec");
     let is_missing = spec
@@ -34,7 +33,7 @@ pub(super) fn same_address(object: &mut Value) {
     }
 }
 
-/// What the other services have.
+/// The addresses and ports that other services have.
 #[derive(Default)]
 struct Taken {
     addresses: BTreeSet<String>,
@@ -60,7 +59,7 @@ impl Taken {
         taken
     }
 
-    /// The lowest port that is free; it is taken then.
+    /// Allocates the lowest free port.
     fn next_port(&mut self) -> Option<i64> {
         let mut ports = NODE_PORTS;
         let free = ports.find(|it| !self.ports.contains(it))?;
@@ -75,7 +74,7 @@ impl Taken {
     }
 }
 
-/// Gives a service what it lacks.
+/// Allocates the addresses and ports that a service lacks.
 pub(super) fn allocate(
     object: &mut Value,
     others: &mut dyn Iterator<Item = &Value>,
@@ -99,7 +98,7 @@ pub(super) fn allocate(
     errors
 }
 
-/// The families of its addresses: of a cluster that has one.
+/// Defaults and validates the IP families, for a single-stack cluster.
 fn families(object: &mut Value) -> Option<FieldError> {
     let headless = is_headless(object);
     let spec = meta::field(meta::fields(object), "spec");
@@ -107,7 +106,7 @@ fn families(object: &mut Value) -> Option<FieldError> {
     let families = spec.get("ipFamilies").map_or(&[][..], column::list);
     let other = families.iter().position(|it| *it != "IPv4");
     let policy = spec.get("ipFamilyPolicy").and_then(Value::as_str);
-    // Without selector and address anything may be behind its name.
+    // A headless service without a selector can have endpoints of any family.
     if headless && !is_selected {
         if policy.is_none() {
             spec.insert("ipFamilyPolicy".to_owned(), "RequireDualStack".into());
@@ -172,8 +171,8 @@ fn node_ports(object: &mut Value, taken: &mut Taken, errors: &mut Vec<FieldError
     let Some(ports) = ports else {
         return;
     };
-    // Ports that are asked for come before those that are free to be any. One number may be
-    // asked for with two protocols.
+    // Requested ports are allocated before arbitrary ones. One number may be requested for two
+    // protocols.
     let mut own = BTreeSet::new();
     for (index, port) in ports.iter().enumerate() {
         let Some(number) = port["nodePort"].as_i64().filter(|it| *it != 0) else {

@@ -1,5 +1,5 @@
-//! What may be changed of a service, and what goes with a change
-//! (pkg/registry/core/service, `ValidateServiceUpdate` in pkg/apis/core/validation).
+//! Updates of a service (pkg/registry/core/service, `ValidateServiceUpdate` in
+//! pkg/apis/core/validation).
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::kind::pod_spec::default::each;
 use crate::kind::{column, items, text};
 use crate::meta;
 
-/// What was allocated and is not said again is kept.
+/// Restores allocated values that an update leaves out.
 pub(super) fn keep_allocated(object: &mut Value, old: &Value) {
     let before = &old["spec"];
     follow_address(object, before);
@@ -52,7 +52,7 @@ pub(super) fn keep_allocated(object: &mut Value, old: &Value) {
     }
 }
 
-/// Whoever changes the first address alone means the whole of them.
+/// Sets `clusterIPs` from `clusterIP` if only the latter has changed.
 fn follow_address(object: &mut Value, before: &Value) {
     let spec = meta::field(meta::fields(object), "spec");
     let same = |spec: &serde_json::Map<String, Value>, name: &str| {
@@ -74,7 +74,7 @@ fn follow_address(object: &mut Value, before: &Value) {
     }
 }
 
-/// What was said for another type and is not changed goes with the type.
+/// Removes unchanged fields that do not apply to the new type.
 pub(super) fn drop_unused(object: &mut Value, old: &Value) {
     let before = &old["spec"];
     let by_name = is_external_name(object) && !is_external_name(old);
@@ -120,7 +120,7 @@ pub(super) fn drop_unused(object: &mut Value, old: &Value) {
     }
 }
 
-/// The rules that a change breaks.
+/// The validation errors of an update.
 pub(super) fn errors(object: &Value, old: &Value, errors: &mut Errors) {
     let spec = Field::of(object, "spec");
     let by_name = is_external_name(object) || is_external_name(old);

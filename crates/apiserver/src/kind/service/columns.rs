@@ -1,4 +1,4 @@
-//! Services as a table shows them (pkg/printers/internalversion/printers.go).
+//! The table of services (pkg/printers/internalversion/printers.go).
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// A row.
+/// The cells of a row.
 pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let spec = &object["spec"];
     let address = spec["clusterIPs"].get(0).and_then(Value::as_str);
@@ -87,7 +87,7 @@ pub(super) fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// How it is reached from outside the cluster.
+/// The external addresses.
 fn external_address(object: &Value) -> String {
     let spec = &object["spec"];
     let given = column::list(&spec["externalIPs"]).iter();

@@ -1,14 +1,14 @@
-//! What a service leaves out is filled in (pkg/apis/core/v1/defaults.go).
+//! Defaulting of services (pkg/apis/core/v1/defaults.go).
 
 use serde_json::{Value, json};
 
 use crate::kind::pod_spec::default::{Fields, each, fill};
 use crate::meta;
 
-/// For how long a client is sent to the same pod, unless something else is said.
+/// The default timeout of the session affinity in seconds.
 const AFFINITY_SECONDS: i64 = 10_800;
 
-/// Fills in what a service leaves out.
+/// Defaults the fields of a service.
 pub(super) fn fill_in(object: &mut Value) {
     let spec = meta::field(meta::fields(object), "spec");
     fill(spec, "sessionAffinity", "None");
@@ -56,12 +56,12 @@ pub(super) fn fill_in(object: &mut Value) {
     }
 }
 
-/// Sets a field that is not there. An empty text is one, and is refused.
+/// Sets a field that is absent. An empty string is not absent; validation rejects it.
 fn absent(fields: &mut Fields, name: &str, value: &str) {
     fields.entry(name).or_insert_with(|| value.into());
 }
 
-/// An address of a load balancer is its own unless something else is said.
+/// Defaults the IP mode of load balancer addresses.
 fn addresses(object: &mut Value) {
     let status = object.pointer_mut("/status/loadBalancer/ingress");
     let all = status.and_then(Value::as_array_mut).into_iter().flatten();

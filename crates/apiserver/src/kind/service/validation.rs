@@ -1,4 +1,4 @@
-//! What is wrong with a service (`validateService` in pkg/apis/core/validation).
+//! The validation of services (`validateService` in pkg/apis/core/validation).
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::kind::field::{Errors, Field};
 use crate::kind::{Write, rule};
 
-/// Longest time for which a client is sent to the same pod.
+/// The maximum timeout of the session affinity in seconds.
 const LONGEST_AFFINITY: i64 = 86_400;
 
-/// The rules that a service breaks.
+/// The validation errors of a service.
 pub(super) fn errors(write: &Write<'_>, errors: &mut Errors) {
     let object = write.object;
     let spec = Field::of(object, "spec");
@@ -100,8 +100,7 @@ fn affinity(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The addresses in the cluster, and their families
-/// (`ValidateServiceClusterIPsRelatedFields`).
+/// Validates the cluster IPs and their families (`ValidateServiceClusterIPsRelatedFields`).
 fn cluster_addresses(object: &Value, spec: &Field<'_>, errors: &mut Errors) {
     if super::is_external_name(object) {
         return;
@@ -151,7 +150,7 @@ fn external_addresses(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// No port is there twice, neither in the cluster nor on the nodes.
+/// The errors for duplicate ports and node ports.
 fn unique_ports(spec: &Field<'_>, errors: &mut Errors) {
     let ports = spec.child("ports");
     if spec.child("type").text() == "ClusterIP" {
@@ -231,7 +230,7 @@ fn traffic(object: &Value, spec: &Field<'_>, errors: &mut Errors) {
     rule::one_of_if_set(&spec.child("trafficDistribution"), &known, errors);
 }
 
-/// What a client is warned of who writes a service.
+/// The warnings for a service.
 pub(super) fn warnings(object: &Value) -> Vec<String> {
     let spec = Field::of(object, "spec");
     let headless = super::is_headless(object);

@@ -1,24 +1,24 @@
-//! An object of every built-in kind: what is filled in, and what is refused.
+//! A sample object of every built-in kind, with its defaults and its invalid variants.
 
 use serde_json::{Value, json};
 
 use crate::resource::Resource;
 
-/// A certificate request of a key that nobody has, in PEM in base64.
+/// A certificate signing request in base64-encoded PEM; its key is discarded.
 const REQUEST: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlHZE1GRUNBUUF3SGpFTk1Bc0dBMV\
     VFQ2d3RWRHVmhiVEVOTUFzR0ExVUVBd3dFYW1GdVpUQXFNQVVHQXl0bApjQU1oQUxxcG4wTjFoT09r\
     NlFCbUhzaHZ6TGkvaE5kQWI4WGh0SWo5eU5URDVjM1lvQUF3QlFZREsyVndBMEVBCkFkeFhRNVlQOW\
     xiK0dlQzc2ZlVuZXpSWmJZYUhYcDI0WGFjamxGYUUrRktyZU5xejFLSzFCZWd6SmZnSE0xdGwKbDVP\
     SzlPTzUzaFI5c2dRazU5eGpCQT09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=";
 
-/// One kind.
+/// The sample of a kind.
 pub(super) struct Sample {
-    /// A small object that is accepted.
+    /// A small valid object.
     pub(super) object: Value,
-    /// What the server fills in, by JSON pointer.
+    /// The defaults that the server sets, by JSON pointer.
     pub(super) defaults: Vec<(&'static str, Value)>,
-    /// Merge patches that make it wrong, and the field that is named then. The name is tried with
-    /// every kind.
+    /// Merge patches that make it invalid, and the field of the error. An invalid name is tested
+    /// for every kind.
     pub(super) mistakes: Vec<(Value, &'static str)>,
 }
 
@@ -42,7 +42,7 @@ impl Sample {
     }
 }
 
-/// The sample of a kind, with what every object has; `None` for a kind that was forgotten here.
+/// The sample of a kind, with the fields that every object has; `None` if the kind has no sample.
 pub(super) fn sample(resource: &Resource) -> Option<Sample> {
     let mut found = core(resource)
         .or_else(|| workload(resource))

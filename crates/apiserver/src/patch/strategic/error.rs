@@ -1,15 +1,15 @@
-//! Why a strategic merge patch cannot be merged, in Kubernetes' words.
+//! Errors of strategic merge patches, with Kubernetes' messages.
 
 use serde_json::{Map, Value};
 
 use crate::patch::rejected;
 use crate::status::{Reason, Status};
 
-/// Why a strategic merge patch cannot be merged.
+/// The reason why a strategic merge patch cannot be merged.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub(in crate::patch) enum Error {
-    /// Something is not the JSON object it should be.
+    /// A value is not a JSON object as required.
     #[error("invalid JSON document")]
     Document,
     /// A list in a list.
@@ -18,45 +18,45 @@ pub(in crate::patch) enum Error {
     /// A malformed `$deleteFromPrimitiveList`.
     #[error("invalid patch format of primitive list")]
     PrimitiveList,
-    /// A malformed `$retainKeys`, or one that does not name what the patch sets.
+    /// A malformed `$retainKeys`, or one that omits a field that the patch sets.
     #[error("invalid patch format of retainKeys")]
     RetainKeys,
     /// A malformed `$setElementOrder`.
     #[error("invalid patch format of setElementOrder list")]
     ElementOrder,
-    /// The patch holds the entries of a list in another order than it announces.
+    /// The patch has the entries of a list in another order than its `$setElementOrder`.
     #[error(
         "The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n"
     )]
     OrderMismatch {
         /// The entries.
         patch: String,
-        /// The announced order.
+        /// The order in `$setElementOrder`.
         order: String,
     },
-    /// An entry without the field that distinguishes entries.
+    /// An entry without its merge key.
     #[error("map: {entry} does not contain declared merge key: {key}")]
     NoMergeKey {
         /// The entry.
         entry: String,
-        /// The field.
+        /// The merge key.
         key: String,
     },
-    /// A list of objects that are not distinguished by any field.
+    /// A list of objects without a merge key.
     #[error("cannot merge lists without merge key for {0}")]
     NoKeyDeclared(String),
-    /// `$patch` with an unknown word.
+    /// `$patch` with an unknown directive.
     #[error("unknown patch type: {word} in map: {entry}")]
     Directive {
-        /// The word.
+        /// The directive.
         word: String,
-        /// What it stands in.
+        /// The entry that contains it.
         entry: String,
     },
     /// `$patch: merge` in a list.
     #[error("merging lists cannot yet be specified in the patch")]
     MergeDirective,
-    /// An order for a list that is empty on both sides.
+    /// `$setElementOrder` for a list that is empty on both sides.
     #[error("no elements in any of the given slices")]
     NoElements,
     /// A list of mixed entries.
@@ -80,8 +80,8 @@ impl Error {
         }
     }
 
-    /// The refusal that the API server makes of it: 400 for malformed directives, 422
-    /// for lists in lists, 500 for the rest.
+    /// The error response of the API server: 400 for malformed directives, 422 for lists of
+    /// lists, 500 for the others.
     pub(in crate::patch) fn to_status(&self) -> Status {
         match self {
             Self::Document

@@ -7,8 +7,8 @@ use super::{DIRECTIVE, Error, SET_ELEMENT_ORDER, cleaned, merge_objects, suffix}
 use crate::decode::go_kind;
 use crate::openapi::shape::Shape;
 
-/// Lays `patch` over the list `original` at `place`: merged where the schema says so,
-/// replaced otherwise.
+/// Merges `patch` into the list `original` of the field `place` if the schema declares the
+/// merge strategy; replaces it otherwise.
 pub(super) fn merge(
     original: Vec<Value>,
     patch: Vec<Value>,
@@ -50,7 +50,7 @@ pub(super) fn merge(
     in_order(merged, &patch, &original, Some(key))
 }
 
-/// `$deleteFromPrimitiveList/<name>`: takes scalars out of a list.
+/// `$deleteFromPrimitiveList/<name>`: removes scalars from a list.
 pub(super) fn delete_scalars(
     original: &mut Map<String, Value>,
     name: &str,
@@ -65,8 +65,8 @@ pub(super) fn delete_scalars(
     Ok(())
 }
 
-/// `$setElementOrder/<name>`: merges the lists of that name and then orders them, the
-/// announced order first, then the order of the original.
+/// `$setElementOrder/<name>`: merges the lists of that name and orders the result, first by
+/// the given order, then by the order of the original.
 pub(super) fn merge_ordered(
     original: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -118,7 +118,7 @@ pub(super) fn merge_ordered(
     Ok(())
 }
 
-/// The entries of a patch must stand in the order that it announces.
+/// Checks that the entries of a patch are in the order of its `$setElementOrder`.
 fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), Error> {
     if order.is_empty() {
         return Ok(());
@@ -128,7 +128,8 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
         .iter()
         .filter(|it| it.get(DIRECTIVE) != Some(&Value::from("delete")));
     for entry in kept {
-        // Another directive passes while announced entries are left, as in Kubernetes.
+        // An entry with another directive is skipped while the given order has entries left,
+        // as in Kubernetes.
         if entry.get(DIRECTIVE).is_some() && announced.peek().is_some() {
             continue;
         }
@@ -151,8 +152,8 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// Whether the entries are objects rather than scalars; all must be of one type. The first that is
-/// not decides how they are refused.
+/// Whether the entries are objects rather than scalars; all must have one type. The type of
+/// the first entry determines the error.
 fn entries_are_objects(original: &[Value], patch: &[Value]) -> Result<bool, Error> {
     let mut all = original.iter().chain(patch);
     let first = all.next();
@@ -175,7 +176,7 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// Carries out the entries with `$patch`; what is left of the original and of the patch.
+/// Processes the entries with `$patch`; returns the rest of the original and of the patch.
 fn special_entries(
     mut original: Vec<Value>,
     patch: Vec<Value>,
@@ -212,8 +213,8 @@ fn key_of<'v>(entry: &'v Value, key: &str) -> Result<&'v Value, Error> {
         .ok_or_else(|| Error::no_merge_key(entry, key))
 }
 
-/// `merged` with the entries named by `order` in that order and the others between them,
-/// where `server_order` had them.
+/// `merged` with the entries in `order` in that order and the others between them, at their
+/// position in `server_order`.
 fn in_order(
     merged: Vec<Value>,
     order: &[Value],

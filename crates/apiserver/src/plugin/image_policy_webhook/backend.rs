@@ -1,4 +1,4 @@
-//! The kubeconfig of the service that is asked about images.
+//! The kubeconfig of the image policy backend.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use serde_json::Value;
 use crate::plugin::pod::{list, text};
 use crate::webhook_client::{Credentials, Endpoint};
 
-/// The service of a kubeconfig's current context, or of its only cluster and user.
+/// The endpoint of a kubeconfig's current context, or of its only cluster and user.
 ///
 /// # Errors
-/// A file that cannot be read, a cluster without an `https` server, and what a kubeconfig can say
-/// and this server cannot do.
+/// A file that cannot be read, a cluster without an `https` server, and kubeconfig fields that are
+/// not supported here.
 pub(super) fn endpoint(path: &Path) -> Result<Endpoint, String> {
     let content = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let config: Value =
@@ -23,7 +23,7 @@ pub(super) fn endpoint(path: &Path) -> Result<Endpoint, String> {
     let context = context.map_or(&Value::Null, |it| &it["context"]);
     let folder = path.parent().unwrap_or(Path::new(""));
     let cluster = named(&config, "clusters", text(context, "cluster"));
-    let cluster = cluster.ok_or("it has no cluster")?;
+    let cluster = cluster.ok_or("the current context has no cluster")?;
     let cluster = Fields {
         value: &cluster["cluster"],
         folder,
@@ -62,7 +62,7 @@ pub(super) fn endpoint(path: &Path) -> Result<Endpoint, String> {
     Ok(endpoint)
 }
 
-/// The entry of that name, or the only one.
+/// The entry with that name, or the only entry if the name is empty.
 fn named<'a>(config: &'a Value, field: &str, name: &str) -> Option<&'a Value> {
     match list(config, field) {
         [only] if name.is_empty() => Some(only),
@@ -73,7 +73,7 @@ fn named<'a>(config: &'a Value, field: &str, name: &str) -> Option<&'a Value> {
 /// A cluster or a user of a kubeconfig.
 struct Fields<'a> {
     value: &'a Value,
-    /// What paths are relative to.
+    /// The directory that paths are relative to.
     folder: &'a Path,
 }
 
@@ -86,7 +86,7 @@ impl Fields<'_> {
         }
     }
 
-    /// What a field holds in base64 or names a file for; empty for neither.
+    /// The base64 data or the file of a field; empty if neither is set.
     fn bytes(&self, field: &str) -> Result<Vec<u8>, String> {
         let data = format!("{field}-data");
         if let Some(encoded) = self.value[&data].as_str() {

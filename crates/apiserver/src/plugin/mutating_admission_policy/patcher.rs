@@ -1,4 +1,4 @@
-//! Patches are applied under the schemas of the kinds that are served.
+//! Applies patches with the schemas of the served kinds.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Patcher for Environment<'_> {
         kind: GroupVersionKind<'_>,
         operations: &Value,
     ) -> Result<Value, PatchError> {
-        let patched = patch::carried_out(object, operations);
+        let patched = patch::apply_for_policy(object, operations);
         let patched =
             patched.map_err(|why| PatchError::Policy(format!("JSON Patch: {why}")))?;
         let resource = self.of_kind(kind);
@@ -53,7 +53,7 @@ impl Patcher for Environment<'_> {
         }
         let (object, mut unknown) =
             finished(self, resource, patched).map_err(PatchError::Server)?;
-        // Go writes what it has patched in the order of the names.
+        // Go writes the patched object sorted by field name.
         unknown.sort_unstable();
         let is_custom = resource.is_none_or(|it| it.custom);
         if unknown.is_empty() || is_custom {
@@ -89,7 +89,7 @@ impl Environment<'_> {
     }
 }
 
-/// The object as it is read again, with what it leaves out filled in, and what is unknown in it.
+/// The decoded, pruned and defaulted object, and its unknown fields.
 fn finished(
     environment: &Environment<'_>,
     resource: Option<&Arc<Resource>>,

@@ -1,4 +1,4 @@
-//! The policies and bindings that are in force.
+//! The compiled policies and bindings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,17 @@ use crate::store::Change;
 pub(crate) struct MutatingPolicySource {
     policies: BTreeMap<Arc<str>, Arc<MutatingPolicy>>,
     bindings: BTreeMap<Arc<str>, Arc<Binding>>,
-    /// Both together.
+    /// The policies with their bindings.
     pub(super) compiled: Arc<MutatingPolicies>,
 }
 
 impl MutatingPolicySource {
-    /// Puts a written policy or binding in force, until it is gone. An expression that does not
-    /// compile any longer, as in an older release, fails when it is evaluated.
+    /// Updates the compiled policies after a write of a policy or binding. An expression that does
+    /// not compile in this release, but did when it was stored, fails when it is evaluated.
     ///
     /// # Errors
-    /// What keeps a policy or binding that another release has stored from being put in force.
+    /// The errors of a policy or binding that another release has stored and that cannot be
+    /// compiled.
     pub(crate) fn update(
         &mut self,
         change: &Change,
@@ -51,7 +52,7 @@ impl MutatingPolicySource {
         Ok(())
     }
 
-    /// Whether objects of that kind are parameters of a policy.
+    /// Whether a policy has parameters of this kind.
     pub(crate) fn reads_parameters_of(&self, kind: &Value) -> bool {
         let mut all = self.policies.values();
         all.any(|it| it.param_kind().is_some_and(|it| *kind == it.kind))

@@ -1,11 +1,11 @@
-//! Which labels a kubelet may set on its node.
+//! The labels that a kubelet may set on its node.
 
 use serde_json::Value;
 
 /// The prefix of labels that only administrators set.
 const RESTRICTED: &str = "node-restriction.kubernetes.io";
 
-/// Labels of Kubernetes' own that kubelets set (pkg/kubelet/apis/well_known_labels.go).
+/// Kubernetes labels that kubelets set (pkg/kubelet/apis/well_known_labels.go).
 const KUBELET_LABELS: [&str; 10] = [
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",
@@ -21,7 +21,7 @@ const KUBELET_LABELS: [&str; 10] = [
 /// Prefixes under which kubelets set any label.
 const KUBELET_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
-/// The labels that differ and that a kubelet may not set, sorted.
+/// The changed labels that a kubelet must not set, sorted.
 pub(super) fn forbidden(object: &Value, old: &Value) -> String {
     let (labels, had) = (&object["metadata"]["labels"], &old["metadata"]["labels"]);
     let names = |it: &Value| {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kubelets_set_labels_of_their_own_alone() {
+    fn kubelets_set_only_kubelet_labels() {
         let rows = [
             ("example.com/a", false),
             ("plain", false),

@@ -1,4 +1,4 @@
-//! The checks of the baseline level, which refuse what is known to escalate privileges.
+//! The checks of the baseline level, which reject known privilege escalations.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ const CAPABILITIES: [&str; 13] = [
     "SETUID",
     "SYS_CHROOT",
 ];
-/// Each with the first minor release that allows it.
+/// The allowed sysctls, each with the first minor release that allows it.
 const SYSCTLS: [(&str, u32); 12] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
@@ -204,7 +204,7 @@ pub(super) fn proc_mount(pod: &Value, minor: u32) -> Option<Violation> {
     any_proc_mount(pod)
 }
 
-/// Refuses every `procMount` but the default one.
+/// Rejects every `procMount` but the default one.
 pub(super) fn any_proc_mount(pod: &Value) -> Option<Violation> {
     let mount = |it: &'_ Value| context(it, "procMount").as_str().map(str::to_owned);
     let wrong = |it: &Value| mount(it).is_some_and(|it| it != "Default");
@@ -265,14 +265,14 @@ pub(super) fn se_linux_options(pod: &Value, minor: u32) -> Option<Violation> {
     Some(Violation::new("seLinuxOptions", detail))
 }
 
-/// Whether a profile is set that may not be.
+/// Whether a seccomp profile is set that is not allowed.
 pub(super) fn has_wrong_seccomp(holder: &Value) -> bool {
     let profile = context(holder, "seccompProfile");
     let kind = text(profile, "type");
     profile.is_object() && !matches!(kind, "Localhost" | "RuntimeDefault")
 }
 
-/// Refuses the profiles that a pod or its containers may not set.
+/// Rejects seccomp profiles that are not allowed.
 pub(super) fn explicit_seccomp(pod: &Value) -> Option<Violation> {
     let spec = &pod["spec"];
     let of_pod = has_wrong_seccomp(spec);

@@ -1,4 +1,4 @@
-//! The checks of the Pod Security Standards, and which of them hold in which release.
+//! The checks of the Pod Security Standards, and the releases to which they apply.
 
 use fivespot_admission::KubeVersion;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Level, baseline, restricted};
 use crate::plugin::pod::{self, text};
 
-/// What a pod does against a check.
+/// A violation of a check by a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) reason: String,
@@ -22,16 +22,16 @@ impl Violation {
     }
 }
 
-/// What a check says to a pod, as of a minor release.
+/// A check function: returns the violation of a pod, for a minor release.
 type Run = fn(&Value, u32) -> Option<Violation>;
 
-/// One check.
+/// A check.
 struct Check {
     id: &'static str,
     /// The first minor release that has it.
     since: u32,
     run: Run,
-    /// The check of the baseline that it takes the place of.
+    /// The baseline check that it replaces.
     instead_of: &'static str,
 }
 
@@ -51,7 +51,7 @@ const fn instead_of(other: &'static str, own: Check) -> Check {
     }
 }
 
-/// In the order of their names, which is that of messages.
+/// Sorted by name, which is the order of messages.
 const BASELINE: [Check; 12] = [
     check("appArmorProfile", 0, baseline::app_armor_profile),
     check("capabilities_baseline", 0, baseline::capabilities),
@@ -93,8 +93,8 @@ const RESTRICTED: [Check; 7] = [
     ),
 ];
 
-/// What a pod does against a level as of a minor release. A release that is not there yet counts
-/// as the one whose answers are given.
+/// The violations of a level by a pod, for a minor release. A later release than the served one
+/// counts as the served one.
 pub(super) fn broken(
     level: Level,
     minor: Option<u32>,
@@ -120,7 +120,7 @@ pub(super) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     pod::containers(&pod["spec"]).map(|it| it.1)
 }
 
-/// The names of the containers of which something holds.
+/// The names of the containers that satisfy a predicate.
 pub(super) fn named<'a>(
     pod: &'a Value,
     holds: impl Fn(&'a Value) -> bool,
@@ -129,24 +129,24 @@ pub(super) fn named<'a>(
     found.map(|it| text(it, "name")).collect()
 }
 
-/// One word or the other, by number.
+/// The singular or the plural, depending on the count.
 pub(super) fn plural<'a>(one: &'a str, several: &'a str, count: usize) -> &'a str {
     if count == 1 { one } else { several }
 }
 
-/// Texts in quotes.
+/// Strings in quotes.
 pub(super) fn quoted(all: &[&str]) -> String {
     let all: Vec<String> = all.iter().map(|it| format!("\"{it}\"")).collect();
     all.join(", ")
 }
 
-/// Containers with what they are.
+/// The word `container` or `containers` with the names.
 pub(super) fn shown(containers: &[&str]) -> String {
     let word = plural("container", "containers", containers.len());
     format!("{word} {}", quoted(containers))
 }
 
-/// The pod, the containers, or both.
+/// The pod, the containers, or both, as the subject of a message.
 pub(super) fn setters(pod: bool, containers: &[&str]) -> String {
     let own = pod.then(|| "pod".to_owned());
     let theirs = (!containers.is_empty()).then(|| shown(containers));
@@ -154,7 +154,7 @@ pub(super) fn setters(pod: bool, containers: &[&str]) -> String {
     all.join(" and ")
 }
 
-/// Texts, each once, in order.
+/// Strings in their order, without duplicates.
 pub(super) fn distinct<'a>(all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut all: Vec<&str> = all.into_iter().collect();
     all.sort_unstable();
@@ -162,12 +162,12 @@ pub(super) fn distinct<'a>(all: impl IntoIterator<Item = &'a str>) -> Vec<&'a st
     all
 }
 
-/// Whether a pod has users of its own, for which some checks do not hold from 1.35 on.
+/// Whether a pod has its own user namespace; some checks do not apply to it from 1.35 on.
 pub(super) fn has_own_users(pod: &Value, minor: u32) -> bool {
     minor >= 35 && pod["spec"]["hostUsers"] == false
 }
 
-/// Whether a pod runs on Windows, for which some checks do not hold from 1.25 on.
+/// Whether a pod runs on Windows; some checks do not apply to it from 1.25 on.
 pub(super) fn is_windows(pod: &Value, minor: u32) -> bool {
     minor >= 25 && pod["spec"]["os"]["name"] == "windows"
 }

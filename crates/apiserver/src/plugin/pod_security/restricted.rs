@@ -1,4 +1,4 @@
-//! The checks of the restricted level, which demand what hardens a pod.
+//! The checks of the restricted level, which require hardened pods.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::check::{
 };
 use crate::plugin::pod::{list, text};
 
-/// The sources of volumes that are allowed.
+/// The allowed volume sources.
 const VOLUMES: [&str; 9] = [
     "configMap",
     "csi",
@@ -21,7 +21,7 @@ const VOLUMES: [&str; 9] = [
     "projected",
     "secret",
 ];
-/// Other sources, in the order in which Kubernetes looks for them.
+/// Other sources, in the order in which Kubernetes checks them.
 const OTHER_VOLUMES: [&str; 21] = [
     "hostPath",
     "gcePersistentDisk",

@@ -1,11 +1,11 @@
-//! Levels, versions, and the labels that ask for them.
+//! Levels, versions, and the labels of namespaces.
 
 use fivespot_admission::FieldError;
 use serde_json::Value;
 
 use crate::admission_configuration::Fields;
 
-/// What the labels of namespaces begin with.
+/// The prefix of the namespace labels.
 pub(super) const PREFIX: &str = "pod-security.kubernetes.io/";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ impl Level {
     }
 }
 
-/// A level as of a minor release; none stands for the latest.
+/// A level for a minor release; `None` means the latest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Standard {
     pub(super) level: Level,
@@ -65,7 +65,7 @@ fn parse_version(word: &str) -> Result<Option<u32>, String> {
         .ok_or_else(|| "must be \"latest\" or \"v1.x\"".to_owned())
 }
 
-/// What a namespace asks for.
+/// The policy of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Policy {
     pub(super) enforce: Standard,
@@ -74,7 +74,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// The policy of a namespace by its labels, and which of them are wrong.
+    /// The policy of a namespace by its labels, and the errors of the labels.
     pub(super) fn of(labels: &Value, defaults: Self) -> (Self, Vec<FieldError>) {
         let mut policy = defaults;
         let mut errors = Vec::new();
@@ -102,7 +102,8 @@ impl Policy {
         version("enforce-version", &mut policy.enforce.minor);
         version("audit-version", &mut policy.audit.minor);
         version("warn-version", &mut policy.warn.minor);
-        // Who enforces more than is warned about by default is warned about that.
+        // If the enforced level is higher than the default warning level, warnings use the enforced
+        // level.
         if label("warn").is_none() && enforced && policy.enforce.level > policy.warn.level
         {
             policy.warn.level = policy.enforce.level;
@@ -113,10 +114,10 @@ impl Policy {
         (policy, errors)
     }
 
-    /// The policy of namespaces without labels.
+    /// The default policy of the configuration, for namespaces without labels.
     ///
     /// # Errors
-    /// What is wrong with the configuration.
+    /// The error of the configuration.
     pub(super) fn configured(fields: &Fields<'_>) -> Result<Self, String> {
         let modes = ["enforce", "audit", "warn"];
         let versions = modes.map(|it| format!("{it}-version"));

@@ -1,5 +1,4 @@
-//! What a policy does not allow of a pod as a whole (`ValidatePod` in
-//! pkg/security/podsecuritypolicy).
+//! The violations of a policy by a pod (`ValidatePod` in pkg/security/podsecuritypolicy).
 
 use fivespot_admission::FieldError;
 use serde_json::Value;
@@ -17,7 +16,7 @@ const SAFE_SYSCTLS: [&str; 5] = [
     "net.ipv4.ip_unprivileged_port_start",
 ];
 
-/// What `policy` does not allow of a pod.
+/// The violations of `policy` by a pod.
 pub(super) fn errors(policy: &Value, pod: &Value) -> Vec<FieldError> {
     let spec = &pod["spec"];
     let context = &spec["securityContext"];
@@ -83,7 +82,7 @@ fn sysctl_errors(policy: &Value, context: &Value) -> Vec<FieldError> {
     wrong.collect()
 }
 
-/// The field of a volume that says where it comes from, in the words of policies.
+/// The source of a volume, with its name in policies.
 fn source(volume: &Value) -> &str {
     let fields = volume.as_object().into_iter().flatten();
     let mut fields = fields.map(|(key, _)| key.as_str());
@@ -93,8 +92,8 @@ fn source(volume: &Value) -> &str {
     }
 }
 
-/// Whether a projected volume has nothing but what is given to every pod: the token of its service
-/// account, the certificate of the server, and its namespace.
+/// Whether a projected volume has only the sources that every pod gets: the token of its service
+/// account, the CA certificate of the server, and its namespace.
 fn has_only_token(projected: &Value) -> bool {
     list(projected, "sources").iter().all(|source| {
         let (token, map) = (&source["serviceAccountToken"], &source["configMap"]);
@@ -185,7 +184,7 @@ fn host_path_errors(
     errors
 }
 
-/// Whether a path is the folder `prefix` or in it.
+/// Whether a path is the directory `prefix` or below it.
 fn is_below(path: &str, prefix: &str) -> bool {
     let prefix = prefix.trim_end_matches('/');
     let path = path.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! What a policy does not allow of a container (`validateContainer` in
+//! The violations of a policy by a container (`validateContainer` in
 //! pkg/security/podsecuritypolicy).
 
 use fivespot_admission::FieldError;
@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 use super::identity::{group_errors, selinux_errors, user_errors};
 use crate::plugin::pod::list;
 
-/// A container, by where it is and what holds for it.
+/// The path of a container, with the policy and the security context of its pod.
 pub(super) struct Place<'a> {
     pub(super) policy: &'a Value,
     /// The security context of the pod.
     pub(super) of_pod: &'a Value,
-    /// Of the container.
+    /// The path of the container.
     pub(super) path: &'a str,
 }
 
 impl Place<'_> {
-    /// What is not allowed.
+    /// The violations of the policy.
     pub(super) fn errors(&self, container: &Value) -> Vec<FieldError> {
         let policy = self.policy;
         let own = &container["securityContext"];
-        // What the pod says holds for its containers.
+        // The values of the pod are the defaults of its containers.
         let said = |key: &str| match &own[key] {
             Value::Null => &self.of_pod[key],
             found => found,

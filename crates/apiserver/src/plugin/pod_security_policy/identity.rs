@@ -1,11 +1,11 @@
-//! Users and groups: the ranges that a policy allows.
+//! Validation of user and group IDs against the ranges of a policy.
 
 use fivespot_admission::FieldError;
 use serde_json::{Value, json};
 
 use crate::plugin::pod::{list, text};
 
-/// The least number of the first range, with which a pod runs that says nothing.
+/// The minimum of the first range, which is the default for a pod without an ID.
 pub(super) fn least(strategy: &Value) -> Option<Value> {
     if text(strategy, "rule") != "MustRunAs" {
         return None;
@@ -21,7 +21,7 @@ fn is_in_range(strategy: &Value, id: i64) -> bool {
     })
 }
 
-/// The ranges as Go prints them.
+/// The ranges in Go's format.
 fn shown(strategy: &Value) -> String {
     let ranges = list(strategy, "ranges").iter().map(|range| {
         let end = |name: &str| range[name].as_i64().unwrap_or_default();
@@ -30,7 +30,7 @@ fn shown(strategy: &Value) -> String {
     format!("[{}]", ranges.collect::<Vec<_>>().join(" "))
 }
 
-/// What is wrong with the groups at `path`.
+/// The errors of the groups at `path`.
 pub(super) fn group_errors(
     strategy: &Value,
     path: &str,
@@ -54,7 +54,7 @@ pub(super) fn group_errors(
         .collect()
 }
 
-/// What is wrong with the user of a container, `path` being its security context.
+/// The errors of a container's user; `path` is that of its security context.
 pub(super) fn user_errors(
     strategy: &Value,
     path: &str,
@@ -92,7 +92,7 @@ pub(super) fn user_errors(
     errors
 }
 
-/// What is wrong with SELinux options at `path`.
+/// The errors of the SELinux options at `path`.
 pub(super) fn selinux_errors(
     strategy: &Value,
     path: &str,

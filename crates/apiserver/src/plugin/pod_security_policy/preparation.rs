@@ -1,5 +1,4 @@
-//! What a policy fills into a pod that leaves it open (`MutatePod` in
-//! pkg/security/podsecuritypolicy).
+//! The defaults of a policy for a pod (`MutatePod` in pkg/security/podsecuritypolicy).
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,7 @@ use super::identity::least;
 use crate::meta;
 use crate::plugin::pod::{self, list, text};
 
-/// Fills in what `policy` requires.
+/// Sets the fields that `policy` requires and the pod lacks.
 pub(super) fn prepare(policy: &Value, pod: &mut Value) {
     let spec = pod::spec(pod);
     let context = meta::field(spec, "securityContext");
@@ -45,7 +44,7 @@ fn selinux(policy: &Value) -> Option<Value> {
 fn prepare_container(policy: &Value, of_pod: &Value, container: &mut Map<String, Value>) {
     let own = container.get("securityContext").cloned();
     let own = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
-    // What the pod says holds for its containers.
+    // The values of the pod are the defaults of its containers.
     let said = |key: &str| match &own[key] {
         Value::Null => of_pod[key].clone(),
         found => found.clone(),
@@ -88,8 +87,8 @@ fn prepare_container(policy: &Value, of_pod: &Value, container: &mut Map<String,
     }
 }
 
-/// The capabilities of a container with those that the policy adds and drops; none where that
-/// changes nothing.
+/// The capabilities of a container with those that the policy adds and drops; `None` if nothing
+/// changes.
 fn capabilities(policy: &Value, own: &Value) -> Option<Value> {
     let names = |value: &Value, field: &str| -> BTreeSet<String> {
         let all = list(value, field).iter().filter_map(Value::as_str);

@@ -1,10 +1,10 @@
-//! The scopes of quotas: which pods and claims they are about.
+//! The scopes of quotas: the pods and claims that they cover.
 
 use serde_json::{Value, json};
 
 use crate::plugin::pod::{list, text};
 
-/// The requirements of a quota, as selectors of one scope each.
+/// The requirements of a quota, as one selector for each scope.
 pub(super) fn selectors(quota: &Value) -> Vec<Value> {
     let spec = &quota["spec"];
     let plain = list(spec, "scopes").iter();
@@ -41,7 +41,7 @@ pub(super) fn matches_claim(selector: &Value, claim: &Value) -> bool {
     text(selector, "scopeName") == "VolumeAttributesClass" && selects(selector, &names)
 }
 
-/// Whether a selector chooses one of the names; an empty one is none.
+/// Whether a selector matches one of the names; an empty name is ignored.
 fn selects(selector: &Value, names: &[&str]) -> bool {
     let names: Vec<&str> = names.iter().copied().filter(|it| !it.is_empty()).collect();
     let values = list(selector, "values");
@@ -55,7 +55,7 @@ fn selects(selector: &Value, names: &[&str]) -> bool {
     }
 }
 
-/// Whether a pod ends by itself after some time.
+/// Whether a pod has an active deadline.
 pub(super) fn is_terminating(pod: &Value) -> bool {
     let seconds = pod["spec"]["activeDeadlineSeconds"].as_i64();
     seconds.is_some_and(|it| it >= 0)

@@ -1,4 +1,4 @@
-//! What objects use of the resources that quotas limit (pkg/quota/v1/evaluator/core).
+//! The usage of resources that quotas limit (pkg/quota/v1/evaluator/core).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::resource::GroupResource;
 use crate::state::State;
 use crate::store::Range;
 
-/// What counts objects of one resource.
+/// Counts the usage of the objects of one resource.
 #[derive(Clone, Debug)]
 pub(super) struct Evaluator {
     kind: Kind,
@@ -30,11 +30,11 @@ enum Kind {
     Pods,
     Claims,
     Services,
-    /// Counted, and counted under another name as well.
+    /// Counted by number of objects, also under another name if there is one.
     Counted(Option<&'static str>),
 }
 
-/// The compute resources that pods are charged for.
+/// The compute resources of pods.
 const COMPUTE: [&str; 9] = [
     "cpu",
     "memory",
@@ -46,7 +46,7 @@ const COMPUTE: [&str; 9] = [
     "limits.memory",
     "limits.ephemeral-storage",
 ];
-/// Those that each container has to name where a quota limits them.
+/// The compute resources that each container must set if a quota limits them.
 const REQUIRED: [&str; 6] = [
     "cpu",
     "memory",
@@ -55,14 +55,14 @@ const REQUIRED: [&str; 6] = [
     "limits.cpu",
     "limits.memory",
 ];
-/// Resources that have had names of their own before `count/` came.
+/// Resources with names that are older than `count/`.
 const ALIASES: [&str; 4] = [
     "configmaps",
     "resourcequotas",
     "replicationcontrollers",
     "secrets",
 ];
-/// What stands between a storage class and what is limited of it.
+/// The separator between a storage class and its limited resource.
 const STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
 
 impl Evaluator {
@@ -84,7 +84,7 @@ impl Evaluator {
         }
     }
 
-    /// Whether the request can change what is used.
+    /// Whether the request can change the usage.
     pub(super) fn handles(&self, attributes: &Attributes<'_>, object: &Value) -> bool {
         let operation = attributes.operation();
         let creates = operation == Operation::Create;
@@ -104,7 +104,7 @@ impl Evaluator {
         }
     }
 
-    /// The resources among those of a quota that these objects use.
+    /// The resources of a quota that objects of this kind use.
     pub(super) fn restricted<'a>(
         &self,
         hard: impl Iterator<Item = &'a String>,
@@ -138,7 +138,7 @@ impl Evaluator {
         }
     }
 
-    /// Whether a quota is about the object.
+    /// Whether a quota covers the object.
     pub(super) fn matches(&self, quota: &Value, object: &Value) -> bool {
         let selectors = scope::selectors(quota);
         selectors.iter().all(|it| self.matches_scope(it, object))
@@ -152,10 +152,10 @@ impl Evaluator {
         }
     }
 
-    /// Where a quota limits compute resources, containers have to name them.
+    /// Containers must set the compute resources that a quota limits.
     ///
     /// # Errors
-    /// What is missing in which containers.
+    /// The missing resources and their containers.
     pub(super) fn constraints(
         &self,
         restricted: &[String],
@@ -195,7 +195,7 @@ impl Evaluator {
         Err(format!("must specify {}", parts.join("; ")))
     }
 
-    /// What one object uses.
+    /// The usage of an object.
     pub(super) fn usage(&self, object: &Value, cluster: &State) -> Amounts {
         let one = Quantity::count(1);
         let mut usage = Amounts::from([(self.count.clone(), one.clone())]);
@@ -225,7 +225,7 @@ impl Evaluator {
     }
 }
 
-/// Whether a pod has ended, or should have.
+/// Whether a pod has finished, or its grace period is over.
 fn is_over(pod: &Value, now: Timestamp) -> bool {
     let metadata = &pod["metadata"];
     let due = metadata["deletionTimestamp"].as_str();
@@ -303,8 +303,8 @@ fn service_usage(service: &Value) -> Amounts {
     ])
 }
 
-/// What is used now of the resources that a quota limits. Resources that nothing here counts are
-/// left out, as in Kubernetes.
+/// The current usage of the resources that a quota limits. Resources that are not counted here are
+/// omitted, as in Kubernetes.
 pub(crate) fn used(cluster: &State, quota: &Value) -> Amounts {
     let hard = pod_resources::amounts(&quota["spec"]["hard"]);
     let namespace = meta::namespace(quota);

@@ -1,8 +1,8 @@
-//! Where policies take their parameters from, and whom they ask for rights.
+//! The parameters, conversions and authorizer for policies.
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::{Authorizer, GroupVersionKind, ParamKind, World};
+use fivespot_admission::policy::{Authorizer, GroupVersionKind, ParamKind, Resolver};
 use serde_json::Value;
 
 use crate::authorization;
@@ -11,7 +11,7 @@ use crate::resource::{GroupResource, Resource};
 use crate::state::State;
 use crate::store::{Bucket, Key, Range};
 
-/// The cluster as policies see it.
+/// The cluster state as an environment of policies.
 pub(in crate::plugin) struct Environment<'a>(pub(in crate::plugin) &'a State);
 
 impl Environment<'_> {
@@ -29,7 +29,7 @@ impl Environment<'_> {
     }
 }
 
-impl World for Environment<'_> {
+impl Resolver for Environment<'_> {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         self.resource(kind).map(|it| it.namespaced)
     }

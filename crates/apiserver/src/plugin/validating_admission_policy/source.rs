@@ -1,4 +1,4 @@
-//! The policies and bindings that are in force.
+//! The compiled policies and bindings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,17 @@ use crate::store::Change;
 pub(crate) struct PolicySource {
     policies: BTreeMap<Arc<str>, Arc<Policy>>,
     bindings: BTreeMap<Arc<str>, Arc<Binding>>,
-    /// Both together.
+    /// The policies with their bindings.
     pub(super) compiled: Arc<Policies>,
 }
 
 impl PolicySource {
-    /// Puts a written policy or binding in force, until it is gone. An expression that does not
-    /// compile any longer, as in an older release, fails when it is evaluated.
+    /// Updates the compiled policies after a write of a policy or binding. An expression that does
+    /// not compile in this release, but did when it was stored, fails when it is evaluated.
     ///
     /// # Errors
-    /// What keeps a policy or binding that another release has stored from being put in force.
+    /// The errors of a policy or binding that another release has stored and that cannot be
+    /// compiled.
     pub(crate) fn update(
         &mut self,
         change: &Change,
@@ -49,14 +50,14 @@ impl PolicySource {
         Ok(())
     }
 
-    /// Whether objects of that kind are parameters of a policy.
+    /// Whether a policy has parameters of this kind.
     pub(crate) fn reads_parameters_of(&self, kind: &Value) -> bool {
         let mut all = self.policies.values();
         all.any(|it| it.param_kind().is_some_and(|it| *kind == it.kind))
     }
 }
 
-/// Puts one of a name in the place of another, or takes it away.
+/// Replaces the entry with this name, or removes it.
 pub(in crate::plugin) fn replace<T>(
     all: &mut BTreeMap<Arc<str>, Arc<T>>,
     name: Arc<str>,

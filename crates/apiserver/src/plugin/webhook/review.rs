@@ -1,4 +1,4 @@
-//! What webhooks are sent, and what they answer: `AdmissionReview`.
+//! The requests to webhooks and their responses: `AdmissionReview`.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::plugin::pod::text;
 use crate::random::Random;
 use crate::status::{Reason, Status};
 
-/// A review that is sent.
+/// A review that is sent to a webhook.
 pub(super) struct Review {
     pub(super) body: Value,
     pub(super) uid: String,
 }
 
-/// A review that was answered.
+/// The response of a webhook.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) allowed: bool,
     result: Value,
-    /// The JSON patch; null for none.
+    /// The JSON patch; null if there is none.
     pub(crate) patch: Value,
     pub(crate) warnings: Vec<String>,
     pub(crate) annotations: BTreeMap<String, String>,
@@ -40,7 +40,7 @@ fn of_resource(it: GroupVersionResource<'_>) -> Value {
 }
 
 impl Review {
-    /// The review of a request, with its object now and before.
+    /// The review of a request, with the new and the old object.
     pub(super) fn new(
         request: &Request<'_>,
         invocation: &Invocation<'_>,
@@ -95,7 +95,8 @@ fn user(request: &Request<'_>) -> Value {
     Value::Object(info)
 }
 
-/// Looks random, and is the same when the request is performed anew. (FNV-1a spreads the texts.)
+/// A uid that looks random, and is the same if the request is performed again. It is seeded with an
+/// FNV-1a hash.
 fn uid(asked: &Map<String, Value>, hook: &Hook) -> String {
     let text = format!("{}/{}", hook.id, Value::Object(asked.clone()));
     let seed = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -105,10 +106,10 @@ fn uid(asked: &Map<String, Value>, hook: &Hook) -> String {
 }
 
 impl Reply {
-    /// Reads an answer (`VerifyAdmissionResponse`).
+    /// Validates a response (`VerifyAdmissionResponse`).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error of the response.
     pub(super) fn read(answer: &Value, uid: &str, hook: &Hook) -> Result<Self, String> {
         let response = &answer["response"];
         if !response.is_object() {
@@ -146,7 +147,7 @@ impl Reply {
         })
     }
 
-    /// The refusal of a webhook that does not allow a request (`ToStatusErr`).
+    /// The rejection by a webhook (`ToStatusErr`).
     pub(crate) fn refusal(&self, hook: &Hook) -> Status {
         let mut status = Status::from_value(&self.result, 0);
         status.code = status.code.max(400);
@@ -197,7 +198,7 @@ fn check_patch(hook: &Hook, patch: &str, kind: Option<&str>) -> Result<(), Strin
     Err(why.to_owned())
 }
 
-/// Reads a patch, which travels in base64.
+/// Decodes a patch, which is base64-encoded.
 fn decoded(patch: &str) -> Result<Value, String> {
     let undecodable =
         |why: String| format!("received undecodable patch in webhook response: {why}");

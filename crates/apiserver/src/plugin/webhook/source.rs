@@ -1,4 +1,4 @@
-//! The webhooks that are in force.
+//! The registered webhooks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::meta;
 use crate::plugin::pod::{list, text};
 use crate::store::Change;
 
-/// One webhook of a configuration.
+/// A webhook of a configuration.
 #[derive(Debug)]
 pub(crate) struct Hook {
-    /// The configuration that it is in.
+    /// The name of its configuration.
     pub(crate) configuration: String,
     pub(crate) name: String,
-    /// What distinguishes it from all others.
+    /// Its unique identifier.
     pub(crate) id: String,
     pub(crate) is_mutating: bool,
     /// Its `clientConfig`.
@@ -26,9 +26,9 @@ pub(crate) struct Hook {
     pub(crate) ignores_failures: bool,
     pub(crate) timeout: Duration,
     pub(crate) supports_dry_run: bool,
-    /// The first version of reviews that it takes and that is known.
+    /// The first supported version of its `admissionReviewVersions`.
     pub(crate) review_version: String,
-    /// Whether it wants to see an object again that was changed after it.
+    /// Whether it is called again if the object has changed after its call.
     pub(crate) reinvokes: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct WebhookSource {
 }
 
 impl WebhookSource {
-    /// Puts the webhooks of a configuration that was written in force, until it is gone.
+    /// Updates the webhooks of a written configuration, or removes those of a deleted one.
     pub(crate) fn update(&mut self, change: &Change, kube: KubeVersion) {
         let is_mutating = change.object["kind"] == "MutatingWebhookConfiguration";
         let all = if is_mutating {

@@ -1,15 +1,14 @@
-//! The text of a label selector, read as Kubernetes reads it
-//! (k8s.io/apimachinery/pkg/labels/selector.go), so that what cannot be read is refused in
-//! the same words.
+//! Parses the string of a label selector as Kubernetes does
+//! (k8s.io/apimachinery/pkg/labels/selector.go), with the same error messages.
 
 use fivespot_admission::{FieldError, name};
 
 use super::{Operator, Requirement};
 
-/// Reads every requirement of a text.
+/// Parses all requirements of a selector.
 ///
 /// # Errors
-/// What was found and what was expected.
+/// The token that was found and those that were expected.
 pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut reader = Reader::new(text);
     let mut all = Vec::new();
@@ -41,7 +40,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     }
 }
 
-/// The words and signs of a text, the end being an empty one.
+/// The tokens of a selector; the end is an empty token.
 struct Reader<'a> {
     tokens: Vec<&'a str>,
     at: usize,
@@ -204,7 +203,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn what_cannot_be_read_is_refused_in_kubernetes_words() {
+    fn parse_errors_have_kubernetes_messages() {
         let rows = [
             (
                 "a===b",

@@ -1,4 +1,4 @@
-//! What an eviction takes from the PodDisruptionBudget of its pod
+//! The use of a pod's PodDisruptionBudget by an eviction
 //! (pkg/registry/core/pod/storage/eviction.go).
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::{Key, Object};
 
-/// Whether a pod's eviction needs no budget: it does not run, or is on its way out.
+/// Whether a pod's eviction needs no budget: the pod is not running, or is being deleted.
 pub(super) fn may_ignore(pod: &Value) -> bool {
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
     matches!(phase, "Succeeded" | "Failed" | "Pending") || meta::is_deleting(pod)
@@ -20,7 +20,7 @@ pub(super) fn may_ignore(pod: &Value) -> bool {
 /// Takes one disruption from the budget of a pod that is about to be evicted.
 ///
 /// # Errors
-/// 429 when there is none left, or the budget has not been counted since it changed.
+/// 429 if the budget allows no disruption, or has not been reconciled since it changed.
 pub(super) fn spend(
     state: &mut State,
     pod: &Object,
@@ -74,7 +74,7 @@ pub(super) fn spend(
     Ok(())
 }
 
-/// A budget as it stands now.
+/// The current state of a budget; it is reconciled first if it is stale.
 fn current(state: &mut State, key: &Key) -> Option<Object> {
     let bucket = state.buckets.budgets;
     let now = state.clock.now();
@@ -84,7 +84,7 @@ fn current(state: &mut State, key: &Key) -> Option<Object> {
     state.get(bucket, key).cloned()
 }
 
-/// Notes in a budget that a pod of its goes.
+/// Records the eviction of a pod in its budget.
 fn take_one(state: &mut State, budget: &Object, pod: &Value) {
     let left = budget["status"]["disruptionsAllowed"].as_i64();
     let left = left.unwrap_or_default() - 1;
@@ -107,8 +107,8 @@ fn refused(why: String, retry_after_seconds: u32) -> Status {
     })
 }
 
-/// Whether a budget holds back disruptions for pods that should have gone by now. Nobody
-/// counts it anew for that; no timer holds a quiet server awake.
+/// Whether a budget still counts disruptions of pods that should be gone. Such a budget is
+/// only reconciled on demand, because a timer would keep an idle server busy.
 fn is_stale(budget: &Value, now: Timestamp) -> bool {
     let disrupted = budget["status"]["disruptedPods"].as_object();
     let mut disrupted = disrupted.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Calls, and the sizes of what they make.
+//! The cost of calls and the sizes of their results.
 
 use std::mem;
 
@@ -57,7 +57,7 @@ impl<'t> Walk<'t> {
         own.map_or(cost, |own| cost.plus(own))
     }
 
-    /// The cost of a call without its operands; nothing if nobody knows what is called.
+    /// The cost of a call without its operands; `None` if the function cannot be resolved.
     fn own_cost(
         &mut self,
         expr: &Expr,
@@ -84,14 +84,14 @@ impl<'t> Walk<'t> {
         own
     }
 
-    /// The cost of an operand of which the size is noted, too.
+    /// The cost of an operand; records its size too.
     fn cost_and_size(&mut self, arg: &'t Expr) -> Range {
         let cost = self.cost(arg);
         self.size(arg);
         cost
     }
 
-    /// `&&` and `||` cost at least their first side.
+    /// The minimum cost of `&&` and `||` is that of their first operand.
     fn logical(&mut self, expr: &Expr, args: &'t [Expr]) -> Range {
         let (mut first, mut all) = (None, Range::ZERO);
         for arg in args {
@@ -120,7 +120,7 @@ impl<'t> Walk<'t> {
         condition.plus(yes_cost.or(no_cost))
     }
 
-    /// Finds the size of what a call of one of the overloads makes.
+    /// Determines the size of the result of a call of one of the overloads.
     fn result_size(
         &mut self,
         expr: &Expr,
@@ -161,7 +161,7 @@ impl<'t> Walk<'t> {
         let path = self.path(expr);
         let size = self.size(expr);
         let ty = self.ty(expr);
-        // In the API server any type with a parameter has items.
+        // In the API server any type with a type parameter has elements.
         let item = match ty {
             Type::List(list) => Some(&list.item),
             Type::Map(map) => Some(&map.key),

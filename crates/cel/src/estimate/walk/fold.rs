@@ -1,4 +1,4 @@
-//! What macros become: folds over lists and maps, and names for values.
+//! The expansions of macros: comprehensions over lists and maps, and bindings.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::estimate::Range;
 use crate::estimate::path::Step;
 use crate::{Type, Value};
 
-/// Which part of a list or map a variable of a fold goes through.
+/// The part of a list or map that an iteration variable takes.
 enum Part {
     /// The items of a list, the keys of a map.
     Single,
@@ -49,7 +49,7 @@ impl<'t> Walk<'t> {
         cost.plus(count.times(each))
     }
 
-    /// A name for a value. The list that it folds over is empty, but has to be made.
+    /// A binding. Its iteration range is an empty list, whose creation has a cost.
     pub(super) fn binding(&mut self, expr: &'t Expr, fold: &'t Fold) -> Range {
         let cost = self.cost(&fold.range).plus(self.cost(&fold.init));
         self.push_accumulator(fold);
@@ -95,7 +95,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether the fold only gives a name to a value.
+/// Whether the comprehension only binds a name to a value.
 pub(super) fn is_binding(fold: &Fold) -> bool {
     matches!(&fold.range.kind, Kind::List(items) if items.is_empty())
         && matches!(&fold.condition.kind, Kind::Literal(Value::Bool(false)))

@@ -1,4 +1,4 @@
-//! What a quantity is worth, ported from Kubernetes' `resource.Quantity`
+//! The value of a quantity, ported from Kubernetes' `resource.Quantity`
 //! (k8s.io/apimachinery/pkg/api/resource, `quantity.go` and `amount.go`).
 
 mod measure;
@@ -21,22 +21,22 @@ use super::decimal::{Decimal, power_of_ten};
 pub struct Quantity {
     amount: Amount,
     form: Form,
-    /// The text that it was parsed from, if it is already in canonical form.
+    /// The parsed text, if it is in canonical form.
     written: Option<Arc<str>>,
-    /// Whether it was added or subtracted: the API server keeps such a one in another form,
-    /// which its own equality does not know on the right side.
+    /// Whether it is the result of an addition or subtraction. The API server stores such a
+    /// quantity in another form, which its equality does not support on the right side.
     computed: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Amount {
-    /// `value * 10^scale`. One that is written `1.0` keeps its scale of -1 and is no integer.
+    /// `value * 10^scale`. `1.0` keeps its scale of -1 and is not an integer.
     Small { value: i64, scale: i32 },
-    /// What does not fit there, which Kubernetes never takes for an integer.
+    /// A value that does not fit into `Small`, which Kubernetes never treats as an integer.
     Big(Decimal),
 }
 
-/// How a quantity was written, and is written again.
+/// The form in which a quantity was written; it is printed in the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// `5k`
@@ -47,9 +47,9 @@ enum Form {
     Exponent,
 }
 
-/// The finest scale; what is finer is rounded away from zero.
+/// The smallest scale; finer values are rounded away from zero.
 const NANO: i32 = -9;
-/// Digits that surely fit into 64 bits.
+/// A number of digits that always fits into 64 bits.
 const SMALL_DIGITS: usize = 18;
 
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
@@ -71,8 +71,8 @@ const FORMAT: &str = "quantities must match the regular expression \
 const NUMERIC: &str = "unable to parse numeric part of quantity";
 const SUFFIX: &str = "unable to parse quantity's suffix";
 
-/// The parts of a quantity's text: digits before the point without leading zeros, digits
-/// behind it, and the suffix.
+/// The parts of a quantity's text: digits before the point without leading zeros, digits after
+/// it, and the suffix.
 struct Parts<'t> {
     whole: &'t str,
     fraction: &'t str,
@@ -109,13 +109,13 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// The digits that text begins with, and what is behind them.
+/// The leading digits of text, and the rest.
 fn digits(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit());
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// What a suffix multiplies with.
+/// The factor of a suffix.
 enum Factor {
     /// A power of 1024.
     Binary(u32),
@@ -134,17 +134,20 @@ impl Factor {
         let power = suffix.strip_prefix(['e', 'E']).ok_or(SUFFIX)?;
         let power: i64 = power.parse().map_err(|_| SUFFIX)?;
         // Kubernetes reads 64 bits and keeps the lower 32.
-        #[expect(clippy::cast_possible_truncation, reason = "it is truncated there")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "Kubernetes truncates it too"
+        )]
         let power = power as i32;
         Ok((Self::Decimal(power), Form::Exponent))
     }
 }
 
 impl Quantity {
-    /// Reads a quantity.
+    /// Parses a quantity.
     ///
     /// # Errors
-    /// Why the text is no quantity, in Kubernetes' words.
+    /// Why the text is not a quantity, with Kubernetes' message.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err(FORMAT);
@@ -223,7 +226,7 @@ impl Quantity {
         })
     }
 
-    /// A number of the language in the place of a quantity.
+    /// The quantity of an integer of the language.
     pub(super) const fn of(value: i64) -> Self {
         Self {
             amount: Amount::Small { value, scale: 0 },
@@ -245,7 +248,7 @@ impl Quantity {
         }
     }
 
-    /// The integer that it is, if Kubernetes takes it for one.
+    /// The integer value, if Kubernetes treats the quantity as an integer.
     pub(super) fn to_integer(&self) -> Option<i64> {
         match self.amount {
             Amount::Small {
@@ -259,7 +262,7 @@ impl Quantity {
 
     #[expect(
         clippy::cast_precision_loss,
-        reason = "the function promises an approximation"
+        reason = "the function returns an approximation"
     )]
     pub(super) fn to_float(&self) -> f64 {
         match &self.amount {
@@ -271,7 +274,7 @@ impl Quantity {
         }
     }
 
-    /// The sum, or the difference where `other` is negated; none if it has too many digits.
+    /// The sum, or the difference if `other` is negated; `None` if it has too many digits.
     pub fn sum(&self, other: &Self) -> Option<Self> {
         let form = if self.signum() == 0 {
             other.form
@@ -296,12 +299,12 @@ impl Quantity {
         })
     }
 
-    /// The negative of it.
+    /// The negated quantity.
     #[must_use]
     pub fn negated(&self) -> Self {
         let amount = match &self.amount {
             Amount::Small { value, scale } => Amount::Small {
-                // As in Kubernetes, where the least number is its own negation.
+                // As in Kubernetes, where the smallest integer is its own negation.
                 value: value.wrapping_neg(),
                 scale: *scale,
             },
@@ -321,7 +324,7 @@ impl Quantity {
     }
 }
 
-/// The amount as `value * 10^scale`, if Kubernetes keeps it so.
+/// The amount as `value * 10^scale`, if Kubernetes stores it that way.
 fn small(parts: &Parts<'_>, factor: &Factor) -> Option<(i64, i32)> {
     let value = || {
         let mut digits = parts.digits();
@@ -344,7 +347,7 @@ fn small(parts: &Parts<'_>, factor: &Factor) -> Option<(i64, i32)> {
     }
 }
 
-/// The number that the last three digits make.
+/// The number formed by the last three digits.
 fn last_three(parts: &Parts<'_>) -> u32 {
     let digits = parts.digits().skip(parts.length().saturating_sub(3));
     digits.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'))
@@ -357,7 +360,7 @@ fn scaled(value: i64, scale: i64) -> Option<i64> {
 }
 
 impl Amount {
-    /// The sum if it fits into 64 bits.
+    /// The sum, if it fits into 64 bits.
     fn small_sum(&self, other: &Self) -> Option<Self> {
         let (Self::Small { value: a, scale: s }, Self::Small { value: b, scale: t }) =
             (self, other)
@@ -406,8 +409,8 @@ impl PartialEq for Quantity {
 
 impl Eq for Quantity {}
 
-/// As Kubernetes writes it: as few digits as its form allows. Where a form has no suffix that
-/// is large enough, it writes none.
+/// As Kubernetes prints it: with as few digits as its form allows. If a form has no suffix that
+/// is large enough, no suffix is printed.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(written) = &self.written {

@@ -1,27 +1,27 @@
-//! Decimal numbers of any length, as far as quantities need them: what `gopkg.in/inf.v0`
-//! computes for Kubernetes' `resource.Quantity`, without writing out what is all zeros.
+//! Decimal numbers of any length, as far as quantities need them: the results of
+//! `gopkg.in/inf.v0` for Kubernetes' `resource.Quantity`, without storing the trailing zeros.
 
 use std::cmp::Ordering;
 
-/// Digits that a sum may have. Kubernetes has no bound there, and an exponent of ten figures
-/// keeps it busy for minutes.
+/// The maximum number of digits of a sum. Kubernetes has no limit; there, a sum with an exponent
+/// of ten digits takes minutes.
 const MOST_SUMMED: i64 = 4096;
 
 /// `digits * 10^exponent`.
 #[derive(Clone, Debug)]
 pub(super) struct Decimal {
     pub(super) is_negative: bool,
-    /// From the most significant on, each below 10; neither begins nor ends with a zero.
-    /// Empty stands for zero.
+    /// The digits, most significant first, each below 10; without leading and trailing zeros.
+    /// Empty for zero.
     digits: Vec<u8>,
     exponent: i64,
-    /// Places behind the point that are written, be they zero: where a number is converted,
-    /// its last figure depends on them.
+    /// The number of decimal places as written, zeros included: the last digit of a conversion
+    /// to a float depends on them.
     places: i64,
 }
 
 impl Decimal {
-    /// The number with these digits, in ASCII, of which `places` are behind the point.
+    /// The number with these digits, in ASCII, of which `places` are after the point.
     pub(super) fn new(digits: impl Iterator<Item = u8>, places: i64) -> Self {
         let digits = digits.map(|digit| digit.wrapping_sub(b'0')).collect();
         Self::normal(digits, -places, places)
@@ -66,14 +66,14 @@ impl Decimal {
         self
     }
 
-    /// Ten to the `power` times the number.
+    /// The number times ten to the `power`.
     pub(super) const fn shifted(mut self, power: i64) -> Self {
         self.exponent += power;
         self.places -= power;
         self
     }
 
-    /// 1024 times the number.
+    /// The number times 1024.
     pub(super) fn times_1024(self) -> Self {
         let mut digits = Vec::with_capacity(self.digits.len() + 4);
         let mut carry = 0_u32;
@@ -94,7 +94,7 @@ impl Decimal {
         }
     }
 
-    /// A 1024th of the number if that is whole, as the number has to be.
+    /// The number divided by 1024, which must be an integer multiple.
     pub(super) fn over_1024(&self) -> Option<Self> {
         let zeros = usize::try_from(self.exponent).ok()?;
         let mut digits = Vec::with_capacity(self.digits.len() + zeros);
@@ -112,14 +112,14 @@ impl Decimal {
         })
     }
 
-    /// The number with so many places, rounded away from zero.
+    /// The number with this many decimal places, rounded away from zero.
     pub(super) fn rounded_up(mut self, places: i64) -> Self {
         let finer = -places - self.exponent;
         if finer > 0 && !self.is_zero() {
             let finer = usize::try_from(finer).unwrap_or(usize::MAX);
             let kept = self.digits.len().saturating_sub(finer);
             self.digits.truncate(kept);
-            // What is cut off is never zero: the last digit is not.
+            // The removed part is never zero, because the last digit is not zero.
             add_one(&mut self.digits);
             let rounded = Self::normal(self.digits, -places, places);
             return Self {
@@ -134,7 +134,7 @@ impl Decimal {
         self.is_zero() || self.exponent >= 0
     }
 
-    /// The sum; none if it had too many digits.
+    /// The sum; `None` if it would have too many digits.
     pub(super) fn sum(&self, other: &Self) -> Option<Self> {
         let places = self.places.max(other.places);
         if self.is_zero() || other.is_zero() {
@@ -169,15 +169,15 @@ impl Decimal {
         })
     }
 
-    /// How many digits are before the point; less than none for small fractions.
+    /// The number of digits before the point; negative for small fractions.
     fn top(&self) -> i64 {
         i64::try_from(self.digits.len())
             .unwrap_or(i64::MAX)
             .saturating_add(self.exponent)
     }
 
-    /// The digits from the place `top` down to that of 10^`exponent`, which lie within
-    /// [`MOST_SUMMED`] of each other and around the number.
+    /// The digits from the place `top` down to that of 10^`exponent`. The two must enclose the
+    /// number and be within [`MOST_SUMMED`] of each other.
     fn aligned(&self, exponent: i64, top: i64) -> Vec<u8> {
         let zeros = |count: i64| {
             std::iter::repeat_n(0, usize::try_from(count).unwrap_or_default())
@@ -188,14 +188,14 @@ impl Decimal {
             .collect()
     }
 
-    /// Its digits, and the power of ten that they are to be multiplied with.
+    /// The digits, and the power of ten to multiply them by.
     pub(super) fn text(&self) -> (String, i64) {
         let digits: String = self.digits.iter().map(|it| char::from(b'0' + it)).collect();
         (digits, self.exponent)
     }
 
-    /// As Go's `AsApproximateFloat64`: the digits that are written, as a float, times a power
-    /// of ten that is one.
+    /// As Go's `AsApproximateFloat64`: the written digits as a float, times a power of ten as a
+    /// float.
     pub(super) fn to_float(&self) -> f64 {
         let (digits, exponent) = self.text();
         let sign = if self.is_negative { "-" } else { "" };
@@ -270,7 +270,7 @@ fn add_one(digits: &mut Vec<u8>) {
     digits.insert(0, 1);
 }
 
-/// The sum of two numbers of as many digits.
+/// The sum of two numbers with the same number of digits.
 fn added(left: &[u8], right: &[u8]) -> Vec<u8> {
     let mut carry = 0;
     let mut digits: Vec<u8> = Vec::with_capacity(left.len() + 1);
@@ -284,7 +284,7 @@ fn added(left: &[u8], right: &[u8]) -> Vec<u8> {
     digits
 }
 
-/// The difference of two numbers of as many digits, of which the first is not the less.
+/// The difference of two numbers with the same number of digits; the first is not smaller.
 fn subtracted(more: &[u8], less: &[u8]) -> Vec<u8> {
     let mut borrow = 0;
     let mut digits: Vec<u8> = Vec::with_capacity(more.len());

@@ -10,7 +10,7 @@ struct Command {
     args: Args,
 }
 
-/// What is said to a command line, by clap or by us.
+/// The settings of a command line, or the error message of clap or of the checks.
 fn said(words: &str, pod: Option<&str>) -> String {
     let command = ["5spot controller"]
         .into_iter()
@@ -45,7 +45,7 @@ fn leader_election_can_be_set_by_flag() {
 }
 
 #[test]
-fn more_than_one_instance_means_shards_and_no_leader() {
+fn more_than_one_instance_enables_shards_and_disables_leader_election() {
     assert_snapshot!(
         said("--instance-count 3 --instance-id 2 --enable-leader-election", None),
         @r#"5spot-2 Shards { lease: Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } }, count: 3 }"#
@@ -53,7 +53,7 @@ fn more_than_one_instance_means_shards_and_no_leader() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_by_the_name_of_its_flag() {
+fn invalid_values_are_refused_with_the_name_of_the_flag() {
     let rows = [
         "--enable-leader-election --lease-duration-secs 12",
         "--enable-leader-election --lease-duration-secs 7200",

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A client of somebody who may read these resources of 5-Spot and nothing else.
+/// A client of a user who may only read these resources of 5-Spot.
 async fn reader_of(cluster: &Cluster, resources: &[&str]) -> Client {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -48,7 +48,7 @@ async fn cluster_with_an_override() -> Cluster {
 }
 
 #[tokio::test]
-async fn overrides_that_may_not_be_read_are_an_error_and_not_left_out() {
+async fn overrides_without_read_permission_are_an_error() {
     let cluster = cluster_with_an_override().await;
     let client = reader_of(&cluster, &["scheduledmachines"]).await;
     let failure = read(client, Which::All).await.unwrap_err().to_string();

@@ -1,12 +1,12 @@
-//! Looking into base64 of PEM.
+//! Parses base64 of PEM.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The certificates, DER, in order; `None` unless every section can be read and at least one
-/// certificate is there.
+/// The certificates, in DER and in order. `None` unless every section can be parsed and there is
+/// at least one certificate.
 pub(super) fn certificates(base64: &str) -> Option<Vec<Vec<u8>>> {
     let pem = decode(base64)?;
     let certificates: Vec<Vec<u8>> = CertificateDer::pem_slice_iter(&pem)
@@ -16,7 +16,7 @@ pub(super) fn certificates(base64: &str) -> Option<Vec<Vec<u8>>> {
     (!certificates.is_empty()).then_some(certificates)
 }
 
-/// Whether a private key can be found.
+/// Whether it contains a private key.
 pub(super) fn is_private_key(base64: &str) -> bool {
     decode(base64).is_some_and(|pem| PrivateKeyDer::from_pem_slice(&pem).is_ok())
 }

@@ -36,7 +36,7 @@ fn parse(kubeconfig: &Value) -> Result<Access, Error> {
     Access::parse(kubeconfig.to_string().as_bytes(), Allowed::default())
 }
 
-/// The answer to a kubeconfig in which the field at `pointer` was set.
+/// The result of parsing a kubeconfig in which the field at `pointer` was set.
 fn with(pointer: &str, value: Value) -> Result<Access, Error> {
     let mut kubeconfig = kubeconfig();
     let (parent, field) = pointer.rsplit_once('/').unwrap();
@@ -68,7 +68,7 @@ fn a_token_is_accepted_and_never_printed() {
 }
 
 #[test]
-fn yaml_is_read_too() {
+fn yaml_is_parsed_too() {
     let (certificate, _) = pair();
     let access = Access::parse(
         format!(
@@ -85,7 +85,7 @@ fn yaml_is_read_too() {
 }
 
 #[test]
-fn whatever_would_act_for_the_writer_is_refused_by_name() {
+fn fields_that_would_act_for_the_author_are_rejected_by_name() {
     let rows = [
         ("/users/0/user/exec", json!({"command": "sh"})),
         ("/users/0/user/auth-provider", json!({"name": "gcp"})),
@@ -203,7 +203,7 @@ fn an_address_of_this_host_or_its_link_is_refused_unless_that_is_allowed() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn a_missing_field_is_named() {
     for (pointer, missing) in [
         ("/current-context", "current-context"),
         ("/clusters/0/cluster/server", "cluster.server"),
@@ -223,7 +223,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn two_credentials_are_one_too_many() {
+fn two_credentials_are_rejected() {
     let refused = with("/users/0/user/token", json!("abc"));
     assert!(matches!(
         refused,
@@ -232,7 +232,7 @@ fn two_credentials_are_one_too_many() {
 }
 
 #[test]
-fn credentials_that_are_no_pem_are_refused() {
+fn credentials_that_are_not_pem_are_rejected() {
     for pointer in [
         "/clusters/0/cluster/certificate-authority-data",
         "/users/0/user/client-certificate-data",
@@ -246,7 +246,7 @@ fn credentials_that_are_no_pem_are_refused() {
 }
 
 #[test]
-fn a_kubeconfig_over_the_limit_is_not_even_parsed() {
+fn a_kubeconfig_over_the_limit_is_not_parsed() {
     let size = MAX_BYTES + 1;
     assert_eq!(
         Access::parse(&vec![b' '; size], Allowed::default()),
@@ -255,7 +255,7 @@ fn a_kubeconfig_over_the_limit_is_not_even_parsed() {
 }
 
 #[test]
-fn garbage_is_malformed() {
+fn malformed_input_is_rejected() {
     for garbage in [&b"\xff\xfe"[..], b"[]", b"a: [", b"users: {}", b""] {
         assert!(
             Access::parse(garbage, Allowed::default()).is_err(),

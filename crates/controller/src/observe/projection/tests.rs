@@ -8,7 +8,7 @@ fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind))
 }
 
-/// What a cache keeps of an object that a server sends.
+/// The cached form of an object that a server sends.
 fn cached(projection: &CachedKind, object: &Value, kind: &str) -> Object {
     let parsed = projection
         .keeps()
@@ -46,7 +46,7 @@ fn node(heartbeat: &str, ready: &str) -> Value {
     })
 }
 
-/// Machines with everything that is read, and more.
+/// Machines with all fields that are read, and others.
 fn whole_machines() -> [Value; 2] {
     let conditions: Vec<Value> = machine::CONDITIONS
         .into_iter()
@@ -80,7 +80,7 @@ fn whole_machines() -> [Value; 2] {
 }
 
 #[test]
-fn what_is_kept_of_a_machine_reads_like_all_of_it() {
+fn a_cached_machine_reads_like_the_whole_object() {
     for whole in whole_machines() {
         let read = fivespot_capi::Machine::read(&whole).unwrap();
         let kept = cached(&CachedKind::Machine, &whole, "Machine").value();
@@ -100,7 +100,7 @@ fn what_is_kept_of_a_machine_reads_like_all_of_it() {
 }
 
 #[test]
-fn what_is_kept_of_a_provider_object_reads_like_all_of_it() {
+fn a_cached_provider_object_reads_like_the_whole_object() {
     let failure = json!({
         "failureReason": "ProvisionFailed",
         "failureMessage": "ssh dial: connection refused",
@@ -134,7 +134,7 @@ fn what_is_kept_of_a_provider_object_reads_like_all_of_it() {
 }
 
 #[test]
-fn a_node_wakes_the_machine_of_its_name_that_has_none_yet() {
+fn a_node_enqueues_the_machine_of_its_name_that_has_none_yet() {
     let cluster = Key::new("default", "prod");
     let mut coming = machine();
     coming["metadata"]["name"] = json!("node-1");
@@ -142,33 +142,33 @@ fn a_node_wakes_the_machine_of_its_name_that_has_none_yet() {
     let own = Key::new("default", "node-1");
     let (_, found_by) = CachedKind::Machine.links(&coming, &own);
     let node = cached(&CachedKind::Node(cluster), &node("1", "True"), "Node");
-    let [Target::Machine(terms)] = node.wakes.as_slice() else {
-        panic!("{:?}", node.wakes);
+    let [Target::Machine(terms)] = node.targets.as_slice() else {
+        panic!("{:?}", node.targets);
     };
     let is_found = |term: &String| term.starts_with("coming") && found_by.contains(term);
     assert!(terms.iter().any(is_found), "{terms:?} {found_by:?}");
 }
 
 #[test]
-fn a_machine_wakes_the_scheduled_machine_that_its_label_names() {
+fn a_machine_enqueues_the_scheduled_machine_that_its_label_names() {
     let kept = cached(&CachedKind::Machine, &machine(), "Machine");
-    assert_eq!(kept.wakes, [Target::One(Key::new("default", "worker"))]);
+    assert_eq!(kept.targets, [Target::One(Key::new("default", "worker"))]);
     assert!(kept.value()["metadata"].get("managedFields").is_none());
 }
 
 #[test]
-fn a_machine_without_our_label_wakes_nobody() {
+fn a_machine_without_our_label_enqueues_no_key() {
     let mut foreign = machine();
     foreign["metadata"]["labels"] = json!({});
     let kept = cached(&CachedKind::Machine, &foreign, "Machine");
-    assert_eq!(kept.wakes, []);
+    assert_eq!(kept.targets, []);
 }
 
 #[test]
-fn a_cluster_wakes_every_scheduled_machine_that_names_it() {
+fn a_cluster_enqueues_every_scheduled_machine_that_names_it() {
     let cluster = json!({"metadata": {"name": "prod", "namespace": "default"}});
     let kept = cached(&CachedKind::Cluster, &cluster, "Cluster");
-    assert_eq!(kept.wakes, [Target::Cluster(prod())]);
+    assert_eq!(kept.targets, [Target::Cluster(prod())]);
     let scheduled = json!({
         "metadata": {"name": "worker", "namespace": "default"},
         "spec": {"clusterName": "prod"},
@@ -194,22 +194,22 @@ fn a_node_finds_its_machine_by_name_and_by_provider_id() {
         cached(&CachedKind::Machine, &machine(), "Machine"),
     );
     let kept = cached(&CachedKind::Node(prod()), &node("1", "True"), "Node");
-    let [Target::Machine(terms)] = &kept.wakes[..] else {
-        unreachable!("{:?}", kept.wakes);
+    let [Target::Machine(terms)] = &kept.targets[..] else {
+        unreachable!("{:?}", kept.targets);
     };
     let finds = |term: &&String| store.found_by(term) == vec![key.clone()];
     assert_eq!(terms.iter().filter(finds).count(), 2, "{terms:?}");
-    // A node of that name in another workload cluster is another node.
+    // A Node of that name in another workload cluster is another Node.
     let other = CachedKind::Node(Key::new("default", "test"));
     let kept = cached(&other, &node("1", "True"), "Node");
-    let [Target::Machine(terms)] = &kept.wakes[..] else {
-        unreachable!("{:?}", kept.wakes);
+    let [Target::Machine(terms)] = &kept.targets[..] else {
+        unreachable!("{:?}", kept.targets);
     };
     assert!(terms.iter().all(|term| store.found_by(term).is_empty()));
 }
 
 #[test]
-fn a_heartbeat_changes_nothing_and_readiness_does() {
+fn only_readiness_and_no_heartbeat_changes_a_cached_node() {
     let projection = CachedKind::Node(prod());
     let store = Store::default();
     let key = Key::new("", "node-1");
@@ -220,7 +220,7 @@ fn a_heartbeat_changes_nothing_and_readiness_does() {
 }
 
 #[test]
-fn what_the_planner_reads_is_kept() {
+fn the_fields_that_the_planner_reads_are_kept() {
     let kept = cached(&CachedKind::Node(prod()), &node("1", "True"), "Node");
     let node: k8s_openapi::api::core::v1::Node =
         serde_json::from_value(kept.value()).unwrap();
@@ -256,7 +256,7 @@ fn scheduled(bootstrap: &Value) -> Value {
 }
 
 #[test]
-fn of_provider_specs_a_cache_keeps_the_hash_alone() {
+fn a_cache_keeps_only_the_hash_of_provider_specs() {
     let secret = json!({"userData": "x".repeat(100_000)});
     let object = scheduled(&secret);
     let kept = cached(&CachedKind::ScheduledMachine, &object, "ScheduledMachine").value();
@@ -270,13 +270,13 @@ fn of_provider_specs_a_cache_keeps_the_hash_alone() {
             hash: hash.to_string()
         }
     );
-    // What else is read of it is there.
+    // All other fields that are read are kept.
     let read: fivespot_api::ScheduledMachine = serde_json::from_value(kept).unwrap();
     assert_eq!(read.spec.bootstrap_spec.kind, "K0sWorkerConfig");
 }
 
 #[test]
-fn a_provider_spec_beyond_the_limit_is_not_parsed_and_is_named() {
+fn a_provider_spec_over_the_limit_is_reported_and_not_parsed() {
     let dense = json!({"list": vec![0; 200_000]});
     let object = scheduled(&dense);
     for kept in [
@@ -303,7 +303,7 @@ fn a_provider_spec_beyond_the_limit_is_not_parsed_and_is_named() {
 }
 
 #[test]
-fn a_pass_that_reads_live_has_small_specs_and_the_hash_of_large_ones() {
+fn a_live_read_has_small_specs_and_the_hash_of_large_ones() {
     let settled = |bootstrap: &Value| {
         let text = scheduled(bootstrap).to_string();
         let mut live = CachedKind::ScheduledMachine
@@ -325,7 +325,7 @@ fn a_pass_that_reads_live_has_small_specs_and_the_hash_of_large_ones() {
 }
 
 #[test]
-fn a_provider_spec_that_is_no_object_is_left_for_whoever_reads_it() {
+fn a_provider_spec_that_is_no_object_fails_to_parse_later() {
     for odd in [json!(null), json!([1]), json!("text")] {
         let kept = cached(
             &CachedKind::ScheduledMachine,

@@ -8,7 +8,7 @@ use fivespot_capi::key::CLUSTER_NAME;
 use fivespot_capi::one_line;
 use fivespot_clock::{Busy, Clock, Sleep};
 use fivespot_plan::Access;
-use fivespot_runtime::cache::{Task, Trouble, Whole};
+use fivespot_runtime::cache::{Task, WatchFailure, Whole};
 use fivespot_runtime::http::{Address, ApiClient};
 use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
 use k8s_openapi::api::core::v1::Secret;
@@ -22,14 +22,14 @@ use crate::observe::watch::retry;
 use crate::telemetry::metrics::counted;
 use crate::{failure, kubeconfig};
 
-/// The kubeconfig that is in use, and what it is used for.
+/// The kubeconfig in use, and the watch of Nodes through it.
 #[derive(Default)]
 struct Session {
     kubeconfig: Option<Vec<u8>>,
     nodes: Option<Task>,
 }
 
-/// Follows the Secret, and uses the kubeconfig in it, for as long as the future is polled.
+/// Watches the Secret and uses its kubeconfig for as long as the future is polled.
 pub(super) async fn follow_secret(context: Arc<Context>, workload: Arc<Workload>) {
     let name = name::kubeconfig_secret(&workload.cluster.name);
     let (watch, mut shown) = watch_secret(&context, &workload.cluster.namespace, &name);
@@ -47,7 +47,7 @@ pub(super) async fn follow_secret(context: Arc<Context>, workload: Arc<Workload>
                 }
                 continue;
             }
-            // What happens to the Secret meanwhile is processed meanwhile.
+            // Events of the Secret are processed during the wait.
             () = workload.lost.notified(), if again.is_none() => {
                 again = Some(context.clock.sleep(RETRY));
                 continue;
@@ -90,22 +90,22 @@ fn secret_in(object: Value) -> kube::Result<Secret> {
     serde_json::from_value(object).map_err(kube::Error::SerdeError)
 }
 
-/// What the watch of the Secret shows. Time stands still until it has been processed.
+/// An event of the watch of the Secret. A virtual clock is stopped until it has been processed.
 struct Event {
     what: Shown,
     _processing: Busy,
 }
 
 enum Shown {
-    /// It is there, and says this.
+    /// The Secret exists.
     Secret(Box<Secret>),
-    /// It is not there.
+    /// The Secret does not exist.
     Missing,
-    /// It could not be watched.
-    Failed(Trouble),
+    /// The Secret could not be watched.
+    Failed(WatchFailure),
 }
 
-/// Follows one Secret for as long as the future is polled.
+/// Watches one Secret for as long as the future is polled.
 fn watch_secret(
     context: &Context,
     namespace: &str,
@@ -132,7 +132,7 @@ fn watch_secret(
 
 struct SecretEvents {
     clock: Clock,
-    /// Whether the list under way has named it.
+    /// Whether the list under way contains it.
     is_listed: bool,
     send: UnboundedSender<Event>,
 }
@@ -143,7 +143,7 @@ impl SecretEvents {
             what,
             _processing: self.clock.busy(),
         };
-        // The other end is where this is polled.
+        // The receiver is in the task that polls this future.
         let _ = self.send.send(event);
     }
 }
@@ -175,11 +175,11 @@ impl Sink for SecretEvents {
     }
 
     fn failed(&mut self, error: &kube::Error) {
-        self.send(Shown::Failed(Trouble::of(error)));
+        self.send(Shown::Failed(WatchFailure::of(error)));
     }
 }
 
-/// Ready when `sleep` is; never without one.
+/// Ready when `sleep` is; pending forever without one.
 async fn due(sleep: &mut Option<Sleep>) {
     match sleep {
         Some(sleep) => sleep.await,
@@ -188,7 +188,7 @@ async fn due(sleep: &mut Option<Sleep>) {
 }
 
 impl Session {
-    /// Uses the kubeconfig that was found, whether or not it is in use already.
+    /// Uses the kubeconfig that was found, even if it is already in use.
     fn begin_anew(
         &mut self,
         context: &Arc<Context>,
@@ -200,7 +200,7 @@ impl Session {
                 *self = Self::default();
                 self.begin(context, workload, &secret);
             }
-            // The watch of the Secret shows that.
+            // The watch of the Secret reports that.
             Ok(None) => {}
             Err(_) => workload.lost.notify_one(),
         }
@@ -236,8 +236,13 @@ impl Session {
         }
     }
 
-    /// What has been read before stays in use. It is the management cluster that has not answered.
-    fn cannot_read(&self, context: &Context, workload: &Workload, trouble: &Trouble) {
+    /// A kubeconfig that was read before stays in use: the management cluster has not responded.
+    fn cannot_read(
+        &self,
+        context: &Context,
+        workload: &Workload,
+        trouble: &WatchFailure,
+    ) {
         if self.kubeconfig.is_some() {
             return;
         }
@@ -246,7 +251,7 @@ impl Session {
             Some(403) => Access::KubeconfigMissing { message },
             _ => Access::Unreachable {
                 message: format!(
-                    "the management cluster does not answer the read of Secret {}: {message}",
+                    "Secret {} cannot be read from the management cluster: {message}",
                     name::kubeconfig_secret(&workload.cluster.name),
                 ),
             },

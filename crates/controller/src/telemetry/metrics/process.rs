@@ -1,5 +1,5 @@
-//! What the kernel says of this process, under the names that every client of Prometheus uses.
-//! Nothing where there is no `/proc`.
+//! The metrics of this process from the kernel, under the names of the Prometheus client
+//! libraries. Empty without `/proc`.
 
 use std::fmt;
 use std::fs;
@@ -50,14 +50,14 @@ pub(super) const MAX_FDS: Row = row(
     "Maximum number of open file descriptors",
 );
 
-/// Reads `/proc` each time the metrics are asked for.
+/// Reads `/proc` at each scrape.
 #[derive(Debug)]
 pub(super) struct Process;
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for (row, value) in readings() {
-            // The library puts the suffix of counters there itself.
+            // The library adds the suffix of counters.
             let name = row.name.strip_suffix("_total").unwrap_or(row.name);
             if row.kind == "counter" {
                 let metric = ConstCounter::new(value);
@@ -77,7 +77,7 @@ fn metric_type(metric: &impl EncodeMetric) -> prometheus_client::metrics::Metric
     metric.metric_type()
 }
 
-/// What can be read.
+/// The values that can be read.
 fn readings() -> Vec<(Row, f64)> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let units = Units {
@@ -85,7 +85,7 @@ fn readings() -> Vec<(Row, f64)> {
         page_bytes: widened(u64::try_from(rustix::param::page_size()).unwrap_or(0)),
     };
     let mut all = of_stat(&read("/proc/self/stat"), &read("/proc/stat"), units);
-    // What is counted is open for the counting itself.
+    // The directory is open while it is counted.
     let open = fs::read_dir("/proc/self/fd").map(Iterator::count);
     if let Ok(open) = open {
         let open = u64::try_from(open.saturating_sub(1)).unwrap_or(0);
@@ -95,12 +95,12 @@ fn readings() -> Vec<(Row, f64)> {
     all
 }
 
-/// A count as metrics have it; beyond 2^32, the largest that is exact.
+/// A count as `f64`; beyond 2^32, the largest exact value.
 fn widened(count: u64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// What the kernel counts in.
+/// The units of the kernel's values.
 #[derive(Clone, Copy, Debug)]
 struct Units {
     ticks_per_second: f64,
@@ -109,12 +109,12 @@ struct Units {
 
 /// The readings of `/proc/self/stat`, with the start of the host from `/proc/stat`.
 fn of_stat(stat: &str, host: &str, units: Units) -> Vec<(Row, f64)> {
-    // The program's name stands in parentheses, and may have some itself.
+    // The program's name is in parentheses, and may contain parentheses.
     let Some((_, fields)) = stat.rsplit_once(") ") else {
         return Vec::new();
     };
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    // Numbered as proc(5) does, where the first after the name is the third.
+    // Numbered as in proc(5), where the first field after the name is the third.
     let field = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
     let seconds = |ticks: f64| ticks / units.ticks_per_second;
     let booted = host.lines().find_map(|line| line.strip_prefix("btime "));
@@ -136,7 +136,7 @@ fn of_stat(stat: &str, host: &str, units: Units) -> Vec<(Row, f64)> {
     .collect()
 }
 
-/// How many file descriptors `/proc/self/limits` allows; none for no limit.
+/// How many file descriptors `/proc/self/limits` allows. `None` if there is no limit.
 fn most_open(limits: &str) -> Option<f64> {
     let line = limits
         .lines()
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_left_out() {
+    fn values_that_cannot_be_read_are_omitted() {
         let units = Units {
             ticks_per_second: 100.0,
             page_bytes: 4096.0,

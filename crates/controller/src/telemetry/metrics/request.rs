@@ -1,4 +1,4 @@
-//! Counting the requests of a client, watches included.
+//! Counts the requests of a client, watches included.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use fivespot_runtime::http::is_watch;
 
 use super::Metrics;
 
-/// `client`, whose requests are counted as those to `cluster`.
+/// The `client`, with its requests counted as those to `cluster`.
 pub(crate) fn counted(
     client: Client,
     metrics: &Arc<Metrics>,
@@ -19,7 +19,7 @@ pub(crate) fn counted(
 ) -> Client {
     let namespace = client.default_namespace().to_owned();
     let metrics = metrics.clone();
-    // Ready at any time: sending waits for its turn.
+    // Always ready: sending a request waits for the client to be ready.
     let service = service_fn(move |request: Request<Body>| {
         let (verb, resource) = asked(request.method(), request.uri());
         let (client, metrics) = (client.clone(), metrics.clone());
@@ -38,12 +38,12 @@ pub(crate) fn counted(
     Client::new(service, namespace)
 }
 
-/// The verb, as Kubernetes' authorizers call it, and the resource, with its subresource; what
-/// is no resource is `discovery`.
+/// The verb as in Kubernetes' authorization, and the resource with its subresource; `discovery`
+/// for paths that are no resource.
 fn asked(method: &Method, uri: &Uri) -> (&'static str, String) {
     let mut parts = uri.path().split('/').filter(|part| !part.is_empty());
     let is_grouped = parts.next() == Some("apis");
-    // Group and version, or the version alone.
+    // Group and version, or only the version.
     let skipped = if is_grouped { 2 } else { 1 };
     let rest: Vec<&str> = parts.skip(skipped).collect();
     let rest = match rest.as_slice() {

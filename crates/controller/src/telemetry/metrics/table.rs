@@ -11,7 +11,7 @@ pub struct Row {
     pub kind: &'static str,
     /// Its labels.
     pub labels: &'static [&'static str],
-    /// What it says.
+    /// Its meaning.
     pub help: &'static str,
 }
 
@@ -153,7 +153,7 @@ pub const METRICS: &[Row] = &[
         "fivespot_shards",
         "gauge",
         &[],
-        "Number of shards that this instance holds; 0 without sharding",
+        "Number of shards that this replica holds; 0 without sharding",
     ),
     row(
         "fivespot_controller_info",

@@ -1,4 +1,4 @@
-//! What may differ from one installation by the chart to another: one row per value.
+//! The values of the chart, one row per value.
 
 mod optional;
 
@@ -8,11 +8,11 @@ use super::Entry;
 use crate::controller;
 use crate::provider::PROVIDERS;
 
-/// What the policy may do.
+/// What the policy does.
 const ADMISSION: [&str; 3] = ["Deny", "Audit", "None"];
-/// How nodes may be reached.
+/// Which nodes the operator manages.
 const NODE_ACCESS: [&str; 2] = ["workload", "management"];
-/// How much is logged.
+/// The log levels.
 const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
 /// Every value, in the order of `values.yaml`.
@@ -348,8 +348,8 @@ fn permissions() -> Vec<Entry> {
             "userRoles.aggregateEdit",
             json!(false),
             flag(),
-            "Whether the ClusterRole 5spot-edit is added to edit and admin as well. Whoever may \
-             create a ScheduledMachine decides what is run on its machine.",
+            "Whether the ClusterRole 5spot-edit is added to edit and admin as well. A user who may \
+             create a ScheduledMachine decides what runs on its machine.",
         ),
     ]
 }

@@ -12,13 +12,13 @@ fn templates() -> String {
     templates.map(|it| it.text.as_str()).collect()
 }
 
-/// What stands in `text` between `before` and the next `after`, wherever that is.
+/// Every part of `text` between `before` and the next `after`.
 fn between<'t>(text: &'t str, before: &str, after: char) -> BTreeSet<&'t str> {
     let rests = text.split(before).skip(1);
     rests.filter_map(|rest| rest.split(after).next()).collect()
 }
 
-/// The words that the schema allows in some place.
+/// The values of an enum in the schema.
 fn allowed<'s>(schema: &'s Value, place: &str) -> BTreeSet<&'s str> {
     let words = schema.pointer(place).and_then(Value::as_array).unwrap();
     words.iter().map(|it| it.as_str().unwrap()).collect()
@@ -28,7 +28,7 @@ fn shipped() -> Value {
     serde_saphyr::from_str(&text().unwrap()).unwrap()
 }
 
-/// The path of each value that a template reads, by its longest form.
+/// The path of each value that a template reads, in its longest form.
 fn read(templates: &str) -> BTreeSet<String> {
     let rests = templates.split("$.Values.").skip(1);
     let of_path = |it: char| it.is_ascii_alphanumeric() || it == '.';
@@ -38,7 +38,7 @@ fn read(templates: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_word_that_is_allowed_is_one_that_a_template_knows_and_the_other_way_round() {
+fn the_schema_allows_the_values_that_templates_compare_with() {
     let (schema, templates) = (schema(), templates());
     for (place, value) in [
         ("/properties/admission/enum", "$.Values.admission \""),
@@ -50,7 +50,7 @@ fn every_word_that_is_allowed_is_one_that_a_template_knows_and_the_other_way_rou
     ] {
         let known = between(&templates, value, '"');
         let allowed = allowed(&schema, place);
-        // The word that is left is what no template asks for: the branch of none.
+        // At most one allowed value is in no template: the default branch.
         assert!(known.is_subset(&allowed), "{place}: {known:?}");
         assert!(allowed.len() <= known.len() + 1, "{place}: {known:?}");
     }
@@ -60,7 +60,7 @@ fn every_word_that_is_allowed_is_one_that_a_template_knows_and_the_other_way_rou
 }
 
 #[test]
-fn a_template_reads_every_value_that_the_schema_knows_and_no_other() {
+fn templates_read_exactly_the_values_of_the_schema() {
     let read = read(&templates());
     let known: BTreeSet<String> =
         table::entries().into_iter().map(|it| it.path).collect();
@@ -96,7 +96,7 @@ fn every_value_is_in_the_file_the_schema_and_the_readme() {
 }
 
 #[test]
-fn a_group_is_closed_to_unknown_words() {
+fn a_group_rejects_unknown_keys() {
     let schema = schema();
     for group in [
         "",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::workload;
 use crate::{Action, AgentConfig, Call, Node, Step, Target};
 
-/// Creates the agent's configuration. It goes with its Node, whoever deletes that.
+/// Creates the agent's configuration. It is garbage-collected with its Node.
 pub(crate) fn create_agent_config(node: &Node, text: &str) -> Action {
     let object = json!({
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-//! What was observed of the condition of each entry, in one sentence for people.
+//! What was observed of the condition of each entry, in one sentence for users.
 
 use fivespot_schedule::DecidedBy;
 
@@ -8,7 +8,7 @@ use crate::decide::reclaim;
 
 pub(super) fn paused(case: &Case<'_>) -> String {
     if let Some(what) = paused_kind(case, case.owned.our_machine()) {
-        return format!("the {what} is paused: nothing is touched");
+        return format!("the {what} is paused: nothing is changed");
     }
     let Some(unknown) = case.unobserved() else {
         let none =
@@ -16,7 +16,7 @@ pub(super) fn paused(case: &Case<'_>) -> String {
         return none.to_owned();
     };
     let why = unknown.message().unwrap_or("not read yet");
-    format!("nothing is touched, because something cannot be read: {why}")
+    format!("nothing is changed, because an object cannot be read: {why}")
 }
 
 pub(super) fn deleted(case: &Case<'_>) -> String {
@@ -24,7 +24,7 @@ pub(super) fn deleted(case: &Case<'_>) -> String {
         (false, _) => "no deletion is requested",
         (true, true) => "deletion is requested: the machine is shut down first",
         (true, false) => {
-            "deletion is requested, and our finalizer is gone: nothing is touched"
+            "deletion is requested, and 5-Spot's finalizer is gone: nothing is changed"
         }
     };
     message.to_owned()
@@ -38,7 +38,7 @@ pub(super) fn reclaim(case: &Case<'_>) -> String {
     let machine = case.owned.our_machine();
     let requested = machine.and_then(|machine| reclaim::requested(case, machine));
     requested.map_or_else(
-        || "no reclaim is under way".to_owned(),
+        || "no reclaim is in progress".to_owned(),
         |request| format!("the machine is reclaimed: {request}"),
     )
 }
@@ -56,7 +56,7 @@ pub(super) fn shutdown(case: &Case<'_>) -> String {
             shutdown.reason,
         ),
         None => format!(
-            "the recorded shutdown is of a Machine that is gone (uid {})",
+            "the recorded shutdown is for a Machine that no longer exists (uid {})",
             stored.machine_uid,
         ),
     }
@@ -66,7 +66,7 @@ pub(super) fn disabled(case: &Case<'_>) -> String {
     if let Some(unknown) = case.unknown_schedule() {
         let why = unknown.message().unwrap_or("not read yet");
         return format!(
-            "the schedule waits, because its overrides or calendars cannot be read: {why}"
+            "overrides or calendars cannot be read, so the schedule is unknown: {why}"
         );
     }
     match &case.desired.schedule {
@@ -81,19 +81,17 @@ pub(super) fn disabled(case: &Case<'_>) -> String {
 
 pub(super) fn remediation(case: &Case<'_>) -> String {
     let Some(machine) = case.owned.our_machine() else {
-        return "there is no Machine to be replaced".to_owned();
+        return "there is no Machine to replace".to_owned();
     };
     if !case.wants_replacement(machine) {
-        return "nothing asks for the Machine to be replaced".to_owned();
+        return "the Machine does not need to be replaced".to_owned();
     }
     match case.replaceable_from(machine) {
         Some(due) if due > case.now => {
-            format!("the Machine is to be replaced, from {due} on")
+            format!("the Machine will be replaced, not before {due}")
         }
-        Some(_) => "the Machine is to be replaced".to_owned(),
-        None => {
-            "the Machine is to be replaced, once its creation is on record".to_owned()
-        }
+        Some(_) => "the Machine will be replaced".to_owned(),
+        None => "the Machine will be replaced once its creation is recorded".to_owned(),
     }
 }
 
@@ -127,7 +125,8 @@ pub(super) fn window(case: &Case<'_>) -> String {
     }
 }
 
-/// What stands above the windows, and what follows from it: an override or an exception.
+/// The override or exception that decides instead of the windows, and its result; `None` if the
+/// windows decide.
 fn decider(case: &Case<'_>, is_wanted: bool) -> Option<String> {
     let (kind, name) = match case.decided_by()? {
         DecidedBy::Base => return None,

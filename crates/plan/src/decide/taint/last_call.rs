@@ -1,8 +1,9 @@
-//! The last call: the taint on the Node of a machine that is needed no longer soon, and the
-//! annotation that says until when it is.
+//! The last call: the taint on the Node of a machine that is soon no longer needed, and the
+//! annotation with the time until which it is needed.
 //!
-//! It comes and goes with the taints of the spec while the machine is served. When the machine is
-//! shut down it goes with the patch that cordons the Node, else with one of its own.
+//! It is added and removed with the taints of the spec while the machine is served. When the
+//! machine is shut down it is removed in the patch that cordons the Node, else in a separate
+//! patch.
 
 use fivespot_api::{NodeTaint, TaintEffect, name};
 use fivespot_capi::Machine;
@@ -14,7 +15,7 @@ use crate::decide::machine;
 use crate::decide::{outcome::Commitment, outcome::Outcome};
 use crate::{Action, Event, Node, Step};
 
-/// The taint: pods that can be scheduled elsewhere are.
+/// The taint: pods are scheduled elsewhere if possible.
 pub(crate) fn taint() -> NodeTaint {
     NodeTaint {
         key: name::LAST_CALL_TAINT.to_owned(),
@@ -23,8 +24,8 @@ pub(crate) fn taint() -> NodeTaint {
     }
 }
 
-/// That the Node announces the last call without its taint, because somebody else has set that:
-/// an event of the write that announces it.
+/// The Warning that the Node announces the last call without its taint, because another client
+/// has set that taint. It is published with the write that announces the last call.
 pub(crate) fn conflict(
     case: &Case<'_>,
     machine: &Machine,
@@ -40,8 +41,8 @@ pub(crate) fn conflict(
     let taint = taint();
     let is_conflict = next.conflicts.iter().any(|of| is_same(of, &taint));
     let note = format!(
-        "the machine is needed until {end}, and Node {} does not get the taint {}:{} of the last \
-         call, because somebody else has set it; remove it from the Node",
+        "the machine is needed until {end}, and Node {} does not get the last-call taint {}:{}, \
+         because another client has set it; remove it from the Node",
         node.name,
         taint.key,
         taint.effect.as_str(),
@@ -49,8 +50,9 @@ pub(crate) fn conflict(
     is_conflict.then(|| Event::warning("LastCallConflict", "TaintNode", &note))
 }
 
-/// Takes the last call off the Node of a machine that is shut down, once the commitment is stored:
-/// in the patch that cordons the Node if that is sent now, else beside what is sent to others.
+/// Removes the last call from the Node of a machine that is shut down, once the commitment is
+/// stored: in the patch that cordons the Node if that is sent now, else in addition to writes to
+/// other objects.
 pub(crate) fn withdraw(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let is_committing = matches!(outcome.shutdown, Commitment::Make(_));
     let machine = case.owned.our_machine().filter(|_| !is_committing);
@@ -67,15 +69,15 @@ pub(crate) fn withdraw(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         Some(action) if action.step == Step::CordonNode => {
             *action = write::cordon_without_last_call(node, case.subject, &change);
         }
-        // Each write to the Node is guarded by its version: one at a time.
+        // Each write to the Node is guarded by its resourceVersion: one at a time.
         Some(_) => {}
         None => outcome.actions.push(write::taint(node, &change, None)),
     }
     outcome
 }
 
-/// The Node's taints without that of the last call, if it is ours; none if there is nothing of the
-/// last call to take off.
+/// The Node's taints without that of the last call, if it is ours; `None` if the Node has nothing
+/// of the last call.
 fn without(case: &Case<'_>, node: &Node) -> Option<Change> {
     let taint = taint();
     let is_taint = |of: &NodeTaint| is_same(of, &taint);
@@ -91,7 +93,7 @@ fn without(case: &Case<'_>, node: &Node) -> Option<Change> {
     };
     if is_ours {
         change.record.retain(|of| !is_taint(of));
-        // One with another value is somebody else's by now.
+        // A taint with another value was set by another client.
         change.taints.retain(|of| {
             (&of.key, of.effect.as_str(), of.value.as_str())
                 != (&taint.key, taint.effect.as_str(), "")
@@ -100,14 +102,14 @@ fn without(case: &Case<'_>, node: &Node) -> Option<Change> {
     Some(change)
 }
 
-/// Whether the status names the taint.
+/// Whether the status lists the taint.
 fn is_named(case: &Case<'_>) -> bool {
     let named = &case.subject.status.applied_node_taints;
     named.iter().any(|of| is_same(of, &taint()))
 }
 
-/// What the status of a machine that is shut down names of our taints: `ours`, and that of the last
-/// call for as long as there is a Node, so that its removal takes no status write of its own.
+/// What the status of a machine that is shut down lists of our taints: `ours`, and that of the
+/// last call for as long as there is a Node, so that its removal needs no separate status write.
 pub(crate) fn kept(case: &Case<'_>, mut ours: Vec<NodeTaint>) -> Vec<NodeTaint> {
     let taint = taint();
     if is_named(case) && !ours.contains(&taint) {

@@ -57,13 +57,13 @@ fn shown_ours(taint: &NodeTaint) -> String {
     format!("{}={}:{}", taint.key, taint.value, taint.effect.as_str())
 }
 
-/// Asked for, on record, on the Node; and then: on the Node, on record, in conflict.
+/// Desired, recorded, on the Node; and then: on the Node, recorded, in conflict.
 type Row = ([&'static [&'static str]; 3], [&'static [&'static str]; 3]);
 
 #[test]
-fn only_what_is_on_record_is_changed_or_taken_away() {
+fn only_recorded_taints_are_changed_or_removed() {
     let rows: &[Row] = &[
-        // Nothing is there: it is put there.
+        // The Node has no taint: it is added.
         (
             [
                 &["a=1:NoSchedule"],
@@ -76,7 +76,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
                 &[],
             ],
         ),
-        // An admin was first, with the same value: it stays an admin's.
+        // An administrator has set the same taint with the same value: it stays foreign.
         (
             [&["a=1:NoSchedule"], &[], &["a=1:NoSchedule"]],
             [&["a=1:NoSchedule"], &[], &["a=1:NoSchedule"]],
@@ -116,7 +116,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
                 &[],
             ],
         ),
-        // Somebody has changed the value of ours: not overwritten.
+        // Another client has changed the value of ours: it is not overwritten.
         (
             [
                 &["a=1:NoSchedule"],
@@ -129,7 +129,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
                 &["a=1:NoSchedule"],
             ],
         ),
-        // ... until the spec says the same.
+        // ... until the spec has the same value.
         (
             [
                 &["a=9:NoSchedule"],
@@ -138,7 +138,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
             ],
             [&["a=9:NoSchedule"], &["a=9:NoSchedule"], &[]],
         ),
-        // Not asked for any more.
+        // No longer desired.
         (
             [
                 &[],
@@ -147,7 +147,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
             ],
             [&["x=:NoSchedule"], &[], &[]],
         ),
-        // Not asked for any more, and changed by somebody: not removed.
+        // No longer desired, and changed by another client: it is not removed.
         (
             [&[], &["a=1:NoSchedule"], &["a=9:NoSchedule"]],
             [
@@ -156,7 +156,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
                 &["a=1:NoSchedule"],
             ],
         ),
-        // Somebody has removed ours: back it comes, or off the record.
+        // Another client has removed ours: it is added again, or dropped from the record.
         (
             [
                 &["a=1:NoSchedule"],
@@ -182,7 +182,7 @@ fn only_what_is_on_record_is_changed_or_taken_away() {
 }
 
 #[test]
-fn a_record_that_claims_kubernetes_own_taints_is_ignored() {
+fn a_record_of_kubernetes_own_taints_is_ignored() {
     let node = |record: &str| {
         let node = serde_json::json!({"metadata": {
             "annotations": {fivespot_api::name::APPLIED_TAINTS_ANNOTATION: record},
@@ -211,7 +211,7 @@ fn taint() -> impl Strategy<Value = NodeTaint> {
     })
 }
 
-/// Taints of which no two are the same.
+/// Taints with distinct keys and effects.
 fn taints() -> impl Strategy<Value = Vec<NodeTaint>> {
     vec(taint(), 0..8).prop_map(|all| {
         let mut distinct: Vec<NodeTaint> = Vec::new();
@@ -240,7 +240,7 @@ fn on_node() -> impl Strategy<Value = Vec<Taint>> {
 
 proptest! {
     #[test]
-    fn whatever_is_not_in_both_records_stays_as_it_is(
+    fn taints_that_are_not_in_both_records_are_unchanged(
         wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
         let next = changed(&wanted, &record, &applied, &node);
@@ -258,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_asked_for_is_there_and_ours_or_reported_as_a_conflict(
+    fn a_desired_taint_is_applied_or_reported_as_a_conflict(
         wanted in taints(), record in taints(), node in on_node(),
     ) {
         let next = changed(&wanted, &record, &record, &node);
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn once_written_nothing_is_left_to_write(
+    fn a_written_change_is_settled(
         wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
         let next = changed(&wanted, &record, &applied, &node);
@@ -284,7 +284,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_added_or_changed_is_claimed_before_it_is_on_the_node(
+    fn changed_taints_are_claimed_before_they_are_on_the_node(
         wanted in taints(), record in taints(), applied in taints(), node in on_node(),
     ) {
         let next = changed(&wanted, &record, &applied, &node);
@@ -296,12 +296,12 @@ proptest! {
         }
         for ours in &next.before {
             let is_kept = next.claimed().iter().any(|of| is_same(of, ours));
-            prop_assert!(is_kept, "the status names {ours:?} until it is off the Node");
+            prop_assert!(is_kept, "the status lists {ours:?} until it is off the Node");
         }
     }
 
     #[test]
-    fn an_empty_spec_leaves_nothing_of_ours_behind(record in taints(), node in on_node()) {
+    fn an_empty_spec_removes_all_our_taints(record in taints(), node in on_node()) {
         let next = changed(&[], &record, &record, &node);
         prop_assert_eq!(next.ours.len(), next.conflicts.len());
         let is_ours = |taint: &&Taint| record.iter().any(|ours| is_at(taint, ours) && taint.value == ours.value);

@@ -26,7 +26,7 @@ use crate::world::{NAME, at, cluster, pod, scheduled_machine};
 fn unknown() -> impl Strategy<Value = Unknown> {
     let message = "why".to_owned();
     select(vec![
-        Unknown::NotAsked,
+        Unknown::NotRequested,
         Unknown::NotServed {
             message: message.clone(),
         },
@@ -176,7 +176,7 @@ fn provider(kind: &'static str, group: &'static str) -> impl Strategy<Value = Pr
     })
 }
 
-/// Records of taints as the operator writes them, and as others may.
+/// Records of taints as the operator writes them, and as other clients may.
 fn records() -> Vec<String> {
     let many: Vec<_> = (0..100)
         .map(|number| json!({"key": format!("k{number}"), "effect": "NoSchedule"}))
@@ -203,7 +203,7 @@ fn records() -> Vec<String> {
 fn workload() -> impl Strategy<Value = Workload> {
     let message = "why".to_owned();
     let access = select(vec![
-        Access::NotAsked,
+        Access::NotRequested,
         Access::Connected,
         Access::Connected,
         Access::KubeconfigMissing {
@@ -328,7 +328,7 @@ pub(super) fn observed(freshness: Freshness) -> impl Strategy<Value = Observed> 
         )
 }
 
-/// Taints that the status names, some of which the records name too.
+/// Taints in the status, some of which are also in the records.
 fn applied() -> Vec<NodeTaint> {
     let taint = |key: &str, value: &str| NodeTaint {
         key: key.to_owned(),

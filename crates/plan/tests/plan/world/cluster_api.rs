@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{NAME, World};
 
 impl World {
-    /// Cluster API, the providers and the kubelet, one step each; whether anything moved.
+    /// One step each of Cluster API, the providers and the kubelet; returns whether anything
+    /// changed.
     pub(crate) fn step(&mut self) -> bool {
         if !self.is_moving {
             return false;

@@ -1,4 +1,4 @@
-//! What must never happen, whatever the scenario.
+//! The invariants of every scenario.
 
 use fivespot_api::{name, rules};
 use fivespot_plan::{Action, Call, Step};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{NAME, World};
 
 impl World {
-    /// What must never happen.
+    /// Asserts the invariants of one action.
     pub(super) fn watch_over(&self, action: &Action) {
         let status = self.status();
         let machine = self.get("Machine");
@@ -31,7 +31,7 @@ impl World {
                 });
                 assert!(
                     !(is_provider && has_machine),
-                    "what a Machine needs outlives it",
+                    "an object that a Machine needs is not deleted before it",
                 );
                 let is_bootstrap = action.step == Step::DeleteBootstrap;
                 let is_used = machine.is_some_and(|machine| label(machine) == NAME);
@@ -40,13 +40,13 @@ impl World {
                     .is_some_and(|host| label(host) == NAME);
                 assert!(
                     !(is_bootstrap && is_used && has_host),
-                    "a provider may need the bootstrap data to let go of its host",
+                    "a provider may need the bootstrap data to release its host",
                 );
             }
             Step::CordonNode | Step::EvictPod | Step::DeletePod | Step::ExcludeDrain => {
                 assert!(
                     status.shutdown.is_some(),
-                    "nothing is taken away before the commitment"
+                    "nothing is removed before the commitment"
                 );
             }
             Step::CreateBootstrap | Step::CreateInfrastructure => {
@@ -90,7 +90,7 @@ impl World {
         if action.step == Step::DeleteMachine {
             assert!(
                 status.shutdown.is_some(),
-                "every leaving begins with the commitment"
+                "every shutdown begins with the commitment"
             );
         }
     }

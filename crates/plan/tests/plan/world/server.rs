@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Answer, Id, World};
 
 impl World {
-    /// The API server's side of a request.
+    /// Handles a request as the API server does.
     pub(crate) fn send(&mut self, request: &Request) -> Answer {
         let target = &request.target;
         let id = (target.object.kind.clone(), target.object.name.clone());
@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-/// RFC 7386.
+/// Applies a JSON merge patch (RFC 7386).
 fn merge(object: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *object = patch.clone();

@@ -6,13 +6,13 @@ fn read(keep: &'static FieldMask, value: &Value) -> Value {
     keep.read(value.to_string().as_bytes()).unwrap()
 }
 
-/// A list in a list, so many times.
+/// So many nested lists.
 fn nested(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }
 
 #[test]
-fn who_has_written_what_is_left_out_and_nothing_else() {
+fn only_the_managed_fields_are_left_out() {
     let text = json!({
         "apiVersion": "v1",
         "metadata": {
@@ -31,7 +31,7 @@ fn who_has_written_what_is_left_out_and_nothing_else() {
 }
 
 #[test]
-fn whatever_is_nested_no_deeper_than_may_be_is_read_as_it_is() {
+fn a_value_within_the_depth_limit_is_read_unchanged() {
     let text = format!(
         r#"{{"spec": {}, "all": [null, true, -1, 1, 1.5, "a", {{"b": "c"}}, []]}}"#,
         nested(99)
@@ -81,7 +81,7 @@ fn only_the_fields_that_are_kept_are_read() {
         "status": {"conditions": [{"type": "Ready", "status": "True"}]},
     });
     assert_eq!(read(&KEEP, &all), expected);
-    // What is of another form than expected is for whoever reads it.
+    // A value of another type than expected is kept for the reader of the object.
     let odd = json!({"kind": 1, "spec": "text", "status": {"conditions": null}});
     assert_eq!(read(&KEEP, &odd), odd);
 }
@@ -94,7 +94,7 @@ static MARKS: FieldMask = FieldMask::Marks(&[
 ]);
 
 #[test]
-fn labels_and_annotations_of_others_are_left_out_and_ours_are_bounded() {
+fn labels_and_annotations_of_other_domains_are_left_out_and_ours_are_bounded() {
     let marks = json!({
         "own.example/cordoned": "a",
         "cluster.x-k8s.io/paused": "",
@@ -131,7 +131,7 @@ fn a_text_is_kept_up_to_its_limit() {
     static SIX: FieldMask = FieldMask::Text(6);
     static SEVEN: FieldMask = FieldMask::Text(7);
     static LARGE: FieldMask = FieldMask::Text(1 << 20);
-    // Space between the parts does not count.
+    // White space between tokens does not count.
     assert_eq!(
         SEVEN.read(br#" { "a" : 1 } "#).unwrap(),
         json!(r#"{"a":1}"#)

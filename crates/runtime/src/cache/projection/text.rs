@@ -1,4 +1,4 @@
-//! The compact JSON text of a value, written while it is read: nothing else of it is held.
+//! The compact JSON text of a value, written while it is read: no other copy of it is held.
 
 use std::fmt::{self, Write as _};
 
@@ -18,7 +18,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// An empty one that has at most so many bytes.
+    /// An empty text of at most so many bytes.
     pub(super) fn of_at_most(most: usize) -> Self {
         Self {
             written: String::new(),
@@ -28,8 +28,8 @@ impl Text {
         }
     }
 
-    /// The text as a string; null where it is larger than may be, and words where it is nested too
-    /// deep.
+    /// The text as a string; null if it exceeds its limit, and [`TOO_DEEP`] if the value is
+    /// nested too deep.
     pub(super) fn value(self) -> Value {
         match self {
             Self {
@@ -53,13 +53,13 @@ impl Text {
     }
 
     fn push_shown(&mut self, what: impl fmt::Display) {
-        // Writing to one never fails.
+        // Writing to a text never fails.
         let _ = write!(self, "{what}");
     }
 
     /// A string in quotes.
     fn push_quoted(&mut self, text: &str) {
-        // As large as it is at least.
+        // The quoted string is at least as long.
         if text.len() > self.most {
             self.is_too_large = true;
         } else if !self.is_too_large {
@@ -75,8 +75,8 @@ impl fmt::Write for Text {
     }
 }
 
-/// Writes what is read to a text, to so many levels. What comes once the text is too large is
-/// passed over.
+/// Writes what is read to a text, up to so many levels. Once the text is too large, the rest is
+/// skipped.
 pub(super) struct Expectation<'a>(pub(super) &'a mut Text, pub(super) usize);
 
 impl<'de> DeserializeSeed<'de> for Expectation<'_> {
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for Expectation<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        // In the spelling that is read back as the same number.
+        // In the form that is parsed as the same number.
         self.0.push_shown(Value::from(value));
         Ok(())
     }

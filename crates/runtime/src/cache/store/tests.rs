@@ -4,7 +4,7 @@ use super::*;
 
 const ALL: Part = None;
 
-/// Who is concerned by an object.
+/// A target that an object affects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     One(Key),
@@ -53,7 +53,7 @@ fn written(store: &Store<Target>, version: &str) -> Expectation {
 }
 
 #[test]
-fn an_object_comes_out_as_it_went_in() {
+fn an_object_is_returned_as_it_was_stored() {
     let store = listed(vec![object("a", "5", "x")]);
     let value = store.get(&key("a")).unwrap().value();
     assert_eq!(value["metadata"]["resourceVersion"], "5");
@@ -61,13 +61,13 @@ fn an_object_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn a_list_wakes_for_what_came_changed_and_went_and_for_nothing_else() {
+fn a_list_affects_only_objects_that_were_added_changed_or_removed() {
     let store = listed(vec![
         object("a", "1", "x"),
         object("b", "2", "x"),
         object("c", "3", "x"),
     ]);
-    let woken = relist(
+    let affected = relist(
         &store,
         vec![
             object("a", "1", "x"),
@@ -76,12 +76,12 @@ fn a_list_wakes_for_what_came_changed_and_went_and_for_nothing_else() {
         ],
     );
     let names = ["b", "c", "d"].map(|name| Target::One(key(name)));
-    assert_eq!(woken, names);
+    assert_eq!(affected, names);
     assert!(store.get(&key("c")).is_none());
 }
 
 #[test]
-fn a_list_of_one_namespace_leaves_the_others_alone() {
+fn a_list_of_one_namespace_does_not_change_the_others() {
     let store = Store::<Target>::default();
     for namespace in ["n", "m"] {
         let part = Some(namespace.to_owned());
@@ -98,15 +98,15 @@ fn a_list_of_one_namespace_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_change_of_nothing_but_the_version_wakes_nobody_and_is_kept() {
+fn a_change_of_only_the_version_affects_no_target_and_is_stored() {
     let store = listed(vec![object("a", "1", "x")]);
-    let woken = store.put(&ALL, &key("a"), object("a", "2", "x"));
-    assert!(woken.is_empty());
+    let affected = store.put(&ALL, &key("a"), object("a", "2", "x"));
+    assert!(affected.is_empty());
     assert_eq!(store.get(&key("a")).unwrap().version, Version::new("2"));
 }
 
 #[test]
-fn terms_follow_the_object() {
+fn the_index_follows_the_object() {
     let store = listed(vec![object("a", "1", "x"), object("b", "2", "x")]);
     assert_eq!(store.found_by("x"), [key("a"), key("b")]);
     store.put(&ALL, &key("a"), object("a", "3", "y"));
@@ -116,7 +116,7 @@ fn terms_follow_the_object() {
 }
 
 #[test]
-fn a_write_is_seen_when_its_version_or_a_later_one_has_come() {
+fn a_write_is_seen_when_its_version_or_a_later_one_has_arrived() {
     let store = listed(vec![object("a", "5", "x")]);
     let write = written(&store, "7");
     assert!(!store.has_seen(&key("a"), &write));
@@ -128,7 +128,7 @@ fn a_write_is_seen_when_its_version_or_a_later_one_has_come() {
 }
 
 #[test]
-fn a_write_is_seen_by_a_list_that_began_after_it_only() {
+fn a_write_is_seen_only_by_a_list_that_began_after_it() {
     let store = listed(vec![object("a", "5", "x")]);
     store.begin(&ALL);
     let write = written(&store, "7");
@@ -140,7 +140,7 @@ fn a_write_is_seen_by_a_list_that_began_after_it_only() {
 }
 
 #[test]
-fn an_opaque_version_is_seen_when_it_is_recognised() {
+fn an_opaque_version_is_seen_when_the_object_has_it() {
     let store = listed(vec![object("a", "v-five", "x")]);
     let write = written(&store, "v-seven");
     assert!(!store.has_seen(&key("a"), &write));

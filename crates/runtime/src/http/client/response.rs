@@ -1,4 +1,4 @@
-//! Reading what a server answers: bounded, and repeated only where it is Kubernetes' own.
+//! Reads responses: bounded, and with messages repeated only if they are Kubernetes' own.
 
 use std::error::Error as _;
 use std::fmt;
@@ -10,25 +10,25 @@ use kube::core::Status;
 use serde::Deserialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// An answer larger than this, in bytes, is read while few others are.
+/// A response larger than this, in bytes, is read while few others of that size are.
 const LARGE: usize = 64 << 10;
 
-/// How many large answers are read at a time.
+/// How many large responses are read at a time.
 pub(super) const MOST_LARGE: usize = 2;
 
-/// How much of a refusal is read, in bytes: one that is larger is none of an API server.
+/// How much of a refusal is read, in bytes: a larger one is not that of an API server.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
-/// A complete answer. While a large one is held, others wait.
+/// A complete response. While a large one is held, other large ones wait.
 pub(super) struct Whole<'a> {
     pub(super) bytes: Vec<u8>,
     _turn: Option<SemaphorePermit<'a>>,
 }
 
-/// Reads an answer to its end.
+/// Reads a response to its end.
 ///
 /// # Errors
-/// It breaks off, or is larger than the client allows.
+/// It is cut off, or is larger than the client allows.
 pub(super) async fn whole(
     answer: Response<Body>,
     turns: &Semaphore,
@@ -38,7 +38,7 @@ pub(super) async fn whole(
     let mut turn = None;
     while let Some(chunk) = next(&mut body).await? {
         if turn.is_none() && bytes.len() + chunk.len() > LARGE {
-            // Never closed.
+            // The semaphore is never closed.
             turn = turns.acquire().await.ok();
         }
         bytes.extend_from_slice(&chunk);
@@ -46,10 +46,10 @@ pub(super) async fn whole(
     Ok(Whole { bytes, _turn: turn })
 }
 
-/// What comes next of an answer; none at its end.
+/// The next chunk of a response; `None` at its end.
 ///
 /// # Errors
-/// It breaks off.
+/// It is cut off.
 pub(super) async fn next(body: &mut Body) -> kube::Result<Option<bytes::Bytes>> {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
@@ -59,8 +59,8 @@ pub(super) async fn next(body: &mut Body) -> kube::Result<Option<bytes::Bytes>> 
     Ok(None)
 }
 
-/// Whether a watch that broke off so has come to an end, rather than failed: servers and what
-/// stands between cut connections without saying goodbye.
+/// Whether a watch with this error has ended, rather than failed: servers and proxies close
+/// connections without an orderly end.
 pub(super) fn is_end(error: &kube::Error) -> bool {
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -75,7 +75,7 @@ pub(super) fn is_end(error: &kube::Error) -> bool {
     false
 }
 
-/// What a server says that refuses a request.
+/// The error of a response that refuses a request.
 pub(super) async fn refusal(answer: Response<Body>) -> kube::Error {
     let code = answer.status();
     let mut body = answer.into_body();
@@ -84,7 +84,7 @@ pub(super) async fn refusal(answer: Response<Body>) -> kube::Error {
         match next(&mut body).await {
             Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
             Ok(None) => break,
-            // The code has come all the same.
+            // The status code has arrived in any case.
             Err(_) => bytes.clear(),
         }
         if bytes.is_empty() {
@@ -94,14 +94,14 @@ pub(super) async fn refusal(answer: Response<Body>) -> kube::Error {
     kube::Error::Api(Box::new(status(code, &bytes)))
 }
 
-/// The refusal of an API server, or nothing but the code: what else answers may be anything, and
+/// The refusal of an API server, or only the code: the text of another server is not trusted, and
 /// is not repeated.
 fn status(code: StatusCode, body: &[u8]) -> Status {
     let said = said(body).unwrap_or_else(|| Status::failure("", ""));
     said.with_code(code.as_u16())
 }
 
-/// The Status that a text is; none where it is none of Kubernetes, or too large for one.
+/// The Status in a text; `None` if it is not one of Kubernetes, or is too large for one.
 pub(super) fn said(text: &[u8]) -> Option<Status> {
     if text.len() > LARGEST_REFUSAL {
         return None;
@@ -120,7 +120,7 @@ struct Kind {
     api_version: String,
 }
 
-/// An answer that cannot be read. What it says is not repeated.
+/// The error for a response that cannot be parsed. Its text is not repeated.
 pub(super) fn unreadable(error: &serde_json::Error) -> kube::Error {
     kube::Error::Service(Box::new(Unreadable {
         line: error.line(),
@@ -139,7 +139,7 @@ impl fmt::Display for Unreadable {
         let Self { line, column } = self;
         write!(
             formatter,
-            "the server's answer cannot be read (line {line}, column {column})"
+            "the server's response cannot be parsed (line {line}, column {column})"
         )
     }
 }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_repeated_only_where_an_api_server_has_said_it() {
+    fn a_message_is_repeated_only_if_it_is_that_of_an_api_server() {
         let refusal =
             json!({"kind": "Status", "apiVersion": "v1", "message": "no", "code": 3});
         assert_eq!(
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_of_a_refusal_is_held_than_an_api_server_would_say() {
+    async fn no_more_of_a_refusal_is_held_than_an_api_server_sends() {
         let long =
             json!({"kind": "Status", "apiVersion": "v1", "message": "x".repeat(1 << 20)});
         let answer = Response::builder().status(500);

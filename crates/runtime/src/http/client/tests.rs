@@ -10,10 +10,10 @@ fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// What a request was: method, path with query, body.
+/// A request: method, path with query, body.
 type Seen = (Method, String, Value);
 
-/// A server that answers everything alike and remembers what it was asked.
+/// A server that sends the same response to all requests and records them.
 fn server(code: StatusCode, answer: Value) -> (ApiClient, Arc<Mutex<Vec<Seen>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let own = seen.clone();
@@ -70,7 +70,7 @@ fn every_kind_has_its_url() {
 }
 
 #[tokio::test]
-async fn an_eviction_that_is_refused_under_the_code_of_a_success_is_refused() {
+async fn an_eviction_that_is_refused_with_a_success_code_is_an_error() {
     let refusal = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500,
         "message": "This pod has more than one PodDisruptionBudget",
@@ -84,7 +84,7 @@ async fn an_eviction_that_is_refused_under_the_code_of_a_success_is_refused() {
 }
 
 #[tokio::test]
-async fn an_eviction_carries_the_uid_of_the_pod_it_is_meant_for() {
+async fn an_eviction_has_the_uid_of_its_pod_as_the_precondition() {
     let (api, seen) = server(StatusCode::CREATED, json!({"kind": "Status"}));
     api.evict(&at(&pod(), "web"), "uid-1").await.unwrap();
     let (method, path, body) = seen.lock().unwrap().remove(0);
@@ -95,7 +95,7 @@ async fn an_eviction_carries_the_uid_of_the_pod_it_is_meant_for() {
 }
 
 #[tokio::test]
-async fn a_deletion_carries_the_uid_of_the_object_it_is_meant_for() {
+async fn a_deletion_has_the_uid_of_its_object_as_the_precondition() {
     let (api, seen) = server(StatusCode::OK, json!({"kind": "Status"}));
     api.delete(&at(&pod(), "web"), "uid-1", None).await.unwrap();
     let (method, _, body) = seen.lock().unwrap().remove(0);
@@ -105,7 +105,7 @@ async fn a_deletion_carries_the_uid_of_the_object_it_is_meant_for() {
 }
 
 #[tokio::test]
-async fn what_is_created_must_be_understood_whole() {
+async fn a_create_uses_strict_field_validation() {
     let (api, seen) = server(StatusCode::CREATED, json!({}));
     let object = json!({"metadata": {"name": "web"}});
     api.create(&at(&pod(), ""), &object).await.unwrap();
@@ -116,7 +116,7 @@ async fn what_is_created_must_be_understood_whole() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_no_error_and_everything_else_is() {
+async fn a_missing_object_is_no_error_and_every_other_failure_is() {
     let missing = json!({
         "kind": "Status", "apiVersion": "v1", "code": 404, "details": {"name": "web"},
     });
@@ -132,7 +132,7 @@ async fn what_is_not_there_is_no_error_and_everything_else_is() {
 }
 
 #[tokio::test]
-async fn a_list_asks_for_one_node_only() {
+async fn the_query_of_a_list_is_escaped() {
     let answer = json!({"items": [{"metadata": {"name": "web"}}]});
     let (api, seen) = server(StatusCode::OK, answer);
     let mut found = 0;

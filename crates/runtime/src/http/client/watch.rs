@@ -15,18 +15,18 @@ use super::{Address, ApiClient, Form, response};
 use crate::cache::{FieldMask, LEAN};
 use crate::http::chunks::{Broken, Items, Lines};
 
-/// When a server is to end a watch, in seconds.
+/// After how long a server should end a watch, in seconds.
 const WATCH_SECONDS: u64 = 290;
 
-/// How long after that a watch is given up of which nothing has come.
+/// A watch from which nothing has arrived is given up this long after that.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Where a page of a list ended.
+/// The result of a page of a list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The list's version; empty where the server named none.
+    /// The list's version; empty if the server sent none.
     pub version: String,
-    /// What the next page is asked for with; empty after the last.
+    /// The continue token of the next page; empty after the last.
     pub next: String,
 }
 
@@ -39,18 +39,18 @@ struct ListMeta {
     next: Option<String>,
 }
 
-/// What a watch sends.
+/// An event of a watch.
 #[derive(Debug)]
 pub enum Change {
-    /// The object is there, new or changed.
+    /// The object is new or has changed.
     Put(Value),
     /// The object is gone; this is its last state.
     Gone(Value),
-    /// Nothing has happened up to this version.
+    /// A bookmark: nothing has happened up to this version.
     Nothing(String),
 }
 
-/// A line of a watch, of whose object as much is read as is kept of it.
+/// An event of a watch. Only as much of its object is read as is kept.
 struct Line(&'static FieldMask);
 
 impl<'de> DeserializeSeed<'de> for Line {
@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for Line {
         while let Some(name) = fields.next_key::<String>()? {
             match name.as_str() {
                 "type" => kind = fields.next_value()?,
-                // Of an error, all is read: the kind comes first.
+                // Of an error, everything is read: the type comes first.
                 "object" if kind == "ERROR" => object = fields.next_value_seed(&LEAN)?,
                 "object" => object = fields.next_value_seed(self.0)?,
                 _ => {
@@ -92,11 +92,11 @@ impl<'de> Visitor<'de> for Line {
 }
 
 impl ApiClient {
-    /// Lists one page of a collection, chosen by `query`, and hands over each object as it is
-    /// read, so that never more than one is held as text.
+    /// Lists one page of a collection, selected by `query`, and calls `each` with each object as
+    /// it is read, so that at most one is held as text.
     ///
-    /// # Errors
-    /// The server refuses, the answer breaks off or is no list, or the first error of `each`; no
+    /// The server refuses, the response is cut off or is not a list, or `each` returns an error;
+    /// the rest is not read.
     /// more is read then.
     pub async fn page(
         &self,
@@ -115,7 +115,7 @@ impl ApiClient {
             items.push(&chunk, |item| -> Result<(), Stop> {
                 each(at.parse(item)?).map_err(Stop::Error)
             })?;
-            // Whoever else has something to do is not held up by a long list.
+            // A long list does not block other tasks.
             tokio::task::yield_now().await;
         }
         let meta = items.end().map_err(broken)?;
@@ -130,7 +130,7 @@ impl ApiClient {
         })
     }
 
-    /// Watches a collection from `version` on, chosen by `query`.
+    /// Watches a collection from `version` on, selected by `query`.
     ///
     /// # Errors
     /// The server refuses.
@@ -161,7 +161,7 @@ impl ApiClient {
     }
 }
 
-/// A watch that is under way.
+/// A running watch.
 #[derive(Debug)]
 pub struct Events {
     body: Body,
@@ -170,11 +170,11 @@ pub struct Events {
 }
 
 impl Events {
-    /// What the watch at `at` sends next; none once it has ended, or has been silent for longer
-    /// than it may last.
+    /// The next event of the watch at `at`; `None` once it has ended, or has been silent for
+    /// longer than it may last.
     ///
     /// # Errors
-    /// It breaks off, or sends an error.
+    /// It is cut off, or sends an error.
     pub async fn next(&mut self, at: &Address<'_>) -> kube::Result<Option<Change>> {
         let limit = Duration::from_secs(WATCH_SECONDS) + MARGIN;
         loop {
@@ -252,7 +252,7 @@ fn broken(why: Broken) -> kube::Error {
     kube::Error::Service(Box::new(why))
 }
 
-/// A query as it stands in a URL.
+/// A query as part of a URL.
 fn written(query: &[(&str, &str)]) -> String {
     let pairs = query
         .iter()
@@ -263,7 +263,7 @@ fn written(query: &[(&str, &str)]) -> String {
     }
 }
 
-/// A value as it may stand in a query: whatever has a meaning there is escaped.
+/// A value as part of a query: each character with a meaning there is escaped.
 fn escaped(value: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!".contains(&byte);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Answers that end in time, and that fit into memory.
+//! Responses that are bounded in time and in size.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,44 +16,45 @@ use tower::{BoxError, Layer, Service};
 
 use crate::http::{is_page, is_watch};
 
-/// What a server's answers are held to.
+/// The bounds of a server's responses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// How long an answer may take, from the request to the last of it. A watch only has to
-    /// begin within it.
+    /// How long a response may take, from the request to its last byte. A watch must only begin
+    /// within it.
     pub(super) time: Duration,
-    /// How many bytes an answer may have, and each event of a watch. A page of a list may have any
-    /// number: whoever asks for pages holds one object at a time.
+    /// How many bytes a response may have, and each event of a watch. A page of a list may have
+    /// any number: its reader holds one object at a time.
     pub(super) bytes: usize,
 }
 
-/// Why the rest of an answer is not read.
+/// Why the rest of a response is not read.
 #[derive(Debug, Error)]
 enum Beyond {
     /// It takes too long.
-    #[error("the server did not end its answer within {} s", .0.as_secs_f64())]
+    #[error("the server did not complete its response within {} s", .0.as_secs_f64())]
     Time(Duration),
-    /// There is too much of it.
-    #[error("the server's answer has more than {0} bytes")]
+    /// It is too large.
+    #[error("the server's response is larger than {0} bytes")]
     Bytes(usize),
 }
 
-/// The answer to a request that is being sent, as it is read.
+/// The body of a response, bounded as it is read.
 pub(super) struct Bounded<B> {
     inner: B,
-    /// When a request's answer has to be complete; a watch ends when the server ends it.
+    /// When the response must be complete; `None` for a watch, which ends when the server ends
+    /// it.
     end: Option<Pin<Box<Sleep>>>,
     bounds: Bounds,
-    /// How many bytes have come: of the answer, or since an event of a watch ended.
+    /// How many bytes have arrived: of the response, or since an event of a watch ended.
     read: usize,
 }
 
-/// Holds the answers of a service to bounds.
+/// Bounds the responses of a service.
 pub(super) fn within<S>(bounds: Bounds) -> impl Layer<S, Service = Within<S>> {
     layer_fn(move |inner| Within { inner, bounds })
 }
 
-/// A service whose answers are held to bounds.
+/// A service with bounded responses.
 #[derive(Clone)]
 pub(super) struct Within<S> {
     inner: S,
@@ -99,7 +100,7 @@ where
 }
 
 impl<B> Bounded<B> {
-    /// Counts what has come, and says whether it is too much.
+    /// Counts the bytes that have arrived, and returns whether they are too many.
     fn is_beyond(&mut self, chunk: &[u8]) -> bool {
         let is_watch = self.end.is_none();
         // Each event of a watch is a line.
@@ -169,7 +170,7 @@ mod tests {
 
     type Chunks = BoxStream<'static, Result<Frame<Bytes>, Infallible>>;
 
-    /// What is read of an answer in these pieces, each an hour after the one before.
+    /// Reads a response of these pieces, each an hour after the one before.
     async fn read(path: &str, pieces: &'static [&'static str]) -> Result<Bytes, String> {
         let answer = service_fn(move |_: Request<()>| {
             let pieces = stream::iter(pieces).then(async |piece| {
@@ -187,14 +188,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_begins_and_does_not_end_in_time_is_given_up() {
+    async fn a_response_that_does_not_end_in_time_is_given_up() {
         let read = read("/api/v1/nodes/a", &["{", "}"]).await;
-        let expected = "the server did not end its answer within 30 s";
+        let expected = "the server did not complete its response within 30 s";
         assert_eq!(read, Err(expected.to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_takes_as_long_as_it_takes() {
+    async fn a_watch_is_not_limited_in_time() {
         let read = read("/api/v1/nodes?watch=true", &["1234567\n", "1234567\n"]).await;
         assert_eq!(read, Ok(Bytes::from_static(b"1234567\n1234567\n")));
     }
@@ -202,12 +203,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_event_that_is_too_large_ends_a_watch() {
         let read = read("/api/v1/nodes?watch=true", &["1\n2345", "67890"]).await;
-        let expected = "the server's answer has more than 8 bytes";
+        let expected = "the server's response is larger than 8 bytes";
         assert_eq!(read, Err(expected.to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_page_of_a_list_is_as_large_as_it_is() {
+    async fn a_page_of_a_list_is_not_limited_in_size() {
         let answer = service_fn(async |_: Request<()>| {
             let body = http_body_util::Full::new(Bytes::from_static(b"123456789"));
             Ok::<_, Infallible>(Response::new(body))
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
+    async fn a_response_that_is_too_large_is_not_read_to_its_end() {
         let answer = service_fn(async |_: Request<()>| {
             let body = http_body_util::Full::new(Bytes::from_static(b"123456789"));
             Ok::<_, Infallible>(Response::new(body))
@@ -227,6 +228,6 @@ mod tests {
         let request = Request::get("/api/v1/nodes").body(()).unwrap();
         let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
         let error = answer.into_body().collect().await.unwrap_err().to_string();
-        assert_eq!(error, "the server's answer has more than 8 bytes");
+        assert_eq!(error, "the server's response is larger than 8 bytes");
     }
 }

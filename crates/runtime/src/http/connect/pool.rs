@@ -1,4 +1,4 @@
-//! Requests over a few connections, and watches over others.
+//! Connection pools: requests share a few connections, and watches share others.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,38 +20,36 @@ use super::bounds::{self, Bounds};
 use super::resolve::Resolver;
 use crate::http::is_watch;
 
-/// How often a server that sends nothing is asked whether it is still there, and how long it may
-/// take to say so.
+/// How often a silent server is pinged, and how long it may take to respond.
 const PING: Duration = Duration::from_secs(15);
 
-/// How much of an answer that nobody reads yet comes all the same, in bytes: large answers take
-/// turns.
+/// How many bytes of a response are received before they are read: large responses take turns.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// The same of all answers on a connection: so many that those which wait for their turn do not
-/// hold up the one whose turn it is.
+/// The same for all responses on a connection: so many that those which wait for their turn do
+/// not block the one that is being read.
 const CONNECTION_WINDOW: u32 = 32 << 20;
 
-/// How many watches share a connection: as many as every server allows that supports HTTP/2.
+/// How many watches share a connection: as many as every server with HTTP/2 allows.
 const WATCHES_EACH: usize = 100;
 
-/// How many requests share a connection while there may be more connections. A server in Go reads and
-/// writes the frames of a connection one after another, each with a switch between goroutines:
-/// when it is busy, that takes longer than the requests.
+/// How many requests share a connection before another one is opened. A server in Go reads and
+/// writes the frames of a connection one after another, each with a switch between goroutines.
+/// When it is busy, that takes longer than the requests.
 const REQUESTS_EACH: usize = 16;
 
-/// How many connections there are for requests.
+/// How many connections there are at most for requests.
 const MOST_FOR_REQUESTS: usize = 8;
 
 /// A client whose requests share a few connections, and whose watches share others.
 ///
-/// A connection costs as much memory as twenty machines, and a handshake as much time as making
-/// one: too much for each of the requests that are under way at an edge, and for each of the
-/// watches of pods when thousands of machines leave together. A watch that falls silent is given
-/// up by whoever reads it, however much is received for others.
+/// A connection costs as much memory as twenty machines, and a handshake as much time as the
+/// creation of one. That is too much for each of the requests that are under way at an edge, and
+/// for each of the watches of pods when thousands of machines leave together. A silent watch is
+/// given up by its reader, even if responses to others arrive on its connection.
 ///
-/// Where the server that `config` names does not speak HTTP/2, there are as many connections as
-/// it takes. Answers are held to `bounds`, and names are resolved by `resolver`.
+/// If the server that `config` names does not support HTTP/2, there are as many connections as
+/// needed. Responses are bounded by `bounds`, and names are resolved by `resolver`.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
@@ -87,7 +85,7 @@ pub(super) fn share(
     };
     let requests = Arc::new(Connections::kept(dial.clone()));
     let watches = Arc::new(Connections::unbounded(dial));
-    // Ready at any time: sending waits for its turn.
+    // Always ready: sending waits for its turn.
     let send = service_fn(move |request: Request<Body>| {
         let (connection, slot) = if is_watch(request.uri()) {
             watches.take()
@@ -110,10 +108,11 @@ pub(super) fn share(
     Ok(Client::new(service, config.default_namespace.clone()))
 }
 
-/// A request's or a watch's share of a connection, for as long as somebody holds it.
+/// A request's or a watch's share of a connection. It is released when the last clone is dropped.
 type Slot = Arc<()>;
 
-/// `frame`. A body whose frames pass through here holds the slot until all of it is read.
+/// Returns `frame`. A body with frames that pass through here holds the slot until all of it is
+/// read.
 fn held_for<T>(_: &Slot, frame: T) -> T {
     frame
 }
@@ -122,14 +121,14 @@ fn held_for<T>(_: &Slot, frame: T) -> T {
 struct Connections<T, D> {
     dial: D,
     slots_each: usize,
-    /// How many there are at most, each of which stays open; none where one is added whenever all are
-    /// full, and closed when nobody uses it.
+    /// How many there are at most, each of which stays open; `None` if one is added whenever all
+    /// are full, and closed when it is unused.
     most: Option<usize>,
     open: Mutex<Vec<(T, Slot)>>,
 }
 
 impl<T: Clone, D: Fn() -> T> Connections<T, D> {
-    /// For requests: once opened, a connection stays, because a handshake costs as much as several
+    /// For requests: an open connection is kept, because a handshake costs as much as several
     /// requests.
     fn kept(dial: D) -> Self {
         Self {
@@ -140,7 +139,7 @@ impl<T: Clone, D: Fn() -> T> Connections<T, D> {
         }
     }
 
-    /// For watches: a connection that nobody uses is closed.
+    /// For watches: an unused connection is closed.
     fn unbounded(dial: D) -> Self {
         Self {
             dial,
@@ -150,8 +149,8 @@ impl<T: Clone, D: Fn() -> T> Connections<T, D> {
         }
     }
 
-    /// The first connection that has a free slot, a new one where none has, or the one with the fewest
-    /// requests where there may be no more.
+    /// The first connection with a free slot; a new one if there is none; the one with the fewest
+    /// requests if there may be no more.
     fn take(&self) -> (T, Slot) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if self.most.is_none() {
@@ -175,7 +174,7 @@ impl<T: Clone, D: Fn() -> T> Connections<T, D> {
     }
 }
 
-/// What the server's certificate is made out to, where that is not its address.
+/// The name in the server's certificate, if that is not its address.
 fn server_name(config: &Config) -> Result<Option<ServerName<'static>>, kube::Error> {
     let Some(name) = config.tls_server_name.clone() else {
         return Ok(None);
@@ -197,10 +196,11 @@ mod tests {
 
     use super::*;
 
-    /// What was asked for, in which protocol, and by whom.
+    /// The path, the protocol and the User-Agent of each request.
     type Seen = Arc<Mutex<Vec<(String, Version, String)>>>;
 
-    /// A server that supports these protocols, a client of it, and what the server has received.
+    /// A server that supports these protocols, a client of it, and the requests that it has
+    /// received.
     async fn server(protocols: &[&[u8]]) -> (Client, Seen) {
         let own =
             rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -226,7 +226,7 @@ mod tests {
                     idle: Duration::from_mins(1),
                     request: None,
                 },
-                farewell: Duration::ZERO,
+                shutdown_timeout: Duration::ZERO,
             },
         };
         let seen = Seen::default();
@@ -249,7 +249,7 @@ mod tests {
         (super::super::client(config, connection).unwrap(), seen)
     }
 
-    /// How the client names itself, so that audit logs show who has asked.
+    /// The User-Agent, which identifies the client in audit logs.
     const AGENT: &str = "test/1";
 
     async fn get(client: &Client, path: &str) {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_and_watches_speak_http_2_where_the_server_does() {
+    async fn requests_and_watches_use_http_2_if_the_server_supports_it() {
         let (client, seen) = server(&[b"h2", b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_without_http_2_is_used_too() {
+    async fn a_server_without_http_2_is_supported() {
         let (client, seen) = server(&[b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_opens_a_connection_where_all_are_full_and_one_that_is_unused_is_closed() {
+    fn a_watch_opens_a_connection_if_all_are_full_and_unused_ones_are_closed() {
         let dialled = AtomicUsize::new(0);
         let watches = Connections::unbounded(|| dialled.fetch_add(1, Ordering::Relaxed));
         let mut first: Vec<_> = (0..WATCHES_EACH).map(|_| watches.take()).collect();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_share_as_few_connections_as_have_slots_and_then_those_with_the_fewest() {
+    fn requests_fill_the_connections_in_order_and_then_use_the_least_loaded() {
         let dialled = AtomicUsize::new(0);
         let requests = Connections::kept(|| dialled.fetch_add(1, Ordering::Relaxed));
         drop(requests.take());

@@ -1,4 +1,4 @@
-//! Resolving a server's name, to addresses that may be dialled.
+//! Resolves a server's name to addresses that may be dialled.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,17 +11,17 @@ use tower::Service;
 
 use crate::http::is_local;
 
-/// Resolves as the system does, and leaves out addresses of this host and of its link unless they
-/// are allowed: a name can be made to resolve to anything after the kubeconfig was read.
+/// Resolves like the system, but leaves out addresses of this host and of its link unless they
+/// are allowed: after the kubeconfig was read, a name can be made to resolve to any address.
 #[derive(Clone, Debug)]
 pub(super) struct Resolver {
     system: GaiResolver,
-    /// What to say where there is no other address; none where such may be dialled.
+    /// The error if there is no other address; `None` if such addresses may be dialled.
     local_refusal: Option<&'static str>,
 }
 
 impl Resolver {
-    /// One that refuses local addresses with this message, where there is one.
+    /// A resolver that rejects local addresses with this message, if there is one.
     pub(super) fn new(local_refusal: Option<&'static str>) -> Self {
         Self {
             system: GaiResolver::new(),

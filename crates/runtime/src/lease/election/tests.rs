@@ -41,14 +41,14 @@ fn leader() -> Election {
 }
 
 #[test]
-fn nothing_is_done_before_the_lease_was_looked_for() {
+fn nothing_is_done_before_the_lease_was_observed() {
     let candidate = Election::new("a".to_owned(), Terms::default());
     assert_eq!(candidate.next(start()), Move::Wait(None));
     assert_eq!(candidate.fence(), None);
 }
 
 #[test]
-fn a_lease_that_is_not_there_is_created() {
+fn a_missing_lease_is_created() {
     let leader = leader();
     assert_eq!(leader.fence(), Some(later(10)));
     assert_eq!(leader.next(start()), Move::Wait(Some(later(2))));
@@ -58,13 +58,13 @@ fn a_lease_that_is_not_there_is_created() {
 }
 
 #[test]
-fn others_wait_as_long_as_it_was_last_seen_to_change_whatever_the_times_in_it() {
+fn a_standby_waits_for_the_duration_since_the_last_observed_change() {
     let mut standby = Election::new("b".to_owned(), Terms::default());
     let mut record = record_of(&leader().next(later(2)));
     record.renewed = "1999-01-01T00:00:00.000000Z".to_owned();
     standby.shown(Some(stored(record.clone(), 5)), later(3));
     assert_eq!(standby.next(later(3)), Move::Wait(Some(later(18))));
-    // A new version that says the same is no renewal.
+    // A new version with the same content is not a renewal.
     standby.shown(Some(stored(record.clone(), 6)), later(9));
     assert_eq!(standby.next(later(9)), Move::Wait(Some(later(18))));
     let step = standby.next(later(18));
@@ -88,7 +88,7 @@ fn a_released_lease_is_taken_at_once() {
 }
 
 #[test]
-fn a_leader_that_cannot_renew_stops_at_the_deadline_and_goes_on_trying() {
+fn a_leader_that_cannot_renew_stops_at_the_deadline_and_keeps_trying() {
     let mut leader = leader();
     for second in [2, 4, 6, 8, 10] {
         assert!(matches!(leader.next(later(second)), Move::Replace { .. }));
@@ -102,25 +102,25 @@ fn a_leader_that_cannot_renew_stops_at_the_deadline_and_goes_on_trying() {
 }
 
 #[test]
-fn a_leader_that_was_overtaken_reads_and_follows() {
+fn a_leader_that_was_replaced_reads_the_lease_and_follows() {
     let mut leader = leader();
     leader.was_overtaken();
     assert_eq!(leader.next(later(2)), Move::Read);
     let usurper = Record {
         holder: "b".to_owned(),
-        ..record_of(&leader_of_old())
+        ..record_of(&next_renewal())
     };
     leader.read(Some(stored(usurper, 9)), later(2));
     assert_eq!(leader.fence(), None);
     assert_eq!(leader.next(later(2)), Move::Wait(Some(later(17))));
 }
 
-fn leader_of_old() -> Move {
+fn next_renewal() -> Move {
     leader().next(later(2))
 }
 
 #[test]
-fn a_leader_whose_lease_somebody_has_merely_edited_stays_leader() {
+fn a_leader_stays_leader_when_its_lease_is_only_edited() {
     let mut leader = leader();
     let same = record_of(&leader.next(later(2)));
     leader.was_overtaken();
@@ -132,15 +132,15 @@ fn a_leader_whose_lease_somebody_has_merely_edited_stays_leader() {
 }
 
 #[test]
-fn a_lease_that_was_taken_away_is_waited_out() {
+fn a_deleted_lease_is_created_only_after_its_duration() {
     let mut standby = Election::new("b".to_owned(), Terms::default());
-    standby.shown(Some(stored(record_of(&leader_of_old()), 5)), later(3));
+    standby.shown(Some(stored(record_of(&next_renewal()), 5)), later(3));
     standby.shown(None, later(4));
     assert_eq!(standby.next(later(4)), Move::Wait(Some(later(18))));
     assert!(matches!(standby.next(later(18)), Move::Create(_)));
 }
 
-/// What happens to one of three candidates, or to time.
+/// An event of one of three candidates, or the time that passes.
 #[derive(Clone, Debug)]
 enum Happening {
     Passes(i64),
@@ -171,21 +171,21 @@ struct Candidate {
     election: Election,
     /// How far its clock is ahead, ms; at most half the assumed skew.
     ahead: i64,
-    /// A request on its way: what, and when it was asked for.
+    /// A request on its way: what, and when it was sent.
     sent: Option<(Move, Timestamp)>,
     answer: Option<(Result<Option<Stored>, ()>, Timestamp)>,
     unseen: VecDeque<Option<Stored>>,
 }
 
-/// Three candidates around one server that keeps one Lease.
-struct Rehearsal {
+/// Three candidates and a server with one Lease.
+struct Simulation {
     elapsed: i64,
     candidates: Vec<Candidate>,
     lease: Option<Stored>,
     versions: u64,
 }
 
-impl Rehearsal {
+impl Simulation {
     fn new() -> Self {
         let candidate = |number: usize| Candidate {
             election: Election::new(format!("pod-{number}"), Terms::default()),
@@ -278,7 +278,7 @@ impl Rehearsal {
         }
         self.versions += 1;
         let written = stored(record_of(&step), self.versions);
-        // As the server would show it.
+        // As the server would return it.
         let named = LeaseName {
             namespace: "ns".to_owned(),
             name: written.name.clone(),
@@ -312,36 +312,36 @@ impl Rehearsal {
 
 proptest! {
     #[test]
-    fn never_do_two_lead_at_a_time(happenings in vec(happening(), 1..300)) {
-        let mut rehearsal = Rehearsal::new();
+    fn at_most_one_candidate_leads_at_a_time(happenings in vec(happening(), 1..300)) {
+        let mut simulation = Simulation::new();
         for happening in &happenings {
-            rehearsal.happen(happening);
-            let leaders = rehearsal.leaders();
+            simulation.happen(happening);
+            let leaders = simulation.leaders();
             prop_assert!(leaders.len() <= 1, "{:?} lead", leaders);
         }
     }
 
     #[test]
-    fn whatever_happened_somebody_leads_soon_after_it_has_ended(
+    fn one_candidate_leads_soon_after_the_events_have_ended(
         happenings in vec(happening(), 1..200),
     ) {
-        let mut rehearsal = Rehearsal::new();
+        let mut simulation = Simulation::new();
         for happening in &happenings {
-            rehearsal.happen(happening);
+            simulation.happen(happening);
         }
         for _ in 0..40 {
-            rehearsal.happen(&Happening::Passes(1_000));
+            simulation.happen(&Happening::Passes(1_000));
             for whom in 0..3 {
-                while !rehearsal.candidates[whom].unseen.is_empty() {
-                    rehearsal.happen(&Happening::Shown(whom));
+                while !simulation.candidates[whom].unseen.is_empty() {
+                    simulation.happen(&Happening::Shown(whom));
                 }
                 for _ in 0..3 {
-                    rehearsal.happen(&Happening::Tries(whom));
-                    rehearsal.happen(&Happening::Lands(whom));
-                    rehearsal.happen(&Happening::Answers(whom));
+                    simulation.happen(&Happening::Tries(whom));
+                    simulation.happen(&Happening::Lands(whom));
+                    simulation.happen(&Happening::Answers(whom));
                 }
             }
         }
-        prop_assert_eq!(rehearsal.leaders().len(), 1);
+        prop_assert_eq!(simulation.leaders().len(), 1);
     }
 }

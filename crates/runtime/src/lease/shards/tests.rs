@@ -17,7 +17,7 @@ fn names() -> ShardNames {
     }
 }
 
-/// A Lease that this one holds, for 15 seconds.
+/// A Lease with this holder, for 15 seconds.
 fn lease(name: String, holder: &str, count: u32) -> Stored {
     Stored {
         uid: format!("uid of {name}"),
@@ -40,7 +40,7 @@ fn shard(shard: u32, count: u32, holder: &str) -> Stored {
     lease(names().shard(shard, count), holder, count)
 }
 
-/// What `identity` knows, for which there are so many shards, once it was shown these.
+/// The view of `identity`, with so many shards, after it was shown these Leases.
 fn view(identity: &str, count: u32, shown: &[Stored]) -> Shards {
     let mut view = Shards::new(names(), identity.to_owned(), Terms::default(), count);
     view.listed(shown, later(0));
@@ -53,7 +53,7 @@ fn wanted(view: &Shards, held: &[u32], second: i64) -> Vec<u32> {
 }
 
 #[test]
-fn an_object_keeps_its_shard_from_release_to_release() {
+fn an_object_has_the_same_shard_in_every_release() {
     let uid = "6e8b3a52-90de-4b5c-b0f7-6ec6e2c9bb62";
     assert_eq!(shard_of(uid, 1_000), Some(33));
     assert_eq!(shard_of(uid, 1), Some(0));
@@ -62,13 +62,13 @@ fn an_object_keeps_its_shard_from_release_to_release() {
 }
 
 #[test]
-fn nothing_is_wanted_before_the_watch_shows_the_instance_itself() {
+fn no_shard_is_wanted_before_the_watch_shows_our_member_lease() {
     assert_eq!(wanted(&view("a", 2, &[]), &[], 0), Vec::<u32>::new());
     assert_eq!(wanted(&view("a", 2, &[member("a", 2)]), &[], 0), [0, 1]);
 }
 
 #[test]
-fn an_instance_that_is_not_renewed_leaves_its_shards_to_the_others() {
+fn the_shards_of_a_replica_that_does_not_renew_are_taken_over() {
     let mut view = view("a", 2, &[member("a", 2), member("b", 2)]);
     assert_eq!(wanted(&view, &[], 14), [0]);
     let mut renewed = member("a", 2);
@@ -81,7 +81,7 @@ fn an_instance_that_is_not_renewed_leaves_its_shards_to_the_others() {
 }
 
 #[test]
-fn an_instance_that_has_released_its_lease_counts_no_more() {
+fn a_replica_that_has_released_its_lease_does_not_count() {
     let mut view = view("a", 2, &[member("a", 2), member("b", 2)]);
     let mut released = member("b", 2);
     released.record.holder.clear();
@@ -90,7 +90,7 @@ fn an_instance_that_has_released_its_lease_counts_no_more() {
 }
 
 #[test]
-fn a_lease_that_somebody_deletes_counts_until_it_would_have_expired() {
+fn a_deleted_lease_counts_until_it_would_have_expired() {
     let mut view = view("a", 2, &[member("a", 2), member("b", 2), shard(1, 5, "c")]);
     view.deleted(&member("b", 2), later(1));
     view.deleted(&shard(1, 5, "c"), later(1));
@@ -111,8 +111,7 @@ fn a_shard_is_held_once_the_watch_shows_it() {
 }
 
 #[test]
-fn of_two_numbers_of_shards_the_one_that_came_first_stays_and_of_both_the_smaller_gives_way()
- {
+fn the_first_number_of_shards_stays_and_if_both_are_held_the_smaller_gives_way() {
     let others = [member("b", 3), shard(0, 3, "b")];
     let mut shown = vec![member("a", 2), shard(0, 2, "a")];
     shown.extend(others);
@@ -121,19 +120,19 @@ fn of_two_numbers_of_shards_the_one_that_came_first_stays_and_of_both_the_smalle
     assert_eq!(wanted(&smaller, &[0], 0), Vec::<u32>::new());
     let larger = view("b", 3, &shown);
     assert_eq!(larger.other_count(later(0)), Some(2));
-    assert_eq!(wanted(&larger, &[0], 0), [0], "and takes no other");
+    assert_eq!(wanted(&larger, &[0], 0), [0], "no other shard is taken");
     assert_eq!(wanted(&larger, &[], 0), Vec::<u32>::new());
 }
 
 #[test]
-fn an_instance_of_another_number_takes_no_shard() {
+fn a_replica_with_another_number_is_assigned_no_shard() {
     let view = view("a", 2, &[member("a", 2), member("b", 3)]);
     assert_eq!(wanted(&view, &[], 0), [0, 1]);
 }
 
 proptest! {
     #[test]
-    fn every_shard_falls_to_one_instance_and_to_all_alike(
+    fn every_shard_is_assigned_to_one_replica_and_evenly(
         count in 1_u32..20, instances in 1_usize..8,
     ) {
         let identities: Vec<String> = (0..instances).map(|it| format!("pod-{it}")).collect();

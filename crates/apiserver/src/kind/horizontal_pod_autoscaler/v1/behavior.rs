@@ -1,5 +1,5 @@
-//! The behavior of an autoscaler, whose annotation in `autoscaling/v1` has the names of the fields of
-//! a Go type.
+//! The behavior annotation of an autoscaler in `autoscaling/v1`, which has the field names of a Go
+//! type.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const POLICY: [(&str, &str); 3] = [
     ("PeriodSeconds", "periodSeconds"),
 ];
 
-/// An object whose fields have other names, with those that are absent where it is complete.
+/// An object with renamed fields. Absent fields are null if `is_complete`, else omitted.
 fn renamed<'a>(
     value: &Value,
     names: impl Iterator<Item = (&'a str, &'a str)>,
@@ -34,7 +34,7 @@ fn renamed<'a>(
     made
 }
 
-/// The behavior of the latest version as its annotation has it.
+/// The annotation for a behavior of the latest version.
 pub(super) fn written(behavior: &Value) -> Value {
     let back = |names: &'static [(&str, &str)]| {
         names.iter().map(|(own, latest)| (*latest, *own))
@@ -52,7 +52,7 @@ pub(super) fn written(behavior: &Value) -> Value {
     })
 }
 
-/// The behavior of the latest version that an annotation says.
+/// The behavior of the latest version from its annotation.
 pub(super) fn read(behavior: &Value) -> Value {
     let policies = |found: &Value| match found {
         Value::Array(all) => all

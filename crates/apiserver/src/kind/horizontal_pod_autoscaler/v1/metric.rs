@@ -1,26 +1,27 @@
-//! Metrics of `autoscaling/v1`, which are kept in annotations, and of the latest version.
+//! Conversion of metrics between `autoscaling/v1`, which keeps them in annotations, and the latest
+//! version.
 
 use serde_json::{Map, Value, json};
 
 use crate::meta;
 use Absent::{Omitted, Zero};
 
-/// One kind of metric: its name, and where its fields are in this version and in the latest, in
-/// the order of this version's. A field of a quantity that cannot be absent here is `0` then.
+/// One kind of metric: its name, and the paths of its fields in this version and in the latest, in
+/// the order of this version.
 pub(super) struct Metric {
     kind: &'static str,
     name: &'static str,
     fields: &'static [(&'static str, &'static str, Absent)],
 }
 
-/// What a field is here that is absent in the latest version.
+/// How a field that is absent in the latest version is written in this one: omitted or `0`.
 #[derive(Clone, Copy, PartialEq)]
 enum Absent {
     Omitted,
     Zero,
 }
 
-/// What an autoscaler scales by (`MetricSpec`).
+/// The metrics that an autoscaler scales by (`MetricSpec`).
 pub(super) const SOURCES: [Metric; 5] = [
     Metric {
         kind: "Object",
@@ -81,7 +82,7 @@ pub(super) const SOURCES: [Metric; 5] = [
     },
 ];
 
-/// What was measured last (`MetricStatus`).
+/// The last measured metrics (`MetricStatus`).
 pub(super) const CURRENT: [Metric; 5] = [
     Metric {
         kind: "Object",
@@ -142,7 +143,7 @@ pub(super) const CURRENT: [Metric; 5] = [
     },
 ];
 
-/// A metric of the latest version in this one.
+/// A metric of the latest version, converted to this one.
 pub(super) fn from_latest(metric: &Value, all: &[Metric]) -> Value {
     let mut made = json!({"type": metric["type"]});
     let found = all.iter().find(|it| metric["type"] == it.kind);
@@ -162,7 +163,7 @@ pub(super) fn from_latest(metric: &Value, all: &[Metric]) -> Value {
     made
 }
 
-/// A metric of this version in the latest.
+/// A metric of this version, converted to the latest.
 pub(super) fn to_latest(metric: &Value, all: &[Metric]) -> Value {
     let mut made = json!({"type": metric["type"]});
     let found = all.iter().find(|it| metric["type"] == it.kind);
@@ -187,14 +188,14 @@ pub(super) fn to_latest(metric: &Value, all: &[Metric]) -> Value {
     made
 }
 
-/// What a target is compared with.
+/// The type of a metric target.
 fn target_kind(metric: &str, target: &mut Value) -> &'static str {
     if target.get("averageUtilization").is_some() {
         return "Utilization";
     }
     let has_average = target.get("averageValue").is_some();
     if metric == "Object" && has_average {
-        // This version cannot leave out a value, which is zero then.
+        // This version cannot omit a value; an absent one is zero.
         if target["value"] == "0" {
             meta::fields(target).shift_remove("value");
         }

@@ -1,5 +1,4 @@
-//! Claims to persistent volumes that are made for pods
-//! (`ValidatePersistentVolumeClaimSpec`).
+//! Persistent volume claims of ephemeral volumes (`ValidatePersistentVolumeClaimSpec`).
 
 use fivespot_admission::{FieldError, name};
 
@@ -13,7 +12,7 @@ const MODES: &[&str] = &[
     "ReadWriteOncePod",
 ];
 
-/// The claim of an ephemeral volume.
+/// Validates the claim template of an ephemeral volume.
 pub(super) fn template(field: &Field<'_>, errors: &mut Errors) {
     if field.is_set() {
         self::errors(&field.child("spec"), false, errors);
@@ -22,8 +21,8 @@ pub(super) fn template(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The spec of a claim. The group of what it is filled from is not checked of one that had a
-/// group before.
+/// Validates the spec of a claim. If `had_group`, the API group of its data source was set before
+/// and is not checked.
 pub(in crate::kind) fn errors(spec: &Field<'_>, had_group: bool, errors: &mut Errors) {
     let modes = spec.child("accessModes");
     if modes.len() == 0 {
@@ -56,8 +55,8 @@ pub(in crate::kind) fn errors(spec: &Field<'_>, had_group: bool, errors: &mut Er
     same_source(spec, errors);
 }
 
-/// The two fields that name what it is filled from do not contradict each other. Kubernetes shows
-/// the path of the one as the value of the spec.
+/// The error if both data source fields are set and differ. Kubernetes shows the path of
+/// `dataSource` as the value of the spec.
 fn same_source(spec: &Field<'_>, errors: &mut Errors) {
     let (local, any) = (spec.child("dataSource"), spec.child("dataSourceRef"));
     if !local.is_set() || !any.is_set() {
@@ -78,7 +77,7 @@ fn same_source(spec: &Field<'_>, errors: &mut Errors) {
     ));
 }
 
-/// What a volume is filled from: another claim, or an object of a group.
+/// Validates a data source: another claim, or an object of an API group.
 fn data_source(source: &Field<'_>, had_group: bool, errors: &mut Errors) {
     for name in ["name", "kind"] {
         let field = source.child(name);

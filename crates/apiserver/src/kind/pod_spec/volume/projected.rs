@@ -1,4 +1,4 @@
-//! Volumes that are made of several sources.
+//! Projected volumes.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::source;
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// Least seconds that a token holds for, and most.
+/// The minimum and maximum lifetime of a token in seconds.
 const SECONDS: (i64, i64) = (600, 1 << 32);
 
-/// A projected volume.
+/// Validates a projected volume.
 pub(super) fn projected(volume: &Field<'_>, errors: &mut Errors) {
     rule::file_mode(&volume.child("defaultMode"), errors);
     let mut paths = BTreeSet::new();
@@ -55,7 +55,7 @@ fn conflict(volume: &Field<'_>, said: &str) -> FieldError {
     FieldError::invalid(path, said.into(), "conflicting duplicate paths")
 }
 
-/// The keys of a secret or of a config map.
+/// Validates the keys of a secret or of a config map.
 fn keys<'a>(
     volume: &Field<'_>,
     of: &Field<'a>,

@@ -1,4 +1,4 @@
-//! What a volume is made of.
+//! Volume sources.
 
 use fivespot_admission::FieldError;
 
@@ -7,8 +7,8 @@ use crate::kind::field::{Errors, Field};
 use crate::kind::pod_spec::{container, env};
 use crate::kind::rule;
 
-/// Every source, in the order of Kubernetes' checks, with the name by which a second one is
-/// refused.
+/// Every source, in the order of Kubernetes' checks, with its name in the error for a second
+/// source.
 const SOURCES: [(&str, &str); 30] = [
     ("emptyDir", "emptyDir"),
     ("hostPath", "hostPath"),
@@ -42,7 +42,7 @@ const SOURCES: [(&str, &str); 30] = [
     ("image", "image"),
 ];
 
-/// The source of a volume: one.
+/// Validates that a volume has one source.
 pub(super) fn source(volume: &Field<'_>, owner: Owner, errors: &mut Errors) {
     let set = SOURCES
         .iter()
@@ -63,7 +63,8 @@ pub(super) fn source(volume: &Field<'_>, owner: Owner, errors: &mut Errors) {
     }
 }
 
-/// One source. Those of clouds, whose drivers are gone, have to name what they mean.
+/// Validates a source. For those of cloud providers, whose in-tree drivers are removed, only the
+/// required fields are checked.
 fn checked(name: &str, source: &Field<'_>, owner: Owner, errors: &mut Errors) {
     match name {
         "emptyDir" => empty_dir(source, errors),
@@ -109,7 +110,7 @@ fn checked(name: &str, source: &Field<'_>, owner: Owner, errors: &mut Errors) {
     }
 }
 
-/// Texts that have to be there.
+/// Requires that the strings are set.
 pub(in crate::kind) fn required(
     source: &Field<'_>,
     fields: &[&str],
@@ -128,7 +129,7 @@ fn empty_dir(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A path of the node.
+/// Validates a path of the node.
 pub(in crate::kind) fn host_path(source: &Field<'_>, errors: &mut Errors) {
     const TYPES: &[&str] = &[
         "",
@@ -149,7 +150,7 @@ pub(in crate::kind) fn host_path(source: &Field<'_>, errors: &mut Errors) {
     rule::one_of_if_set(&source.child("type"), TYPES, errors);
 }
 
-/// A folder of a file server.
+/// Validates an NFS export.
 pub(in crate::kind) fn nfs(source: &Field<'_>, errors: &mut Errors) {
     required(source, &["server", "path"], errors);
     let path = source.child("path");
@@ -158,7 +159,7 @@ pub(in crate::kind) fn nfs(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The name of a driver of the container storage interface.
+/// Validates the name of a CSI driver.
 pub(in crate::kind) fn driver(name: &Field<'_>, errors: &mut Errors) {
     if name.text().is_empty() {
         errors.push(name.required(""));
@@ -172,7 +173,7 @@ pub(in crate::kind) fn driver(name: &Field<'_>, errors: &mut Errors) {
     rule::text(name, lower, errors);
 }
 
-/// The permissions of files, and the keys that they are made of.
+/// Validates the mode of files, and the keys that they are created from.
 fn files(source: &Field<'_>, errors: &mut Errors) {
     rule::file_mode(&source.child("defaultMode"), errors);
     for item in source.child("items").items() {
@@ -180,7 +181,7 @@ fn files(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// One key of a secret or of a config map, and the file that it becomes.
+/// Validates a key of a secret or of a config map, and the path of its file.
 pub(super) fn key_to_path(item: &Field<'_>, errors: &mut Errors) {
     required(item, &["key", "path"], errors);
     rule::local_file(&item.child("path"), errors);
@@ -194,8 +195,7 @@ fn downward(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// A file with a field of the pod. The paths of errors do not say which file it is, as in
-/// Kubernetes.
+/// Validates a file with a field of the pod. The paths of errors have no index, as in Kubernetes.
 pub(super) fn downward_file(item: &Field<'_>, errors: &mut Errors) {
     const FIELDS: &[&str] = &[
         "metadata.annotations",

@@ -1,4 +1,4 @@
-//! Volumes of storage networks: iSCSI and Fibre Channel.
+//! Volumes of storage area networks: iSCSI and Fibre Channel.
 
 use fivespot_admission::FieldError;
 
@@ -6,7 +6,7 @@ use super::source::required;
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-/// A disk of another machine, by its name and number.
+/// Validates an iSCSI disk.
 pub(super) fn iscsi(source: &Field<'_>, errors: &mut Errors) {
     required(source, &["targetPortal"], errors);
     let name = source.child("iqn");
@@ -22,7 +22,7 @@ pub(super) fn iscsi(source: &Field<'_>, errors: &mut Errors) {
     initiator(source, errors);
 }
 
-/// The same of a persistent volume, which is known by the name `volume`.
+/// Validates an iSCSI disk of the persistent volume with the name `volume`.
 pub(in crate::kind) fn persistent_iscsi(
     source: &Field<'_>,
     volume: &str,
@@ -59,7 +59,7 @@ fn iscsi_session(source: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// The name under which the node logs in.
+/// Validates the initiator name.
 fn initiator(source: &Field<'_>, errors: &mut Errors) {
     let name = source.child("initiatorName");
     if !name.is_set() {
@@ -84,8 +84,8 @@ fn iscsi_name(name: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether a name is in one of the three forms of RFC 3721, as the regular expressions of Kubernetes
-/// have them: any character may follow `eui` and `naa`, and something may stand before `iqn.`.
+/// Whether a name has one of the three forms of RFC 3721, as in the regular expressions of
+/// Kubernetes: any character may follow `eui` and `naa`, and `iqn.` may have a prefix.
 fn is_iscsi_name(text: &str) -> bool {
     let of_digits = |kind: &str, count: usize| {
         let rest = text.strip_prefix(kind)?;
@@ -102,7 +102,8 @@ fn is_iscsi_name(text: &str) -> bool {
     found.unwrap_or_default()
 }
 
-/// What follows `iqn.`: a month, a domain, and a name of its owner's making.
+/// Whether the part after `iqn.` is valid: a month, a domain, and a name that the domain's owner
+/// chose.
 fn is_qualified(text: &str) -> bool {
     let Some((date, rest)) = text.split_at_checked(7) else {
         return false;
@@ -127,7 +128,7 @@ fn is_qualified(text: &str) -> bool {
         && !name.contains(is_barred)
 }
 
-/// A volume of a storage network.
+/// Validates a Fibre Channel volume.
 pub(in crate::kind) fn fibre_channel(source: &Field<'_>, errors: &mut Errors) {
     let (targets, ids) = (source.child("targetWWNs"), source.child("wwids"));
     match (targets.len(), ids.len()) {
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_iscsi_has_one_of_three_forms() {
+    fn an_iscsi_name_has_one_of_three_forms() {
         let hex = "0123456789abcdef";
         for name in [
             "iqn.2026-01.example.com:disk",
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_persistent_volume_of_iscsi_is_checked_field_by_field() {
+    fn all_fields_of_an_iscsi_persistent_volume_are_validated() {
         let check = |source: &Field<'_>, errors: &mut Errors| {
             persistent_iscsi(source, "v", errors);
         };
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn fibre_channel_names_targets_or_volumes() {
+    fn fibre_channel_requires_targets_or_wwids() {
         let found = |source| errors(fibre_channel, source);
         let either = "must specify either targetWWNs or wwids, but not both";
         let none = format!("source.targetWWNs: Required value: {either}");

@@ -1,4 +1,4 @@
-//! Warnings of deprecated labels of nodes (pkg/api/node/util.go).
+//! Warnings about deprecated node labels (pkg/api/node/util.go).
 
 use fivespot_admission::name;
 
@@ -36,13 +36,13 @@ const DEPRECATED: [(&str, &str); 8] = [
     ),
 ];
 
-/// Why a label should not be used any more.
+/// The deprecation of a label, if it is deprecated.
 pub(in crate::kind) fn deprecated(label: &str) -> Option<&'static str> {
     let found = DEPRECATED.iter().find(|(known, _)| *known == label);
     found.map(|(_, why)| *why)
 }
 
-/// The labels of a map of which each has to be there.
+/// Warns about deprecated labels in a node selector map.
 pub(in crate::kind) fn labels(map: &Field<'_>, warnings: &mut Vec<String>) {
     for (label, field) in map.entries() {
         if let Some(why) = deprecated(label) {
@@ -51,14 +51,14 @@ pub(in crate::kind) fn labels(map: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// A field that names a label.
+/// Warns about a deprecated label in a field.
 pub(in crate::kind) fn key(field: &Field<'_>, warnings: &mut Vec<String>) {
     if let Some(why) = deprecated(field.text()) {
         warnings.push(format!("{}: {} is {why}", field.path, field.text()));
     }
 }
 
-/// A term that selects nodes; of one that is only preferred the values are looked at too.
+/// Warns about a node selector term; the values of a preferred term are checked too.
 pub(in crate::kind) fn term(
     term: &Field<'_>,
     is_preferred: bool,

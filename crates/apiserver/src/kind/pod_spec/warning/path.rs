@@ -1,15 +1,14 @@
-//! Warnings of files of a volume that get into each other's way
-//! (`warningsForOverlappingVirtualPaths`).
+//! Warnings about overlapping paths of a volume's files (`warningsForOverlappingVirtualPaths`).
 
 use crate::kind::field::Field;
 
-/// A file, and where it comes from.
+/// A file with its source.
 #[derive(Clone, Copy)]
 struct File<'a> {
     path: &'a str,
-    /// The kind of its source, in one of several; empty where there is one source alone.
+    /// The kind of its source in a projected volume; else empty.
     source: &'static str,
-    /// The name of its source, if that has one.
+    /// The name of its source, if any.
     name: Option<&'a str>,
 }
 
@@ -37,7 +36,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// The volumes of a pod.
+/// Warns about overlapping paths in the volumes of a pod.
 pub(super) fn overlapping(volumes: &Field<'_>, warnings: &mut Vec<String>) {
     for volume in volumes.items() {
         let name = volume.child("name").text();
@@ -72,7 +71,7 @@ pub(super) fn overlapping(volumes: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// The files of one of several sources: the first of these that it has.
+/// The files of a projected source: those of the first source type that is set.
 fn source<'a>(source: &Field<'a>) -> Vec<File<'a>> {
     for (name, shown) in [("configMap", "ConfigMap"), ("secret", "Secret")] {
         let of = source.child(name);
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_one_path_and_below_one_another_overlap() {
+    fn equal_and_nested_paths_overlap() {
         let volumes = json!({"volumes": [
             {"name": "a", "configMap": {"name": "c", "items": [
                 {"path": "x"}, {"path": "x/y/"}, {"path": "xy"}]}},

@@ -3,7 +3,7 @@
 use super::{Amount, Form, Quantity, scaled};
 
 impl Quantity {
-    /// A count, written with decimal suffixes.
+    /// A count, printed with decimal suffixes.
     pub const fn count(value: i64) -> Self {
         Self {
             amount: Amount::Small { value, scale: 0 },
@@ -13,19 +13,19 @@ impl Quantity {
         }
     }
 
-    /// The next integer away from zero (`Value` in Kubernetes); what does not fit into 64 bits is
-    /// cut off there.
+    /// The value rounded up to an integer, away from zero (`Value` in Kubernetes); saturates at
+    /// 64 bits.
     pub fn value(&self) -> i64 {
         self.scaled(0)
     }
 
-    /// The next integer of thousandths away from zero (`MilliValue` in Kubernetes); what does not
-    /// fit into 64 bits is cut off there.
+    /// The value in thousandths, rounded up away from zero (`MilliValue` in Kubernetes);
+    /// saturates at 64 bits.
     pub fn milli_value(&self) -> i64 {
         self.scaled(3)
     }
 
-    /// The same, or the next thousandth away from zero (`RoundUp` in Kubernetes).
+    /// The value rounded up to a thousandth, away from zero (`RoundUp` in Kubernetes).
     #[must_use]
     pub fn rounded_up_to_milli(&self) -> Self {
         match &self.amount {
@@ -41,7 +41,7 @@ impl Quantity {
         }
     }
 
-    /// How many units of `10^-places` it is, rounded away from zero.
+    /// The value in units of `10^-places`, rounded away from zero.
     fn scaled(&self, places: i64) -> i64 {
         let amount = self.to_decimal().rounded_up(places);
         let (digits, exponent) = amount.text();

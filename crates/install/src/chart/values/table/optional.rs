@@ -1,4 +1,4 @@
-//! The values of what is installed only where it is asked for, and of every object.
+//! The values of optional parts, and those of every object.
 
 use serde_json::json;
 

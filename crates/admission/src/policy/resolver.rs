@@ -1,4 +1,4 @@
-//! What a policy may have to look up while it decides.
+//! The objects and the authorizer that a policy may look up during its evaluation.
 
 use std::sync::Arc;
 
@@ -16,31 +16,31 @@ pub struct ParamKind {
     pub kind: String,
 }
 
-/// Where parameters come from.
+/// The source of parameters, conversions and the authorizer.
 ///
-/// Every method has an answer for a world in which there is nothing; `()` is that world.
-pub trait World {
-    /// Whether objects of `kind` live in namespaces; none if the kind is not served.
+/// Every method has a default for an empty cluster; `()` implements it with these defaults.
+pub trait Resolver {
+    /// Whether objects of `kind` are namespaced; `None` if the kind is not served.
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         let _ = kind;
         None
     }
 
-    /// The parameter object called `name`; `namespace` is empty for cluster-wide kinds.
+    /// The parameter object with this `name`; `namespace` is empty for cluster-scoped kinds.
     fn param(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
         let _ = (kind, namespace, name);
         None
     }
 
-    /// Every parameter object of a namespace, in the order of their names.
+    /// Every parameter object of a namespace, sorted by name.
     fn params(&self, kind: &ParamKind, namespace: &str) -> Vec<Value> {
         let _ = (kind, namespace);
         Vec::new()
     }
 
     /// The object in the version and kind that a policy with `matchPolicy: Equivalent` names,
-    /// where that is not the one of the request. Unless said otherwise versions are taken to be
-    /// alike but for their names.
+    /// if that is not the one of the request. By default, versions are assumed to differ only
+    /// in their names.
     ///
     /// # Errors
     /// Why it cannot be converted.
@@ -56,10 +56,11 @@ pub trait World {
         Ok(object)
     }
 
-    /// Who answers the variable `authorizer`; without one, an expression that asks it fails.
+    /// The authorizer for the variable `authorizer`; without one, an expression that uses it
+    /// fails.
     fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
         None
     }
 }
 
-impl World for () {}
+impl Resolver for () {}
