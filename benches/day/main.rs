@@ -30,13 +30,13 @@ use faults::Faults;
 #[derive(Parser)]
 #[command(about = "A compressed day on a real Kubernetes, with faults.")]
 struct Arguments {
-    /// How many machines come and go
+    /// The number of machines
     #[arg(long, default_value_t = 200)]
     machines: u32,
-    /// For how long
+    /// The duration in minutes
     #[arg(long, default_value_t = 60)]
     minutes: u32,
-    /// How many of a thousand requests and events get a fault
+    /// The number of faults per thousand requests and events
     #[arg(long, default_value_t = 20)]
     faults: u32,
     /// Writes the result to this file too, as JSON

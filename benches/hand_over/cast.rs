@@ -83,7 +83,10 @@ impl Cast {
         &mut self,
         name: &str,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let mut child = self.running.remove(name).ok_or("nobody of that name")?;
+        let mut child = self
+            .running
+            .remove(name)
+            .ok_or("no operator of that name")?;
         child.kill().await?;
         Ok(())
     }

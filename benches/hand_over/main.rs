@@ -32,7 +32,7 @@ const PROMISE: Duration = Duration::from_secs(20);
 /// Measures how long machines are without an operator when one is killed.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many machines
+    /// The number of machines
     #[arg(long, default_value_t = 30)]
     machines: usize,
     /// The program to run
@@ -74,7 +74,7 @@ async fn lead(
     stage: &Stage,
     cast: &mut Cast,
 ) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
-    println!("two operators, one leads");
+    println!("two operators with leader election");
     cast.enter("leader-a", Role::Candidate)?;
     stage.wait_for_phase("Inactive").await?;
     cast.enter("leader-b", Role::Candidate)?;
@@ -87,7 +87,7 @@ async fn lead(
     stage.wait_for_phase("Disabled").await?;
     let kept = report("leader-a was killed: all are Disabled", death);
     let alternated = stage.alternated(from)?;
-    println!("  written for by turns: {alternated:?}");
+    println!("  machines with alternating writers: {alternated:?}");
     stage.switch("true").await?;
     stage.wait_for_phase("Inactive").await?;
     cast.kill("leader-b").await?;
@@ -121,7 +121,7 @@ async fn share(
     stage.wait_for_phase("Disabled").await?;
     println!("  machines by shard: {:?}", stage.shares(added)?);
     let alternated = stage.alternated(from)?;
-    println!("  written for by turns: {alternated:?}");
+    println!("  machines with alternating writers: {alternated:?}");
     Ok(kept && alternated.is_empty())
 }
 

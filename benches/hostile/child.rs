@@ -64,7 +64,7 @@ impl Child {
         let begun = Instant::now();
         while probe(health).await.is_err() {
             if begun.elapsed() > START {
-                return Err("the program is not in good health after a minute".into());
+                return Err("the program is not healthy after a minute".into());
             }
             sleep(PROBE).await;
         }
@@ -131,6 +131,6 @@ async fn probe(address: SocketAddr) -> Result<Duration, Failure> {
     if &answer == b"HTTP/1.1 200" {
         Ok(begun.elapsed())
     } else {
-        Err("it is not in good health".into())
+        Err("/healthz did not respond with 200".into())
     }
 }

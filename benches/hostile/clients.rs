@@ -74,7 +74,7 @@ impl Webhook {
             let mut answer = [0; 12];
             stream.read_exact(&mut answer).await?;
             if &answer != b"HTTP/1.1 200" {
-                return Err("the webhook has refused to answer".into());
+                return Err("the webhook did not respond with 200".into());
             }
             Ok::<_, Failure>(())
         };

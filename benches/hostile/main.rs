@@ -34,7 +34,7 @@ const MOST_HEALTH: Duration = Duration::from_secs(1);
 /// How late an edge may be met, and the longest allowed duration of an honest review.
 const MOST_WAIT: Duration = Duration::from_secs(2);
 
-/// Measures what strangers can cost the operator and the webhook.
+/// Measures the cost of hostile input for the operator and the webhook.
 #[derive(Debug, Parser)]
 struct Args {
     /// The program
@@ -43,7 +43,7 @@ struct Args {
     /// Only the rows whose names contain this
     #[arg(long, default_value = "")]
     only: String,
-    /// Where kubeconfigs, certificates and logs are put
+    /// The folder for kubeconfigs, certificates and logs
     #[arg(long, default_value = "target/hostile")]
     folder: PathBuf,
 }
@@ -77,7 +77,7 @@ impl fmt::Display for Measured {
         let verdict = if self.is_within_bounds() {
             ""
         } else {
-            "BROKEN"
+            "EXCEEDED"
         };
         write!(
             formatter,
@@ -112,7 +112,7 @@ async fn measure(args: &Args) -> Result<bool, Failure> {
     std::fs::create_dir_all(&args.folder)?;
     println!(
         "{:<46} {:>9} {:>10} {:>10}",
-        "against", "memory", "/healthz", "others"
+        "threat", "memory", "/healthz", "client"
     );
     let mut is_fine = true;
     for threat in row::Threat::ALL {

@@ -58,10 +58,10 @@ impl Threat {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Nobody => "operator: nobody",
+            Self::Nobody => "operator: no threat",
             Self::LargeObjects => "operator: 100 objects of 1 MiB",
             Self::DenseObjects => "operator: 6 dense objects of 1.4 MB",
-            Self::Workload(Mood::Endless) => "operator: pages without end",
+            Self::Workload(Mood::Endless) => "operator: endless pages",
             Self::Workload(Mood::Fat) => "operator: 1,000 Nodes of 250 KB",
             Self::Workload(Mood::Wordy) => "operator: errors of 20 MiB",
             Self::SilentOperator => "operator: 64 silent connections",

@@ -31,7 +31,7 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + 
     let settled = log.length()?;
     let start_up = Counts::of(&log.since(begun)?, AGENT);
     eprintln!(
-        "settled after {} requests, {} answered 429:\n{start_up}",
+        "settled after {} requests, {} rejected with 429:\n{start_up}",
         start_up.total(),
         start_up.answered(429)
     );

@@ -25,16 +25,16 @@ use serde_json::{Value, json};
 
 use count::Counts;
 
-/// Counts what idle machines cost an API server.
+/// Counts the requests that idle machines cause.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many machines
+    /// The number of machines
     #[arg(long, default_value_t = 1_000)]
     machines: usize,
-    /// For how long to count
+    /// How many minutes to count
     #[arg(long, default_value_t = 60)]
     minutes: u32,
-    /// Where
+    /// The API server
     #[arg(long, value_enum, default_value_t)]
     backend: Backend,
     /// The program to run, on a real Kubernetes
@@ -47,7 +47,7 @@ struct Args {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Backend {
-    /// What $KUBECONFIG names.
+    /// The cluster of $KUBECONFIG.
     #[default]
     Kubernetes,
     /// The embedded API server, on a virtual clock.

@@ -56,33 +56,33 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Measures what many machines cost, and how soon their edges are met.
+/// Measures the cost of many machines, and how soon their edges are met.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many machines
+    /// The number of machines
     #[arg(long, default_value_t = 1_000)]
     machines: usize,
-    /// Of how many Clusters they are, in turn
+    /// The number of Clusters, to which the machines are assigned in turn
     #[arg(long, default_value = "1")]
     clusters: std::num::NonZeroUsize,
-    /// For how many minutes the window is open: enough for all to serve
+    /// How many minutes the window is open: long enough for all machines to become Active
     #[arg(long, default_value_t = 5)]
     open_minutes: u32,
-    /// How many minutes a machine may take to leave. Each that Cluster API has not taken down by
-    /// then costs more writes
+    /// How many minutes a shutdown may take. Each machine that Cluster API has not removed by then
+    /// costs more writes
     #[arg(long, default_value_t = 5)]
     grace_minutes: u32,
-    /// For how many minutes to count when nothing happens
+    /// How many minutes to count requests while idle
     #[arg(long, default_value_t = 1)]
     idle_minutes: u32,
-    /// For how many seconds the machines are there before their window opens; by default what
-    /// making so many takes
+    /// How many seconds the machines exist before their window opens; by default, as long as
+    /// creating them takes
     #[arg(long)]
     lead_seconds: Option<u32>,
-    /// How many machines the bare client makes at a time
+    /// How many machines the plain client creates at a time
     #[arg(long, default_value_t = 32)]
     in_flight: usize,
-    /// The profile with which the operator was built: that in target/dist is as it is shipped
+    /// The cargo profile with which the operator was built; dist is the one of releases
     #[arg(long, default_value = "dist")]
     profile: String,
     /// A description of the operator; by default the one of the profile
@@ -94,30 +94,30 @@ struct Args {
     /// Ends when all objects have been created, and measures nothing after that
     #[arg(long)]
     opening_alone: bool,
-    /// No Cluster API runs, so that nothing but the operator and the API server is measured
+    /// No Cluster API runs, so that only the operator and the API server are measured
     #[arg(long, requires = "opening_alone")]
     no_cluster_api: bool,
-    /// Measures bursts of that kind instead, each right after the floor
+    /// Measures bursts of this kind instead, each right after the floor
     #[arg(long, value_enum)]
     burst: Option<burst::Burst>,
-    /// How many bursts
+    /// The number of bursts
     #[arg(long, default_value_t = 3, requires = "burst")]
     pairs: usize,
-    /// Ends each pair when the last Machine exists: with thousands, Cluster API takes long until all
-    /// serve
+    /// Ends each pair when the last Machine exists: with thousands, Cluster API takes long until
+    /// all are Active
     #[arg(long, requires = "burst")]
     until_created: bool,
     /// A program that is run with `begin` before each pair and with `end` after it, for instance to
-    /// suspend what else runs on this computer
+    /// suspend the other programs on this computer
     #[arg(long, requires = "burst")]
     around: Option<PathBuf>,
-    /// Keeps the numbers in this file as well, as JSON, part by part while they are measured
+    /// Writes the numbers to this file too, as JSON, after each part of the measurement
     #[arg(long)]
     record: Option<PathBuf>,
-    /// Which API server this is, for the record
+    /// The name of the API server in the record
     #[arg(long, default_value = "Kubernetes 1.36, Cluster API 1.14")]
     server: String,
-    /// What to print
+    /// The output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }
@@ -168,11 +168,11 @@ async fn unless_interrupted<T>(
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         result = result => result,
-        broken_off = tokio::signal::ctrl_c() => {
-            broken_off?;
-            Err("broken off".into())
+        interrupted = tokio::signal::ctrl_c() => {
+            interrupted?;
+            Err("interrupted".into())
         }
-        _ = terminated.recv() => Err("broken off".into()),
+        _ = terminated.recv() => Err("interrupted".into()),
     }
 }
 

@@ -157,16 +157,16 @@ impl fmt::Display for Report {
         )?;
         for (when, taken) in [
             ("no machines", self.started),
-            ("all known", self.settled),
-            ("all made", self.opened),
+            ("all cached", self.settled),
+            ("all created", self.opened),
             ("all in service", self.open),
-            ("all gone", self.closed),
+            ("all removed", self.closed),
             ("all in service again", self.again),
         ] {
             if let Some(taken) = taken {
                 writeln!(
                     f,
-                    "process, {when:<22} {:.1} s of a core, {} KiB resident, {} at most",
+                    "process, {when:<22} {:.1} s of a core, {} KiB resident, peak {}",
                     taken.cpu_seconds, taken.resident_kib, taken.peak_kib,
                 )?;
             }
@@ -179,7 +179,7 @@ impl fmt::Display for Report {
             for (kind, count) in span.kinds() {
                 writeln!(f, "  {kind:<44} {:>8.2}", self.each(count))?;
             }
-            writeln!(f, "  what the writes of the status changed")?;
+            writeln!(f, "  changed by the status writes")?;
             for (what, count) in changes {
                 writeln!(f, "    {:>6.2} {what}", self.each(*count))?;
             }
@@ -194,8 +194,8 @@ impl Report {
         let writes = self.opening.writes() + self.closing.writes();
         writeln!(
             f,
-            "writes per machine and cycle    {:.2} ({:.2} to open, {:.2} to close), Events and Leases aside;\n\
-             {:32}of those {:.2} merely repeat MachineReady or NodeAccess",
+            "writes per machine and cycle    {:.2} ({:.2} to open, {:.2} to close), without Events and Leases;\n\
+             {:32}of those {:.2} only repeat MachineReady or NodeAccess",
             self.each(writes),
             self.each(self.opening.writes()),
             self.each(self.closing.writes()),
@@ -207,21 +207,21 @@ impl Report {
         {
             writeln!(
                 f,
-                "edge to all objects, once more  {all:.2} s, {:.2} times the floor of then, {floor:.2} s (p50 {half:.2} s, p99 {most:.2} s)",
+                "edge to all objects, again      {all:.2} s, {:.2} times its floor of {floor:.2} s (p50 {half:.2} s, p99 {most:.2} s)",
                 all / floor,
             )?;
         }
         let idle = self.idle.beyond_idling();
         writeln!(
             f,
-            "requests in {} idle min          {idle} but watches and Leases ({} with them)",
+            "requests in {} idle min          {idle} without watches and Leases ({} with them)",
             self.idle_minutes,
             self.idle.total(),
         )?;
         if let Some(restart) = &self.restart {
             writeln!(
                 f,
-                "restart                         {:.2} s, {:.2} requests per machine, {} answered 429",
+                "restart                         {:.2} s, {:.2} requests per machine, {} rejected with 429",
                 restart.seconds,
                 self.each(restart.requests.total()),
                 restart.requests.refused(),

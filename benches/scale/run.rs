@@ -126,7 +126,7 @@ impl Run<'_> {
         let entries = until_created(&self.log, from, opened, self.args.machines).await?;
         let late = latenesses(&entries, opened);
         let [_, _, all] = quantiles(&late);
-        eprintln!("  {} made after {all:.1} s", late.len());
+        eprintln!("  {} created after {all:.1} s", late.len());
         let requests = Span::of(&entries);
         Ok(Opening { late, requests })
     }
@@ -211,7 +211,7 @@ pub(crate) async fn quiet(log: &Log) -> Result<(), Failure> {
             return Ok(());
         }
     }
-    Err("the operator does not come to rest".into())
+    Err("the operator does not become idle".into())
 }
 
 /// The requests from this offset of the log on until the objects of all machines exist.
@@ -238,7 +238,7 @@ pub(crate) async fn until_created(
 
 /// Measures how long a plain client takes.
 pub(crate) async fn floor(args: &Args) -> Result<SignedDuration, Failure> {
-    eprintln!("the floor: {} bare machines", args.machines);
+    eprintln!("the floor: {} machines by a plain client", args.machines);
     let floor = crate::floor::measure(args).await?;
     eprintln!("  {:.1} s", floor.as_secs_f64());
     Ok(floor)

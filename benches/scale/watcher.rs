@@ -110,7 +110,7 @@ impl Watcher {
                 }
                 _ = progress.tick() => eprintln!("  {there} of {machines} {phase}"),
                 () = &mut still => {
-                    let progress = format!("{there} of {machines} are {phase}, and none changes");
+                    let progress = format!("{there} of {machines} are {phase}, without progress");
                     return Err(progress.into());
                 }
             }

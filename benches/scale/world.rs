@@ -228,7 +228,7 @@ impl World {
             }
             tokio::time::sleep(LOOK).await;
         }
-        Err(format!("{what}: waited {seconds} s in vain").into())
+        Err(format!("timed out after {seconds} s waiting for {what}").into())
     }
 }
 

@@ -21,10 +21,10 @@ use clap::Parser;
 /// Measures `5spot validate` as a whole.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many manifests
+    /// The number of manifests
     #[arg(long, default_value_t = 1_000)]
     manifests: usize,
-    /// How often the program is run
+    /// The number of runs
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
     /// The program to run
@@ -39,14 +39,14 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let times = measure(&args, &folder);
     fs::remove_dir_all(&folder)?;
     let Some(mut times) = times? else {
-        eprintln!("a manifest was refused: run the program on one to see why");
+        eprintln!("a manifest was rejected; run `5spot validate` on one to see why");
         return Ok(ExitCode::FAILURE);
     };
     times.sort_unstable();
     let millis =
         |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1_000.0);
     println!(
-        "{} manifests, {} runs: quickest {:.0} ms, middle {:.0} ms, slowest {:.0} ms",
+        "{} manifests, {} runs: fastest {:.0} ms, median {:.0} ms, slowest {:.0} ms",
         args.manifests,
         times.len(),
         millis(times.first()),
