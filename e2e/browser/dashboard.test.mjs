@@ -152,7 +152,7 @@ test("the URL works once, and nothing is shown without the cookie", async () => 
   await stranger.close();
 });
 
-test("whoever has no cookie reads why, in the style of the other pages", async () => {
+test("without the cookie, a page in the style of the others explains the error", async () => {
   for (const [, setup] of SETUPS) {
     const { viewport, colorScheme } = setup;
     const stranger = await browser.newContext({ viewport, colorScheme });
@@ -171,7 +171,7 @@ test("whoever has no cookie reads why, in the style of the other pages", async (
   }
 });
 
-test("nothing but reading is answered", async () => {
+test("requests with methods other than reads are rejected", async () => {
   for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
     const answer = await still.context.request.fetch(`${still.address}/machines`, { method });
     assert.equal(answer.status(), 405, method);
@@ -198,7 +198,7 @@ test("a shutdown is followed to its end on the page of its machine", async () =>
   await page.close();
 });
 
-test("a filter is kept in the address, and its fields keep what is typed while the page lives", async () => {
+test("a filter is kept in the address, and its fields keep their text while the page is updated", async () => {
   const page = await open(quick, "/machines");
   await page.getByLabel("Name contains").fill("business");
   const updates = () => page.locator("#live").getAttribute("data-updates").then(Number);
@@ -215,7 +215,7 @@ test("a filter is kept in the address, and its fields keep what is typed while t
   await page.close();
 });
 
-test("the keyboard reaches everything, in the order of the page", async () => {
+test("the keyboard reaches every control, in the order of the page", async () => {
   const page = await open(still, "/");
   const focused = () => page.evaluate(() => {
     const it = document.activeElement;
@@ -232,7 +232,7 @@ test("the keyboard reaches everything, in the order of the page", async () => {
     const it = await focused();
     walked.push(it.name || it.text);
     if (it.text.startsWith("desk-")) {
-      assert.notEqual(it.outline, "none", "what has the focus is seen");
+      assert.notEqual(it.outline, "none", "the focus is visible");
       break;
     }
   }
@@ -258,7 +258,7 @@ const SETUPS = [
 
 for (const [name, dev, path] of PAGES) {
   for (const [setting, setup] of SETUPS) {
-    test(`axe finds nothing, and nothing runs over the edge: ${name}, ${setting}`, async () => {
+    test(`axe finds no violation, and no content overflows the window: ${name}, ${setting}`, async () => {
       const page = await open(dev(), path, setup);
       if (name === "machine") {
         await page.getByText("is not evicted: Cannot evict pod").first()
@@ -283,7 +283,7 @@ async function isFitToLookAt(page, setup) {
   assert.ok(width <= setup.viewport.width, `${width} pixels wide`);
 }
 
-test("names without a place to break them stay within the window, however wide it is", async () => {
+test("names without a line-break opportunity fit windows of every width", async () => {
   const name = "w".repeat(63);
   for (const path of ["/", "/machines", `/machines/default/${name}`, "/savings"]) {
     for (const width of [1280, 1110, 1000, 780, 600, 360]) {
@@ -298,7 +298,7 @@ test("names without a place to break them stay within the window, however wide i
   }
 });
 
-test("every kind of bar is painted with its pattern", async () => {
+test("every kind of bar is filled with its pattern", async () => {
   const page = await open(past, "/?from=2026-03-05");
   // In one evaluation: the page may replace its content between two, and a removed element has no
   // style.
@@ -311,7 +311,7 @@ test("every kind of bar is painted with its pattern", async () => {
   await page.close();
 });
 
-test("the week says in words what holidays and overrides change", async () => {
+test("the table of the week shows what holidays and overrides change", async () => {
   const page = await open(past, "/?from=2026-03-05");
   await page.getByText("As a table").click();
   const row = (machine) => page.locator("#words tr").filter({ hasText: machine }).textContent();
@@ -347,7 +347,7 @@ describe("the savings of a month", () => {
   after(() => dev?.stop());
 
   for (const [setting, setup] of SETUPS) {
-    test(`axe finds nothing, and nothing runs over the edge: savings, ${setting}`, async () => {
+    test(`axe finds no violation, and no content overflows the window: savings, ${setting}`, async () => {
       const page = await open(dev, PATH, setup);
       await page.locator("#live table").first().waitFor();
       await isFitToLookAt(page, setup);
@@ -357,7 +357,7 @@ describe("the savings of a month", () => {
     });
   }
 
-  test("hours, money, energy and CO2 stand beside an always-on baseline, and in a CSV file", async () => {
+  test("hours, money, energy and CO2 are shown next to an always-on baseline, and in a CSV file", async () => {
     const page = await open(dev, PATH);
     const text = await page.locator("#live").textContent();
     for (const word of ["Hours wanted", "Active", "Always on", "CHF", "kWh", "CO2"]) {
@@ -376,7 +376,7 @@ describe("the savings of a month", () => {
     await page.close();
   });
 
-  test("reading them makes no request that writes", () => onlyReads(dev));
+  test("reading them sends no write", () => onlyReads(dev));
 });
 
 /** Checks with the audit log that the dashboard has sent only reads. */
@@ -388,7 +388,7 @@ async function onlyReads(dev) {
   }
 }
 
-test("a session of clicks through every page works without a script's complaint", async () => {
+test("a session of clicks through every page works without a script error", async () => {
   const page = await open(still, "/");
   const click = async (role, name) => {
     await page.getByRole(role, { name, exact: true }).first().click();
@@ -415,6 +415,6 @@ test("a session of clicks through every page works without a script's complaint"
 });
 
 // Runs last, because the audit log then has the requests of all clicks.
-test("a session of clicks makes no request that writes", async () => {
+test("a session of clicks sends no write", async () => {
   for (const dev of [still, quick, past]) await onlyReads(dev);
 });

@@ -176,7 +176,7 @@ func until(ctx context.Context, what string, ended <-chan struct{}, holds func()
 		select {
 		case <-ticker.C:
 		case <-ended:
-			return fmt.Errorf("waiting for %s: what it is asked of has ended", what)
+			return fmt.Errorf("waiting for %s: the process has ended", what)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
 		}

@@ -136,7 +136,7 @@ func run(state string, from binaries) error {
 			asked.answer(asked.do(ctx, c))
 		case child := <-c.family.died:
 			stop()
-			return fmt.Errorf("%s ended by itself: see %s", child.name, child.log)
+			return fmt.Errorf("%s exited unexpectedly: see %s", child.name, child.log)
 		}
 	}
 }

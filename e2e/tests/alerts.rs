@@ -16,10 +16,10 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(each_alert_fires_for_what_it_is_about)
         .with_programs(&["promtool"])
-        .on_embedded_alone("is about Prometheus alone"),
+        .on_embedded_alone("is only about Prometheus"),
     promise!(a_bad_day_fires_the_alerts_that_name_its_causes)
         .with_programs(&["promtool"])
-        .on_embedded_alone("scrapes every minute of hours, which takes an exact clock"),
+        .on_embedded_alone("scrapes every minute for hours, which needs an exact clock"),
 ];
 
 /// A time series: its name with labels, and one value per minute. `None` if it is absent.

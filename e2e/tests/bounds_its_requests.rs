@@ -21,7 +21,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports)
         .on_embedded_alone("counts every write of a whole day"),
     promise!(a_day_among_many_machines_with_late_events_costs_no_more)
-        .on_embedded_alone("holds up every event on the operator's clock"),
+        .on_embedded_alone("delays every event on the operator's clock"),
     promise!(
         a_clock_edge_costs_two_reads_and_three_creates_until_the_last_machine_is_made
     )

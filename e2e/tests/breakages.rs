@@ -31,11 +31,11 @@ pub(crate) const PROMISES: &[Promise] = &[
     )),
     judged(promise!(an_object_has_the_name)),
     judged(promise!(a_quota_refuses_an_object))
-        .on_embedded_alone("a real quota takes its time to count a new kind"),
+        .on_embedded_alone("needs a quota that counts a new kind at once"),
     judged(promise!(a_policy_refuses_an_object)).on_embedded_alone(REFUSES_OTHERS),
     judged(promise!(a_webhook_does_not_answer)).on_embedded_alone(REFUSES_OTHERS),
     judged(promise!(the_operator_lacks_a_permission))
-        .on_embedded_alone("the roles are those of every other promise"),
+        .on_embedded_alone("changes the roles that every other promise uses"),
     judged(promise!(the_provider_reports_a_failure)).on_embedded_alone(FAILS_ON_REQUEST),
     judged(promise!(the_machine_gets_no_node)).on_embedded_alone(FAILS_ON_REQUEST),
     judged(promise!(the_node_is_not_ready_any_more)),
@@ -44,23 +44,23 @@ pub(crate) const PROMISES: &[Promise] = &[
     judged(promise!(the_schedule_is_invalid)).disruptive(),
     judged(promise!(the_cron_expression_never_fires)),
     judged(promise!(a_disruption_budget_blocks_the_drain))
-        .on_embedded_alone("compares the API server's words, which differ by version"),
+        .on_embedded_alone("compares the API server's message, which differs by version"),
     judged(promise!(the_provider_does_not_remove_the_host))
-        .on_embedded_alone("compares Cluster API's words, which differ by version"),
+        .on_embedded_alone("compares Cluster API's message, which differs by version"),
     judged(promise!(the_kubeconfig_does_not_exist))
-        .on_embedded_alone("a real control plane writes its kubeconfig again"),
+        .on_embedded_alone("deletes a kubeconfig that a real control plane recreates"),
     judged(promise!(the_cluster_is_paused_and_the_kill_switch_is_set)),
     judged(promise!(in_service)),
     judged(promise!(outside_its_window)),
     judged(promise!(being_provisioned))
-        .on_embedded_alone("stops while a machine comes up, which takes an exact clock"),
+        .on_embedded_alone("stops during the provisioning, which needs an exact clock"),
     judged(promise!(disabled)),
     judged(promise!(killed)),
     promise!(the_page_is_printed_from_the_table),
 ];
 
-const REFUSES_OTHERS: &str = "refuses the objects of every other promise";
-const FAILS_ON_REQUEST: &str = "its provider fails on request";
+const REFUSES_OTHERS: &str = "rejects the objects of every other promise";
+const FAILS_ON_REQUEST: &str = "needs a provider that fails on request";
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
@@ -223,7 +223,7 @@ async fn an_object_has_the_name() {
     });
     cluster.apply(&foreign).await;
     cluster.apply(&worker).await;
-    shows(&cluster, "somebody else's object has the name").await;
+    shows(&cluster, "another object already has the name").await;
 }
 
 async fn a_quota_refuses_an_object() {
@@ -358,7 +358,7 @@ async fn the_node_is_not_ready_any_more() {
         {"type": "Ready", "status": "Unknown", "reason": "KubeletReady"},
     ]}});
     cluster.patch(&path, &unknown).await;
-    shows(&cluster, "the Node is not ready any more").await;
+    shows(&cluster, "the Node is no longer ready").await;
 }
 
 async fn the_calendar_does_not_exist() {

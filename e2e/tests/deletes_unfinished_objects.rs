@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::promise::{Promise, promise};
 
 /// A behaviour of a real Cluster API 1.8 that newer versions do not have.
-const HANGS: &str = "Cluster API 1.8 never owns what a Machine is made from if that is deleted \
+const HANGS: &str = "Cluster API 1.8 never owns the objects of a Machine that is deleted \
      as soon as it is created, and such an infrastructure object may hang";
 
 /// The promises of this file.

@@ -14,7 +14,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_second_eviction_waits_for_the_replacement_and_the_machine_for_both)
         .on_embedded_alone(
-            "has `sim` replace pods, and records the steps of everybody in order",
+            "has `sim` replace pods, and records the steps of all clients in order",
         ),
     promise!(
         a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_longer

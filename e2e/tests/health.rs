@@ -13,7 +13,7 @@ use crate::promise::{Promise, promise};
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[promise!(every_state_is_judged_rightly)
     .with_programs(&["lua5.4"])
-    .on_embedded_alone("stops at every phase, which takes an exact clock")];
+    .on_embedded_alone("stops at every phase, which needs an exact clock")];
 
 /// A value in Lua syntax.
 fn lua(value: &Value) -> String {

@@ -18,7 +18,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .disruptive(),
     promise!(helm_upgrades_from_the_chart_before)
         .with_programs(&["helm"])
-        .on_embedded_alone("installs two versions under the names that all others use"),
+        .on_embedded_alone("installs two versions under names that other promises use"),
     promise!(helm_renders_what_kubectl_applies)
         .with_programs(&["helm"])
         .on_embedded_alone("renders without a cluster"),
@@ -27,7 +27,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("renders without a cluster"),
     promise!(every_overlay_of_kustomize_applies)
         .with_programs(&["kubectl"])
-        .on_embedded_alone("installs under the names that all others use"),
+        .on_embedded_alone("installs under names that other promises use"),
 ];
 
 const CHART: &str = "deploy/chart";

@@ -19,7 +19,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_that_cluster_api_is_draining_is_removed_at_once),
     promise!(a_disabled_and_a_deleted_machine_are_removed_at_once_too),
     promise!(a_machine_whose_host_cluster_api_never_claims_is_removed_after_a_minute)
-        .on_embedded_alone("a policy keeps Cluster API from owning any host"),
+        .on_embedded_alone("needs a policy that keeps Cluster API from owning any host"),
 ];
 
 const EXCLUSIONS: [&str; 2] = [

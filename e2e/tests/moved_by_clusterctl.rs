@@ -29,7 +29,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 const MOVES_TO_STAND_INS: &str =
-    "moves to the embedded server, where k0smotron alone is simulated";
+    "moves to the embedded server, which simulates only k0smotron";
 
 /// The path of the CRDs. clusterctl finds the kinds to move by the labels of those that it
 /// installs.

@@ -148,7 +148,7 @@ impl Promise {
     ) -> Option<String> {
         let is_unset = |variable: &&str| std::env::var_os(variable).is_none();
         if let Some(variable) = self.variable.filter(is_unset) {
-            return Some(format!("is run only where {variable} is set"));
+            return Some(format!("is run only if {variable} is set"));
         }
         if let (Some(why), Providers::StandIn) = (self.only_real_providers, providers) {
             return Some(why.to_owned());
@@ -161,7 +161,7 @@ impl Promise {
         }
         let is_asked_for = |variable: &&str| std::env::var_os(variable).is_some();
         if let Some(variable) = self.asked_for_by.filter(|it| !is_asked_for(it)) {
-            return Some(format!("is run there only where {variable} is set"));
+            return Some(format!("is run there only if {variable} is set"));
         }
         if let (Some(why), Providers::Real) = (self.only_stand_ins, providers) {
             return Some(why.to_owned());

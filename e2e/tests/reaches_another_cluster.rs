@@ -15,7 +15,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     // The older contract refers to the Node by uid too, which differs in another cluster.
     promise!(a_node_is_drained_where_it_is).with_contract(Contract::V1Beta2),
     promise!(a_role_that_names_the_kubeconfig_of_the_cluster_is_enough)
-        .on_embedded_alone("changes the roles that all share"),
+        .on_embedded_alone("changes the roles that all promises share"),
 ];
 
 const KUBECONFIG: &str =

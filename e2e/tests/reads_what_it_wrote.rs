@@ -17,7 +17,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(every_name_that_is_read_is_one_that_is_there),
     promise!(every_label_that_is_selected_is_one_that_was_written),
     promise!(a_kind_is_found_by_the_plural_that_it_has).on_embedded_alone(
-        "installs a kind of machine that no provider of the real cluster knows",
+        "installs a kind of machine that no provider of the real cluster supports",
     ),
     promise!(a_name_of_sixty_three_characters_is_served),
 ];

@@ -19,7 +19,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     ),
     promise!(a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state),
     promise!(though_a_policy_keeps_its_schedule_on)
-        .on_embedded_alone("a policy for every ScheduledMachine would hold others up"),
+        .on_embedded_alone("creates a policy that would affect every ScheduledMachine"),
     promise!(the_agents_label_and_configuration_exist_while_commands_are_listed),
     promise!(the_configuration_is_deleted_with_its_node),
     promise!(without_the_agents_namespace_the_machine_serves_and_the_status_reports_it)

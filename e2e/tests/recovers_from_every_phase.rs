@@ -23,8 +23,8 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 /// A behaviour of a real Cluster API 1.8 that newer versions do not have.
-const HANGS: &str = "Cluster API 1.8 hands no bootstrap data to a Machine that is being deleted, \
-     and the infrastructure object of one that has none may hang";
+const HANGS: &str = "Cluster API 1.8 sets no bootstrap data on a Machine that is being \
+     deleted, and the infrastructure object of a Machine without it may hang";
 
 /// Every phase.
 const PHASES: [&str; 8] = [

@@ -15,7 +15,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(every_hostile_object_is_refused_by_schema_policy_and_operator)
         .disruptive()
-        .on_embedded_alone("takes the definition's rules and the policy away"),
+        .on_embedded_alone("removes the rules of the CRD, and the policy"),
     promise!(every_hostile_kubeconfig_is_refused_and_nothing_is_reached)
         .on_embedded_alone("rewrites the Secret that Cluster API keeps"),
 ];
@@ -48,7 +48,7 @@ fn objects() -> Vec<(&'static str, &'static str, Value)> {
             kind("apps/v1", "Deployment"),
         ),
         (
-            "a group that only begins like an allowed one",
+            "a group with an allowed one as prefix",
             boot,
             kind(
                 "bootstrap.cluster.x-k8s.io.evil.example/v1",
@@ -56,7 +56,7 @@ fn objects() -> Vec<(&'static str, &'static str, Value)> {
             ),
         ),
         (
-            "a version that climbs",
+            "a version with path traversal",
             infra,
             kind("infrastructure.cluster.x-k8s.io/v1/../..", "RemoteMachine"),
         ),
@@ -66,17 +66,21 @@ fn objects() -> Vec<(&'static str, &'static str, Value)> {
             kind(infrastructure, "RemoteMachineTemplate"),
         ),
         (
-            "somebody's cluster",
+            "the kind of a cluster",
             infra,
             kind(infrastructure, "AWSCluster"),
         ),
         (
-            "somebody's identity",
+            "the kind of an identity",
             infra,
             kind(infrastructure, "AWSClusterRoleIdentity"),
         ),
         ("a list", boot, kind(bootstrap, "K0sWorkerConfigList")),
-        ("a kind that climbs", boot, kind(bootstrap, "../secrets")),
+        (
+            "a kind with path traversal",
+            boot,
+            kind(bootstrap, "../secrets"),
+        ),
         ("no kind", infra, kind(infrastructure, "")),
         (
             "bootstrap in another namespace",
@@ -90,7 +94,7 @@ fn objects() -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("no cluster", "/spec/clusterName", json!("")),
         (
-            "a cluster name that climbs",
+            "a cluster name with path traversal",
             "/spec/clusterName",
             json!("../other"),
         ),
@@ -130,17 +134,17 @@ fn objects() -> Vec<(&'static str, &'static str, Value)> {
             label("team", &"x".repeat(64)),
         ),
         (
-            "a reclaim from birth",
+            "a reclaim request in the template",
             annotations,
             annotation("5spot.finos.org/reclaim"),
         ),
         (
-            "a pause from birth",
+            "a pause in the template",
             annotations,
             annotation("cluster.x-k8s.io/paused"),
         ),
         (
-            "a drain that is skipped",
+            "a skipped drain in the template",
             annotations,
             annotation("machine.cluster.x-k8s.io/exclude-node-draining"),
         ),
@@ -155,37 +159,37 @@ fn objects() -> Vec<(&'static str, &'static str, Value)> {
             json!([taint("5spot.finos.org/x")]),
         ),
         (
-            "a taint key with a blank",
+            "a taint key with a space",
             "/spec/nodeTaints",
             json!([taint("a b")]),
         ),
         (
-            "an hour that no day has",
+            "an hour out of range",
             "/spec/schedule/hoursOfDay",
             json!(["25"]),
         ),
         (
-            "a shell in a day",
+            "a shell command in a day",
             "/spec/schedule/daysOfWeek",
             json!(["mon; reboot"]),
         ),
         (
-            "a time zone that climbs",
+            "a time zone with path traversal",
             "/spec/schedule/timezone",
             json!("../../etc/passwd"),
         ),
         (
-            "cron beside days",
+            "cron together with days",
             "/spec/schedule/cron",
             json!("* * * * *"),
         ),
         (
-            "a drain for ever",
+            "an endless drain",
             "/spec/nodeDrainTimeout",
             json!("99999999999999999999h"),
         ),
         (
-            "a grace beyond a day",
+            "a grace period of more than a day",
             "/spec/gracefulShutdownTimeout",
             json!("25h"),
         ),
@@ -234,7 +238,7 @@ async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
         let by_all = answer(&full, &object).await;
         let by_policy = answer(&policy_alone, &object).await;
         let by_operator = match bare.create(&object).await {
-            Err(kube::Error::Api(_)) => "never gets here".to_owned(),
+            Err(kube::Error::Api(_)) => "is not reached".to_owned(),
             Err(error) => panic!("{error}"),
             Ok(_) => {
                 bare.settle().await;
@@ -335,7 +339,7 @@ fn kubeconfigs() -> Vec<(&'static str, String)> {
             ),
         ),
         (
-            "an authority in a file",
+            "a certificate authority in a file",
             config(json!({"certificate-authority": "/etc/passwd"}), none()),
         ),
         (
@@ -351,7 +355,7 @@ fn kubeconfigs() -> Vec<(&'static str, String)> {
             config(json!({"server": "http://169.254.169.254/latest"}), none()),
         ),
         (
-            "somebody else's name",
+            "an impersonated user",
             config(none(), json!({"as": "system:admin"})),
         ),
         (
@@ -362,7 +366,7 @@ fn kubeconfigs() -> Vec<(&'static str, String)> {
             "a megabyte",
             config(none(), json!({"token": "t".repeat(1_000_000)})),
         ),
-        ("nothing that can be read", "not a kubeconfig".to_owned()),
+        ("an unreadable kubeconfig", "not a kubeconfig".to_owned()),
     ]
 }
 

@@ -28,7 +28,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("dates events to the second, and lets them expire"),
     promise!(an_invalid_object_is_reported_and_changes_nothing)
         .disruptive()
-        .on_embedded_alone("loosens the definition that all others rely on"),
+        .on_embedded_alone("removes rules of the CRD that all other promises use"),
 ];
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";

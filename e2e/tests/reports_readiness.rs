@@ -19,7 +19,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(no_replica_is_ready_before_everything_is_listed),
     promise!(no_replica_is_ready_without_the_definition)
-        .on_embedded_alone("takes the definition, and all that is of it, from everybody"),
+        .on_embedded_alone("deletes the CRD that all promises use, and its objects"),
     promise!(no_replica_is_ready_while_the_server_is_away),
     promise!(the_metrics_of_the_dashboards_exist_and_are_bounded),
 ];
@@ -146,7 +146,7 @@ async fn the_metrics_of_the_dashboards_exist_and_are_bounded() {
     let path = format!("{}/status", machine_path("worker"));
     let forged = json!({"status": {"phase": "Forged"}});
     let is_taken = cluster.try_patch(&path, &forged).await.is_ok();
-    assert!(!is_taken, "the definition knows every phase");
+    assert!(!is_taken, "the CRD lists every phase");
     let kill = json!({"spec": {"killSwitch": true}});
     cluster.patch(&machine_path("worker"), &kill).await;
     let limit = cluster.within(SignedDuration::from_mins(5));

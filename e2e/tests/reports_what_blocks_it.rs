@@ -12,13 +12,14 @@ use crate::promise::{Promise, promise};
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(why_a_host_does_not_join_is_in_the_message)
-        .with_stand_ins_alone("its provider reports failures as k0smotron does"),
+        .with_stand_ins_alone("needs a provider that reports failures as k0smotron does"),
     promise!(a_clean_up_that_cannot_begin_is_in_the_message_and_continues_with_the_key)
-        .with_stand_ins_alone("its provider reports failures as k0smotron does"),
-    promise!(a_host_that_is_tried_once_is_gone_from_the_api_alone)
-        .with_stand_ins_alone("its provider lets go of a host that does not answer"),
+        .with_stand_ins_alone("needs a provider that reports failures as k0smotron does"),
+    promise!(a_host_that_is_tried_once_is_gone_from_the_api_alone).with_stand_ins_alone(
+        "needs a provider that releases a host that does not respond",
+    ),
     promise!(a_failure_reported_during_a_shutdown_is_in_the_message)
-        .with_stand_ins_alone("its provider reports failures as k0smotron does"),
+        .with_stand_ins_alone("needs a provider that reports failures as k0smotron does"),
     promise!(a_drain_that_is_cut_off_is_reported_until_the_next_activation),
 ];
 

@@ -100,7 +100,7 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
         let mut results = BTreeMap::new();
         for (promise, hindrance) in &hindered {
             let why = hindrance.as_deref().unwrap_or_default();
-            println!("  {}: it {why}", promise.name());
+            println!("  {}: {why}", promise.name());
             results.insert(promise.name(), json!({"notRun": why}));
         }
         for (promise, _) in &runnable {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::promise::{Promise, promise};
 
 /// Why these do not run on a real cluster.
-const DAYS: &str = "runs a day per write and compares whole worlds at equal instants";
+const DAYS: &str = "runs a day per write and compares all objects at equal instants";
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[

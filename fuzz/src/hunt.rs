@@ -63,7 +63,7 @@ impl Hunt {
         hunting
             .map_err(|error| failed(&error.to_string()))?
             .join()
-            .unwrap_or_else(|_| Err(failed("the hunt itself failed")))
+            .unwrap_or_else(|_| Err(failed("the thread of the target panicked")))
     }
 
     fn feed(self, target: &'static Target) -> Result<Tally, Found> {
@@ -98,5 +98,5 @@ impl Hunt {
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
-    text.unwrap_or_else(|| "a panic without words".to_owned())
+    text.unwrap_or_else(|| "a panic without a message".to_owned())
 }

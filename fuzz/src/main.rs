@@ -8,7 +8,7 @@ use clap::Parser;
 use fuzz::{Found, Hunt, TARGETS, Target};
 use serde_json::{Value, json};
 
-/// Feeds one target, or all of them, with what nobody has written on purpose.
+/// Feeds generated and mutated inputs to one target, or to all of them.
 #[derive(Parser)]
 #[command(after_help = "Examples:
   cargo run --release -p fuzz -- all --seconds 600
@@ -16,21 +16,21 @@ use serde_json::{Value, json};
   cargo run --release -p fuzz -- evaluator --seed 7 --cases 100000
   cargo run --release -p fuzz -- review --replay found.bin")]
 struct Arguments {
-    /// What is fed: all, or one of parser, checker, evaluator, pattern, schema, policy, review
+    /// The target: all, or one of parser, checker, evaluator, pattern, schema, policy, review
     target: String,
-    /// How long each target is fed at most
+    /// The longest run of each target, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// How many texts each target is fed
+    /// The number of inputs of each target
     #[arg(long)]
     cases: Option<u64>,
-    /// The same seed feeds the same texts
+    /// The seed of the inputs; the same seed gives the same inputs
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Feed this file alone
+    /// Run the target only with the input in this file
     #[arg(long)]
     replay: Option<std::path::PathBuf>,
-    /// Write what came of each target to this file too, as JSON
+    /// Write the results to this file too, as JSON
     #[arg(long, conflicts_with = "replay")]
     record: Option<std::path::PathBuf>,
 }
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     if targets.is_empty() {
         let known: Vec<&str> = TARGETS.iter().map(|it| it.name).collect();
         eprintln!(
-            "error: there is no target {}; give all or one of {}",
+            "error: there is no target {}; use all or one of {}",
             arguments.target,
             known.join(", ")
         );
@@ -93,7 +93,7 @@ fn hunt(target: &'static Target, arguments: &Arguments) -> Value {
     match hunt.run(target) {
         Ok(tally) => {
             println!(
-                "{}: {} texts, {} different answers, the slowest took {:?}: clean",
+                "{}: {} inputs, {} different answers, the slowest took {:?}: no failure",
                 target.name, tally.cases, tally.answers, tally.slowest
             );
             let _ = std::io::stdout().flush();
@@ -108,11 +108,11 @@ fn hunt(target: &'static Target, arguments: &Arguments) -> Value {
 }
 
 fn report(target: &Target, found: &Found) {
-    println!("{}: text {}: {}", target.name, found.case, found.why);
+    println!("{}: input {}: {}", target.name, found.case, found.why);
     println!("{}", String::from_utf8_lossy(&found.text).escape_debug());
     let file = format!("{}-found.bin", target.name);
     match std::fs::write(&file, &found.text) {
-        Ok(()) => println!("kept in {file}; feed it again with --replay {file}"),
-        Err(error) => println!("it could not be kept in {file}: {error}"),
+        Ok(()) => println!("written to {file}; repeat it with --replay {file}"),
+        Err(error) => println!("error: writing {file}: {error}"),
     }
 }

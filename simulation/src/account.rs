@@ -74,7 +74,7 @@ impl Account {
             counted != Seconds::default() && !names.contains(&Value::from(name.as_str()))
         });
         if let Some(month) = missing {
-            return Some(format!("there is no month {month}"));
+            return Some(format!("the status has no month {month}"));
         }
         months.iter().find_map(|of| {
             let name = of["month"].as_str().unwrap_or_default();
@@ -87,7 +87,7 @@ impl Account {
             };
             let counted = self.months.get(name).copied().unwrap_or_default();
             (reported != counted)
-                .then(|| format!("{name}: {reported:?}, but {counted:?}"))
+                .then(|| format!("{name}: reported {reported:?}, expected {counted:?}"))
         })
     }
 

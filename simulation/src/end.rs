@@ -12,7 +12,7 @@ pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
     let ours = seen.ours().len();
     let phase = seen.phase();
     let complaint =
-        |wanted: &str| Some(format!("{wanted}, but it is {phase} with {ours} objects"));
+        |wanted: &str| Some(format!("{wanted}, but is {phase} with {ours} objects"));
     if seen.owner.is_null() {
         let all = [&seen.bootstrap, &seen.infrastructure, &seen.machine];
         let is_orphan = |object: &&Value| {
@@ -22,7 +22,7 @@ pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
         return orphan.map(|object| format!("L3 orphaned: {}", object["kind"]));
     }
     if seen.is_deleting() {
-        return complaint("L3 a deleted object goes");
+        return complaint("L3 a deleted object is removed");
     }
     if seen.is_killed() {
         let is_so = ours == 0 && phase == "Terminated";
@@ -33,7 +33,7 @@ pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
     if !seen.is_enabled() {
         let is_so = phase == "Disabled";
         return (!is_so)
-            .then(|| complaint("a schedule that is off is Disabled"))
+            .then(|| complaint("a disabled schedule is Disabled"))
             .flatten();
     }
     let schedule = seen.schedule()?;
@@ -56,7 +56,7 @@ pub(crate) fn violation(seen: &Seen, now: Timestamp) -> Option<String> {
         return complaint("L1 within its window a machine is Active");
     }
     if seen.owner["status"]["shutdown"].is_object() {
-        return complaint("L4 a machine in service does not leave");
+        return complaint("L4 a machine in service is not shut down");
     }
     node_complaint(seen)
 }
@@ -68,7 +68,7 @@ fn node_complaint(seen: &Seen) -> Option<String> {
         return Some("L4 the Node of a machine in service is cordoned".to_owned());
     }
     if !meta[name::RECLAIM_REQUESTED_ANNOTATION].is_null() {
-        return Some("L4 a request to reclaim is left on the Node".to_owned());
+        return Some("L4 a reclaim request is left on the Node".to_owned());
     }
     let taints = |node: &Value| node.as_array().cloned().unwrap_or_default();
     let present = taints(&seen.node["spec"]["taints"]);

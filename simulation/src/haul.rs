@@ -244,7 +244,7 @@ impl Haul {
         if seen != *expected {
             let missing = expected.iter().find(|edge| !seen.contains(edge)).cloned();
             let more = seen.iter().find(|edge| !expected.contains(edge)).cloned();
-            self.breaks(format!("expected {missing:?}, and there was {more:?}"));
+            self.breaks(format!("missing: {missing:?}; unexpected: {more:?}"));
         }
         let openings = seen.iter().filter(|edge| edge.is_opening).count();
         self.openings += u64::try_from(openings).unwrap_or_default();
@@ -288,8 +288,8 @@ impl Haul {
             let (active, late) = (seconds("activeSeconds"), seconds("lateSeconds"));
             if seconds("wantedSeconds") != wanted || active + late < wanted {
                 self.breaks(format!(
-                    "{machine} in {name}: {wanted} s are wanted up to {until}, and its status has \
-                     {month:?}"
+                    "{machine} in {name}: {wanted} s are wanted up to {until}, but the \
+                     status has {month:?}"
                 ));
             }
             self.accounts += 1;

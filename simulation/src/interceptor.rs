@@ -203,7 +203,7 @@ impl Interceptor {
             let how = format!("{now} {name} {how}");
             state
                 .broken
-                .push(("the account of usage is right to the second", how));
+                .push(("the recorded usage is exact to the second", how));
         }
     }
 
@@ -317,7 +317,7 @@ impl Interceptor {
         state.burst.1 += 1;
         if state.burst.1 == HOT {
             let how = format!("{HOT} requests at {}", asked.event.at);
-            state.broken.push(("S13 no loop is hot", how));
+            state.broken.push(("S13 no hot loop", how));
         }
         state.burst.1 >= HOT
     }

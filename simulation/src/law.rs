@@ -65,11 +65,14 @@ pub(crate) const LAWS: &[Law] = &[
         "S10 no Machine with pods is deleted before the deadline",
         waits,
     ),
-    ("S11 nothing is created that is not wanted", creates_wanted),
-    ("S12 only the holder of the Lease writes", leads),
-    ("S13 no write changes nothing", changes),
     (
-        "S15 nothing is asked for that the roles do not allow",
+        "S11 no object is created while it is not wanted",
+        creates_wanted,
+    ),
+    ("S12 only the holder of the Lease writes", leads),
+    ("S13 no write leaves an object unchanged", changes),
+    (
+        "S15 no request is sent that the roles do not allow",
         is_allowed,
     ),
     ("S16 the status never reverts to an older one", goes_on),
@@ -82,9 +85,9 @@ pub(crate) const LAWS: &[Law] = &[
         "a machine that is wanted again is not removed",
         respects_window,
     ),
-    ("a hold creates nothing and ends nothing", respects_hold),
+    ("a hold creates and deletes nothing", respects_hold),
     (
-        "a hold neither begins nor cancels a shutdown",
+        "a hold starts and cancels no shutdown",
         keeps_shutdown_record,
     ),
     (
@@ -93,7 +96,7 @@ pub(crate) const LAWS: &[Law] = &[
     ),
     ("a phase is reported when it is true", reports_truth),
     (
-        "a host is not taken again that was given back",
+        "a host that was reclaimed is not used again",
         disables_first,
     ),
 ];
@@ -143,11 +146,11 @@ pub(crate) fn is_kept(
 /// on the facts that they are about.
 const BY_WHAT_WAS_KNOWN: &[&str] = &[
     "S10 no Machine with pods is deleted before the deadline",
-    "S11 nothing is created that is not wanted",
+    "S11 no object is created while it is not wanted",
     "a paused object is not changed",
     "a machine that is wanted again is not removed",
-    "a hold creates nothing and ends nothing",
-    "a hold neither begins nor cancels a shutdown",
+    "a hold creates and deletes nothing",
+    "a hold starts and cancels no shutdown",
     "a shutdown by the end of the window has no later deadline",
 ];
 

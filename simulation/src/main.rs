@@ -51,10 +51,10 @@ static ALLOCATOR: Jemalloc = Jemalloc;
   cargo run --release -p simulation -- --years 10 --machines 200"
 )]
 struct Arguments {
-    /// From the first seed to before the last.
+    /// The range of seeds. The last one is not included.
     #[arg(long, default_value = "0..500", value_parser = range)]
     seeds: (u64, u64),
-    /// Only these troubles of each scenario, by their numbers.
+    /// Only the faults and user actions of each scenario that have these numbers.
     #[arg(long, value_parser = numbers)]
     keep: Option<Numbers>,
     /// Prints everything that happens.
@@ -63,10 +63,10 @@ struct Arguments {
     /// Writes the report to this file too, as JSON.
     #[arg(long)]
     record: Option<PathBuf>,
-    /// Runs the long haul instead, for so many years of 365 days.
+    /// Runs the long haul instead, for this many years of 365 days.
     #[arg(long, conflicts_with_all = ["seeds", "keep", "trace"])]
     years: Option<u32>,
-    /// How many machines the long haul has.
+    /// The number of machines in the long haul.
     #[arg(long, default_value_t = 200, requires = "years")]
     machines: usize,
 }
@@ -80,15 +80,15 @@ fn numbers(text: &str) -> Result<Numbers, String> {
     let all = all.map(|one| one.trim().parse());
     let all: Result<_, _> = all.collect();
     all.map(Numbers)
-        .map_err(|_| "say their numbers, such as 3,8, or none".to_owned())
+        .map_err(|_| "expected numbers such as 3,8, or none".to_owned())
 }
 
 fn range(text: &str) -> Result<(u64, u64), String> {
-    let says = "say it as FIRST..LAST, such as 0..500";
-    let (first, last) = text.split_once("..").ok_or(says)?;
+    let expected = "expected FIRST..LAST, such as 0..500";
+    let (first, last) = text.split_once("..").ok_or(expected)?;
     match (first.parse(), last.parse()) {
         (Ok(first), Ok(last)) if first < last => Ok((first, last)),
-        _ => Err(says.to_owned()),
+        _ => Err(expected.to_owned()),
     }
 }
 
@@ -196,7 +196,7 @@ fn print(seed: u64, outcome: &Outcome, traces: bool) {
 fn explain(seed: u64, law: &str, keep: Option<&Numbers>) {
     let scenario = scenario(seed, keep);
     let kept = shrink(&scenario, law);
-    println!("seed {seed}, {law}, with no more than:");
+    println!("seed {seed}, {law}, with only:");
     for at in &kept {
         println!("  {at}: {:?}", scenario.troubles.get(*at));
     }

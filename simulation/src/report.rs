@@ -84,13 +84,13 @@ impl Report {
         println!("seeds               {}", self.seeds);
         println!("virtual years       {:.1}", self.years());
         println!("writes              {}", self.writes);
-        println!("checks of laws      {}", self.checks);
+        println!("checks              {}", self.checks);
         println!("faults");
         for (kind, count) in &self.injected {
             println!("  {:<24} {count}", kind.name());
         }
         println!(
-            "actions of others   {}",
+            "user actions        {}",
             self.user_actions.values().sum::<u64>()
         );
         for (user_action, count) in &self.user_actions {

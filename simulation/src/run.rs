@@ -28,6 +28,9 @@ const BEFORE: SignedDuration = SignedDuration::from_secs(1);
 /// The timeout on tokio's own clock, which advances only when no task can run.
 const STUCK: Duration = Duration::from_hours(24);
 
+/// The invariant about the end of a scenario.
+const END_STATE: &str = "L1-L8 every state leads to the desired end state in time";
+
 /// The result of a scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -105,8 +108,7 @@ async fn carry_out(scenario: &Scenario) -> Outcome {
     let is_over = tokio::time::timeout(STUCK, all).await.is_ok();
     if !is_over {
         let how = format!("at {}", run.cluster.clock().now());
-        run.interceptor
-            .breaks("nothing waits for what never comes", how);
+        run.interceptor.breaks("no task waits forever", how);
     }
     run.outcome(scenario)
 }
@@ -299,19 +301,19 @@ impl Run {
         let what = match scenario.seed % 3 {
             0 => {
                 self.pass_until(edge).await;
-                "it comes by itself"
+                "time reaches it"
             }
             1 => {
                 self.pass_until(edge - LEAD / 2).await;
                 self.interceptor.host.set(LEAD);
-                "the clock is set forward over it"
+                "the clock is set forward past it"
             }
             _ => {
                 self.pass_until(edge - LEAD / 2).await;
                 self.suspend(true);
                 self.pass_until(edge + LEAD / 2).await;
                 self.suspend(false);
-                "the host is suspended over it"
+                "the host is suspended across it"
             }
         };
         // With several operators, one must acquire the Lease again first.
@@ -331,7 +333,7 @@ impl Run {
         if !is_noticed && !seen.is_paused() && !seen.is_deleting() {
             let how = format!("{} at {edge}: {what}", places.name);
             self.interceptor
-                .breaks("L9 an edge is met half a minute late at most", how);
+                .breaks("L9 an edge is met at most half a minute late", how);
         }
     }
 
@@ -376,15 +378,14 @@ impl Run {
                 if writes.get(name) != Some(&served) {
                     let how = format!("{name} before {when}");
                     self.interceptor
-                        .breaks("S13 what is as it is wanted is left alone", how);
+                        .breaks("S13 an object in its desired state is not written", how);
                 }
                 continue;
             }
             let seen = Seen::of(&self.cluster.server().client(), places).await;
             if let Some(how) = violation(&seen, when) {
                 let how = format!("{name} at {when}: {how}");
-                self.interceptor
-                    .breaks("L1-L8 everything ends as it is wanted", how);
+                self.interceptor.breaks(END_STATE, how);
             }
             self.interceptor.state().checks += 1;
             writes.insert(name.clone(), served);
@@ -434,7 +435,7 @@ impl Run {
             if operator.has_ended() {
                 let how = format!("at {now}");
                 self.interceptor
-                    .breaks("the operator never ends by itself", how);
+                    .breaks("the operator exits only when it is stopped", how);
             } else if !operator.life().is_over() {
                 return;
             }

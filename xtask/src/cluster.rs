@@ -180,7 +180,7 @@ pub(crate) fn upgrade(
         "--cluster-api",
         cluster_api,
     ];
-    let choice = Choice::with_versions(&words).ok_or("no such versions")?;
+    let choice = Choice::with_versions(&words).ok_or("unknown versions")?;
     let versions = running(root, &choice)?.versions;
     let cluster = Cluster::new(root, &choice);
     let pinned = cluster.programs.build(&choice.versions)?;
@@ -221,7 +221,7 @@ pub(crate) fn restart_command(choice: &Choice) -> Result<String, Box<dyn Error>>
     let program = env::current_exe()?;
     let program = program
         .to_str()
-        .ok_or("the path of this program is no text")?;
+        .ok_or("the path of this program is not UTF-8")?;
     let program = program.replace('\'', r"'\''");
     let name = choice.name.as_ref().map(|name| format!(" --name {name}"));
     let name = name.unwrap_or_default();

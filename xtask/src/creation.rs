@@ -60,6 +60,6 @@ pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
         "kubernetes": MINOR, "nanoseconds": medians,
     }))?;
     fs::write(root.join(RESULT), format!("{text}\n"))?;
-    println!("`cargo xtask gen` puts the times into the documentation");
+    println!("`cargo xtask gen` writes the times to the documentation");
     Ok(())
 }

@@ -262,7 +262,7 @@ fn impurities(name: &str, tree: &str) -> Faults {
         .map(|impure| {
             format!(
                 "{name}: {impure} is in its tree; `cargo tree -p fivespot-{name} -i {impure}` \
-                 says by whom"
+                 shows why"
             )
         })
         .collect()

@@ -34,43 +34,42 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  gen [--check]  write every generated file; with --check, say what would change and fail
-  deps           compare who depends on whom with the house's table
-  size           compare files and functions with the house's limits, and print how much there
-                 is to read of controller and runtime
+  gen [--check]  write every generated file; with --check, print what would change and fail
+  deps           compare the dependencies between crates with the allowed ones
+  size           compare files and functions with the size limits, and print the lines of code
+                 of controller and runtime
   conformance --data DIR
-                 run the conformance cases in DIR, and keep and print the results
+                 run the conformance cases in DIR, and record and print the results
   differential [--cases N] [--from I] [--seed S] [--jobs J] [--show K] [--case I] [--record]
-                 put generated cases to Kubernetes' own libraries and to our engine, and
-                 compare (needs Go), printing K of those that differ; with --from, those from
-                 number I on; with --case, print that one
+                 evaluate generated cases with Kubernetes' own libraries and with our engine,
+                 and compare the results (needs Go), printing K of those that differ; with
+                 --from, start at number I; with --case, print that case
   differential --among FILE
-                 the same with the cases alone that a run has printed on standard error; with
-                 --record, only what explains them is kept
+                 the same with only the cases that a run has printed on standard error; with
+                 --record, only their explanations are recorded
   differential --question FILE
                  the same with one question (JSON, as --case prints it)
   differential --questions FILE
-                 put the questions of a file to both, one a line: {\"id\": .., \"question\": ..},
-                 print each difference and count them; needs no Go where each line holds the
-                 answer of Kubernetes' libraries under \"kubernetes\"
+                 evaluate the questions of a file with both, one per line:
+                 {\"id\": .., \"question\": ..}, print each difference and count them; needs no
+                 Go if each line has the answer of Kubernetes' libraries under \"kubernetes\"
   differential --server [--kubeconfig FILE] [--cases N] [--from I] [--seed S] [--case I]
                [--show K] [--kind KIND] [--record]
-                 put generated requests about every built-in kind to a real API server and to
-                 the embedded one, and compare (needs Go unless FILE leads to a server),
-                 printing K of the causes that differ
+                 send generated requests about every built-in kind to a real API server and to
+                 the embedded one, and compare the responses (needs Go unless FILE is the
+                 kubeconfig of a server), printing K of the causes that differ
   documents DIR  compare the examples of Kubernetes' documents about admission, in the folder
                  DIR, with those that tests use
   gostd [--seed S]
-                 put 20,000 generated texts for each function to Go's standard library and to
-                 crates/gostd, and compare (needs Go)
-  mutations      have Kubernetes' own libraries carry out generated mutations, and keep them as test
-                 data of ours (needs Go)
-  pod-security   take the fixtures of Kubernetes' Pod Security Standards over as test data of
-                 ours (needs Go)
+                 call Go's standard library and crates/gostd with 20,000 generated texts for
+                 each function, and compare the results (needs Go)
+  mutations      apply generated mutations with Kubernetes' own libraries, and write them as
+                 test data (needs Go)
+  pod-security   write the fixtures of Kubernetes' Pod Security Standards as test data (needs Go)
   cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8] [--providers real]
                  run a real Kubernetes and a real Cluster API in the background (needs Go);
-                 one with a name runs beside the others; with real providers, those of kubeadm
-                 and the in-memory one instead of stand-ins
+                 a named one can run at the same time as others; with real providers, those of
+                 kubeadm and the in-memory one instead of stand-ins
   cluster down [--name NAME]
                  stop them
   cluster restart-providers [--name NAME]
@@ -78,40 +77,41 @@ usage: cargo xtask <task>
   cluster kubeconfig [--name NAME]
                  print the path of their kubeconfig
   providers [--name NAME]
-                 run `5spot conformance` against the providers of the running cluster, and keep
-                 the results
+                 run `5spot conformance` against the providers of the running cluster, and
+                 record the results
   promises [--check]
-                 keep the results of the last whole runs of the end-to-end suite, and of its
-                 last runs with every fault; with --check, say which of the first differ
-                 from those that are kept and fail
-  creation       measure the creation of a Pod on the embedded server and on a real one, and keep the
-                 times (needs Go)
-  kubectl        build kubectl where there is none, and print the PATH to it (needs Go)
+                 record the results of the last complete runs of the end-to-end suite, and of
+                 its last runs with every fault; with --check, print which of the former differ
+                 from the recorded ones and fail
+  creation       measure the creation of a Pod on the embedded server and on a real one, and
+                 record the times (needs Go)
+  kubectl        build kubectl if it is missing, and print the PATH to it (needs Go)
   release --dry-run [--registry PREFIX] [--binaries DIR]
-                 make everything that a release consists of in target/release-files: archives,
+                 build all files of a release in target/release-files: archives,
                  images (needs buildah), chart, manifests, krew manifest, bills of materials
                  (needs cargo-cyclonedx), sums; fail if an image is too large
   release --check-reproducible [--program 5spot|5spot-reclaim-agent]
                  build the last commit on two paths, with images, and compare the bytes
   release --record
-                 keep the sizes of what --dry-run has made for docs/releases.md
+                 record the sizes of the files of --dry-run for docs/releases.md
   upgrade [--cluster NAME] [--record]
-                 run the first version's operator and this one under the manifests of either, with
-                 machines in every phase, on the embedded server or on a running cluster (needs
-                 kubectl)
+                 run the first version's operator and this one with the manifests of either
+                 version and machines in every phase, on the embedded server or on a running
+                 cluster (needs kubectl)
   upgrade --platform kubernetes|cluster-api [--record]
                  upgrade Kubernetes and Cluster API under a running operator, in this order, in a
                  cluster of its own (needs Go and kubectl)
   krew DIR       write the krew manifest of the archives in DIR
   tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
   record [--kubernetes 1.30]
-                 keep a real API server's answers to the corpus (needs Go), and measure
+                 record a real API server's responses to the corpus (needs Go), and measure the
+                 agreement of the embedded server with them
   record --agreement
-                 only measure how far the embedded server agrees with what is kept
+                 only measure the agreement
 ";
 
 const NO_DATA: &str =
-    "no conformance data; give its folder: cargo xtask conformance --data DIR";
+    "no conformance data; set its folder: cargo xtask conformance --data DIR";
 
 /// The faults that a task found, one per line; empty if there are none.
 type Faults = Vec<String>;

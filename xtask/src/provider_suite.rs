@@ -86,7 +86,7 @@ impl Drop for Operator {
 /// # Errors
 /// An argument is not `--name`, or as for [`run`].
 pub(crate) fn task(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
-    let choice = Choice::by_name(words).ok_or("only --name NAME may be given")?;
+    let choice = Choice::by_name(words).ok_or("the only flag is --name NAME")?;
     run(root, &choice)
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn record(root: &Path, minor: &str) -> Result<(), Box<dyn Error>> {
 /// The recorded responses cannot be read.
 pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
     recorder(root, &["--agreement".as_ref()])?;
-    println!("`cargo xtask gen` puts the numbers into the documentation");
+    println!("`cargo xtask gen` writes the numbers to the documentation");
     Ok(())
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>
 /// An argument is invalid, a program is missing or fails, or a file cannot be written.
 fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let plan = &Plan::read(words)
-        .ok_or("say: release --dry-run [--registry PREFIX] [--binaries DIR]")?;
+        .ok_or("usage: release --dry-run [--registry PREFIX] [--binaries DIR]")?;
     let out = target(root).join("release-files");
     if out.exists() {
         fs::remove_dir_all(&out)?;

@@ -64,7 +64,7 @@ pub(crate) fn print(
         functions.iter().map(|function| function.lines).collect();
     lengths.sort_unstable();
     println!("controller and runtime: {lines} lines of code");
-    println!("files on the way of an event: {}", WAY_OF_AN_EVENT.len());
+    println!("files on the path of an event: {}", WAY_OF_AN_EVENT.len());
     println!("parameters that are tuples: {tuples}");
     println!(
         "lines of a function: half have at most {}, 99 in 100 at most {}, all at most {}",

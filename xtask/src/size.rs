@@ -74,12 +74,12 @@ fn faults_of(name: &str, source: &str) -> Faults {
         .unwrap_or_default();
     if VAGUE_NAMES.contains(&stem) {
         faults.push(format!(
-            "{name}: `{stem}` says nothing; name the file after what is in it"
+            "{name}: `{stem}` is not specific; name the file after its contents"
         ));
     }
     if stem == "mod" {
         faults.push(format!(
-            "{name}: write a file beside the folder instead of mod.rs"
+            "{name}: use a file next to the folder instead of mod.rs"
         ));
     }
     let code = source::code(source);
@@ -134,8 +134,8 @@ fn faults_of_function(file: &str, function: &Function) -> Faults {
     }
     if *is_public_with_bool {
         faults.push(format!(
-            "{file}:{line}: {name}: a bare true or false says nothing where it is called; \
-             take an enum"
+            "{file}:{line}: {name}: a literal true or false is unclear in a call; \
+             use an enum"
         ));
     }
     faults

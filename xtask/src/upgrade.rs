@@ -68,7 +68,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{label}.json"));
         fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;
-        println!("`cargo xtask gen` puts this into {PATH}");
+        println!("`cargo xtask gen` writes this to {PATH}");
     }
     if faults.is_empty() {
         return Ok(());
@@ -87,7 +87,7 @@ enum Place<'w> {
 }
 
 const USAGE: &str =
-    "say: upgrade [--cluster NAME | --platform kubernetes|cluster-api] [--record]";
+    "usage: upgrade [--cluster NAME | --platform kubernetes|cluster-api] [--record]";
 
 /// Runs the sequence of upgrades and downgrades of 5-Spot. Returns its results, the JSON to keep,
 /// and the name of the file for it.

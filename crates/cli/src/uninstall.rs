@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
                 "no operator runs that could remove the machines",
             )
             .remedy(
-                "start it (`5spot check` says what is wrong), or keep the machines with \
+                "start it (`5spot check` shows what is wrong), or keep the machines with \
                  --keep-machines",
             ));
         }

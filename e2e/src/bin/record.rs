@@ -87,7 +87,7 @@ async fn agree() -> Result<(), Trouble> {
     fs::write(agreement::path(&folder), text)?;
     println!("{}", measured.unexpected.join("\n"));
     for answer in measured.idle(&differences) {
-        println!("not different any more: {answer}");
+        println!("no longer different: {answer}");
     }
     println!("{} answers differ unexpectedly", measured.unexpected.len());
     Ok(())

@@ -107,7 +107,7 @@ impl Server {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Err(format!("{} is not answered with {code}", request.path).into())
+        Err(format!("{} does not respond with {code}", request.path).into())
     }
 
     /// Sends the requests of a case and returns the responses. Deletes the object afterwards.
@@ -163,7 +163,7 @@ impl Server {
             };
             current.clone_into(version);
         }
-        Err("an object changes all the time".into())
+        Err("an object keeps changing".into())
     }
 
     /// Waits until a controller has observed the object.

@@ -133,7 +133,7 @@ impl<'a> Runner<'a> {
                 ..Request::default()
             };
             if self.send(&gone).await?.code != 404 {
-                return Err(format!("{path} does not go").into());
+                return Err(format!("{path} still exists").into());
             }
         }
         Ok(())
@@ -182,7 +182,8 @@ impl<'a> Runner<'a> {
             events(body, request.events, self.pace.patience()).await?
         } else {
             let read = tokio::time::timeout(self.pace.patience(), body.collect()).await;
-            let read = read.map_err(|_| format!("{path}: no end of the answer"));
+            let read =
+                read.map_err(|_| format!("{path}: the response did not end in time"));
             match read {
                 Ok(read) => content(&read?.to_bytes(), &head.headers),
                 Err(endless) => endless.into(),
@@ -291,7 +292,7 @@ impl<'a> Runner<'a> {
     fn filled(&self, text: &str) -> Result<String, Trouble> {
         let mut filled = text.replace("$ns", &self.case.namespace());
         while let Some((before, rest)) = filled.split_once("${") {
-            let (inner, after) = rest.split_once('}').ok_or("${ without }")?;
+            let (inner, after) = rest.split_once('}').ok_or("${ without a closing }")?;
             let (id, pointer) = inner.split_once('/').unwrap_or((inner, ""));
             let seen = self.seen.get(id);
             let seen = seen.ok_or_else(|| format!("{}: no {id}", self.case.key()))?;

@@ -10,11 +10,12 @@ use super::table::{BREAKAGES, Breakage, HEALTHY};
 const INTRODUCTION: &str = "\
 # What a breakage looks like
 
-Each row is an end-to-end test (`e2e/tests/breakages.rs`): it breaks something, reads the ScheduledMachine, and asks
-[kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus) for its judgement. `Stalled` is absent
-where something changes by itself, and where the machine is as the spec asks for it. The column Warning has the reason of
-the Warning event; where it is empty, there is none. The checks of [Use GitOps](how-to/gitops.md) for Flux and Argo CD are
-stricter: a machine that is Active or Inactive and not ready has failed.
+Each row is an end-to-end test (`e2e/tests/breakages.rs`): it breaks something, reads the ScheduledMachine, and computes
+its status with [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus). `Stalled` is absent
+while a change is expected without a user, and while the machine is in the state that its spec requests. The column
+Warning has the reason of the Warning event; it is empty if there is none. The health checks of
+[Use GitOps](how-to/gitops.md) for Flux and Argo CD are stricter: for them, a machine that is Active or Inactive and not
+ready has failed.
 
 <!-- Printed from the table of the tests by `UPDATE_PAGES=1 cargo test -p e2e --test promises page_is_printed`. -->
 

@@ -99,7 +99,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         remedy: "ClusterNotFound",
     },
     Breakage {
-        what: "somebody else's object has the name",
+        what: "another object already has the name",
         phase: "Error",
         ready: "False NameTaken",
         stalled: "NameTaken",
@@ -169,7 +169,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         remedy: "ProvisioningTimeout",
     },
     Breakage {
-        what: "the Node is not ready any more",
+        what: "the Node is no longer ready",
         phase: "Active",
         ready: "False NodeNotReady",
         stalled: "-",
@@ -216,7 +216,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         warning: "NeverNeeded",
         kstatus: "Current",
         message: "no machine is wanted: the cron expression '0 0 30 2 *' never fires: that day does not exist in the months that it names; correct spec.schedule.cron",
-        remedy: "Correct the expression; `5spot validate` refuses it. `Ready` is true, because what the schedule asks for is so.",
+        remedy: "Correct the expression; `5spot validate` rejects it. `Ready` is true, because the schedule requests no machine.",
     },
     Breakage {
         what: "a disruption budget blocks the drain",

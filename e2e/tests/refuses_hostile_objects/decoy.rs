@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{POLICY, WITHIN, loosened};
 
-const NOT_ASKED: &str = "not asked";
+const UNCHECKED: &str = "not evaluated";
 
 /// A cluster with a running worker.
 async fn running() -> (Cluster, Operator) {
@@ -27,27 +27,27 @@ fn edits() -> [(&'static str, Value); 6] {
     let infrastructure = |kind: &str| json!({"infrastructureSpec": {"kind": kind}});
     [
         (
-            "another cluster, while it runs",
+            "another cluster, edited while the machine runs",
             json!({"clusterName": "other"}),
         ),
         (
-            "another kind of host, while it runs",
+            "another kind of host, edited while the machine runs",
             infrastructure("AWSMachine"),
         ),
         (
-            "somebody's cluster for a host, while it runs",
+            "a cluster kind as host, edited while the machine runs",
             infrastructure("AWSCluster"),
         ),
         (
-            "a Secret for a bootstrap object, while it runs",
+            "a Secret as bootstrap object, edited while the machine runs",
             bootstrap("v1", "Secret"),
         ),
         (
-            "another namespace's host, while it runs",
+            "a host in another namespace, edited while the machine runs",
             json!({"infrastructureSpec": {"namespace": "kube-system"}}),
         ),
         (
-            "another machine's label, while it runs",
+            "the label of another machine, edited while the machine runs",
             json!({"machineTemplate": {"labels": {
                 "5spot.finos.org/scheduled-machine": "victim",
             }}}),
@@ -146,7 +146,7 @@ async fn half_made() -> Cluster {
             return cluster;
         }
     }
-    panic!("no host is made");
+    panic!("no host is created");
 }
 
 /// The row of an edit during deletion: no policy is evaluated then, and the operator creates
@@ -170,7 +170,7 @@ pub(super) async fn edited_while_deleted() -> String {
     let host = cluster.get(&infrastructure).await;
     assert!(host.is_none_or(|host| host["metadata"]["deletionTimestamp"].is_string()));
     let mut table = String::new();
-    let what = "a control plane by label, while it is deleted";
+    let what = "a control plane by label, edited during the deletion";
     row(
         &mut table,
         what,
@@ -228,47 +228,47 @@ fn decoys(cluster: &Cluster) -> Vec<(&'static str, Value, String)> {
     let beside = format!("{machines}-machine");
     vec![
         (
-            "somebody's bootstrap object of its name",
+            "a foreign bootstrap object of the same name",
             provider("bootstrapSpec", &none),
             bootstrap.clone(),
         ),
         (
-            "somebody's host of its name",
+            "a foreign host of the same name",
             provider("infrastructureSpec", &none),
             infrastructure.clone(),
         ),
         (
-            "somebody's Machine of its name",
+            "a foreign Machine of the same name",
             machine("worker", &none),
             machines.clone(),
         ),
         (
-            "a bootstrap object that claims to be its own",
+            "a foreign bootstrap object with its labels",
             provider("bootstrapSpec", &claims),
             bootstrap,
         ),
         (
-            "a host that claims to be its own",
+            "a foreign host with its name label",
             provider("infrastructureSpec", &named),
             infrastructure,
         ),
         (
-            "a Machine that claims to be its own",
+            "a foreign Machine with its labels",
             machine("worker", &claims),
             machines,
         ),
         (
-            "a Machine beside its own that has its labels",
+            "a foreign Machine of another name with its name label",
             machine("worker-machine", &named),
             beside,
         ),
         (
-            "a Node of its name on another host",
+            "a Node of the same name on another host",
             node("remote-machine://elsewhere.example:22"),
             node_path("worker"),
         ),
         (
-            "a Node of its name without a host",
+            "a Node of the same name without a host",
             json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker"}}),
             node_path("worker"),
         ),
@@ -305,7 +305,7 @@ pub(super) async fn made_by_others() -> String {
         let touched: Vec<_> = writes.iter().filter(|event| is_touched(event)).collect();
         assert!(touched.is_empty(), "{what}: {touched:?}");
         assert_eq!(uid(cluster.get(&path).await), before, "{what}");
-        row(&mut table, what, [NOT_ASKED, NOT_ASKED, &by_operator]);
+        row(&mut table, what, [UNCHECKED, UNCHECKED, &by_operator]);
     }
     table
 }

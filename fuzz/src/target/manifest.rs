@@ -221,7 +221,7 @@ fn shown(errors: &[FieldError]) -> String {
 /// An object that was pruned and defaulted is not changed by pruning and defaulting it again.
 pub(super) fn define(bytes: &[u8]) -> String {
     let Ok(manifest) = serde_json::from_slice::<Value>(bytes) else {
-        return "no JSON".to_owned();
+        return "not JSON".to_owned();
     };
     let definition = match Crd::compile(&manifest, KubeVersion::default()) {
         Ok(definition) => definition,
@@ -241,7 +241,7 @@ pub(super) fn define(bytes: &[u8]) -> String {
         assert_eq!(
             (unknown, &again),
             (Vec::new(), &object),
-            "decoding it again"
+            "a second decoding changes the object"
         );
         text.push_str(&shown(&version.create(&object).errors));
         text.push_str(&shown(&version.update(&object, &object).errors));
@@ -253,7 +253,7 @@ pub(super) fn define(bytes: &[u8]) -> String {
 pub(super) fn decide(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let Ok(manifest) = serde_saphyr::from_str::<Value>(&text) else {
-        return "no YAML".to_owned();
+        return "not YAML".to_owned();
     };
     let policy = match Policy::compile(&manifest, KubeVersion::default()) {
         Ok(policy) => policy,
@@ -264,7 +264,7 @@ pub(super) fn decide(bytes: &[u8]) -> String {
         "spec": {"policyName": policy.name(), "validationActions": ["Deny", "Audit"]},
     }));
     let Ok(binding) = binding else {
-        return "no binding".to_owned();
+        return "the binding is invalid".to_owned();
     };
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
     let object = asked(&RULES[1], "five minutes")["request"]["object"].clone();
@@ -278,7 +278,7 @@ pub(super) fn decide(bytes: &[u8]) -> String {
         policies.decide(&request, &()),
         policies.decide(&request, &()),
     );
-    assert_eq!(first, second, "a decision is like any other");
+    assert_eq!(first, second, "two decisions differ");
     let denied = first.denied().map(|it| it.message.clone());
     denied.unwrap_or_else(|| format!("{:?}", first.audit_annotations))
 }
@@ -288,7 +288,7 @@ pub(super) fn review(bytes: &[u8]) -> String {
     static JUDGE: OnceLock<Option<Validator>> = OnceLock::new();
     let validator = JUDGE.get_or_init(|| Validator::new(&["Deny"]).ok());
     let Some(validator) = validator else {
-        return "nobody judges".to_owned();
+        return "the validator cannot be built".to_owned();
     };
     let reply = validator.answer(bytes);
     let answer: Option<Value> = serde_json::from_str(&reply.body).ok();

@@ -133,7 +133,7 @@ fn page(packages: &[Package]) -> Result<String, Box<dyn Error>> {
     for package in packages {
         let Package { title, licence, .. } = package;
         if licence.is_empty() {
-            return Err(format!("{title} names no licence").into());
+            return Err(format!("{title} has no licence").into());
         }
         let found = texts_of(&package.folder, DEPTH)?;
         let remark = if found.is_empty() {

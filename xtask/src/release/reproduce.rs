@@ -22,7 +22,7 @@ const PATHS: [&str; 2] = ["one", "on/another/path"];
 /// A program is unknown, or something cannot be built.
 pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     let programs = programs(words).ok_or(
-        "say: release --check-reproducible [--program 5spot|5spot-reclaim-agent]",
+        "usage: release --check-reproducible [--program 5spot|5spot-reclaim-agent]",
     )?;
     let place = target(root).join("reproduce");
     let head = ["rev-parse", "HEAD"];

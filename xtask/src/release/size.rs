@@ -36,7 +36,7 @@ pub(super) fn check(folder: &Path) -> Result<(), Box<dyn Error>> {
         let bytes = fs::metadata(folder.join(&name))?.len();
         if bytes > limit * MIB {
             return Err(
-                format!("{name} has {bytes} bytes; it may have {limit} MiB").into()
+                format!("{name} has {bytes} bytes; the limit is {limit} MiB").into(),
             );
         }
     }
@@ -67,13 +67,13 @@ pub(crate) fn record(root: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     if files.is_empty() {
-        return Err("nothing was made; run `cargo xtask release --dry-run`".into());
+        return Err("no release files; run `cargo xtask release --dry-run`".into());
     }
     let kept = json!({"target": triple, "files": files});
     let path = root.join(KEPT);
     fs::create_dir_all(path.parent().unwrap_or(root))?;
     fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;
-    println!("`cargo xtask gen` puts the sizes into {PAGE}");
+    println!("`cargo xtask gen` writes the sizes to {PAGE}");
     Ok(())
 }
 

@@ -163,7 +163,7 @@ pub(super) fn until(
     let begun = Instant::now();
     while !holds()? {
         if begun.elapsed() > PATIENCE {
-            return Err(format!("after {} s, not yet: {what}", PATIENCE.as_secs()).into());
+            return Err(format!("not within {} s: {what}", PATIENCE.as_secs()).into());
         }
         thread::sleep(INTERVAL);
     }

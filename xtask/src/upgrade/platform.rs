@@ -86,7 +86,7 @@ pub(super) fn run(
         "--cluster-api",
         old.1,
     ];
-    let choice = Choice::with_versions(&words).ok_or("no such versions")?;
+    let choice = Choice::with_versions(&words).ok_or("unknown versions")?;
     cluster::down(root, &choice)?;
     cluster::up(root, &choice)?;
     let done = sequence(root, programs, (first, folder));

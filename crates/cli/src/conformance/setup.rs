@@ -251,7 +251,7 @@ pub(super) async fn provided(
 pub(super) async fn machines(client: &Client) -> Result<ApiResource, Failure> {
     let missing = |what: &str| {
         Failure::new("reading the cluster", format!("{what} is not installed"))
-            .remedy("install it; `5spot check` says what else is missing")
+            .remedy("install it; `5spot check` shows what else is missing")
     };
     let found = discovery::group(client, name::GROUP).await;
     found.map_err(|_| missing("5-Spot"))?;
