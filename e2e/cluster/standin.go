@@ -42,6 +42,9 @@ type standIns struct {
 // thousands of objects, one round takes a while, and the measured programs need the core.
 const shareOfACore = 10
 
+// longestPause is the maximum time between two rounds. On a busy machine a round takes long, and promises have deadlines.
+const longestPause = 5 * time.Second
+
 // site is a control plane with the stand-ins' client and informers.
 type site struct {
 	client    dynamic.Interface
@@ -146,7 +149,7 @@ func (s *standIns) run(ctx context.Context, changed <-chan struct{}) {
 		}
 		looked := time.Since(begun) - (s.waited - waited)
 		select {
-		case <-time.After((shareOfACore - 1) * looked):
+		case <-time.After(min((shareOfACore-1)*looked, longestPause)):
 		case <-ctx.Done():
 		}
 		select {
