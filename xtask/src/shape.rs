@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use crate::source::{self, Function};
@@ -38,7 +39,7 @@ const WAY_OF_AN_EVENT: &[&str] = &[
 /// Prints the measures.
 ///
 /// # Errors
-/// A file cannot be read, or a file of [`WAY_OF_AN_EVENT`] is missing.
+/// A file cannot be read, a file of [`WAY_OF_AN_EVENT`] is missing, or the output is closed.
 pub(crate) fn print(
     root: &Path,
     files: &[(String, String)],
@@ -63,15 +64,21 @@ pub(crate) fn print(
     let mut lengths: Vec<usize> =
         functions.iter().map(|function| function.lines).collect();
     lengths.sort_unstable();
-    println!("controller and runtime: {lines} lines of code");
-    println!("files on the path of an event: {}", WAY_OF_AN_EVENT.len());
-    println!("parameters that are tuples: {tuples}");
-    println!(
+    let mut out = io::stdout().lock();
+    writeln!(out, "controller and runtime: {lines} lines of code")?;
+    writeln!(
+        out,
+        "files on the path of an event: {}",
+        WAY_OF_AN_EVENT.len()
+    )?;
+    writeln!(out, "parameters that are tuples: {tuples}")?;
+    writeln!(
+        out,
         "lines of a function: half have at most {}, 99 in 100 at most {}, all at most {}",
         at(&lengths, 50),
         at(&lengths, 99),
         at(&lengths, 100),
-    );
+    )?;
     Ok(())
 }
 
