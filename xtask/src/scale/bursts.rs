@@ -33,8 +33,7 @@ The floor has three requests per machine. `edge` has two more reads: the Schedul
 whether the name of the Machine is free. `enabled` has the edit of the client as well, and `created` the
 creation by the client, the finalizer and the first status. Meanwhile Cluster API writes about the
 machines that exist already, which it does for the floor too, but later. In a row with one core,
-another program used the other core. A row with all requests on one connection is of a version of the operator that
-opened no further ones.
+another program used the other core.
 
 The last two columns are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
 API takes long until a thousand machines serve.
