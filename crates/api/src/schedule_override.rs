@@ -139,6 +139,9 @@ pub struct ScheduleOverrideStatus {
     pub conditions: Vec<Condition>,
 }
 
+/// The type of the condition that is `True` if an override has no effect.
+pub const IGNORED: &str = "Ignored";
+
 /// Reduces the overrides of one namespace to those that are considered: the oldest
 /// [`MOST_OVERRIDES`], sorted by age and then by name. An override without a creationTimestamp
 /// counts as the oldest.
@@ -192,6 +195,12 @@ impl ScheduleOverride {
                 created: self.metadata.creation_timestamp.as_ref().map(|at| at.0),
             }
         })
+    }
+
+    /// Whether the operator has reported that it has no effect.
+    pub fn is_ignored(&self) -> bool {
+        let mut conditions = self.status.iter().flat_map(|status| &status.conditions);
+        conditions.any(|it| it.type_ == IGNORED && it.status == "True")
     }
 
     /// Whether it is kept after its end, because it is stored in Git.

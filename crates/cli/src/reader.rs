@@ -130,6 +130,7 @@ impl Reader {
 
     /// Lists the objects that a label selector selects.
     ///
+    /// # Errors
     /// As for [`list`](Self::list).
     pub(crate) async fn list_where(
         &self,

@@ -9,6 +9,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -57,6 +61,20 @@ impl Dev {
             .stdin(Stdio::null())
             .output()
             .unwrap()
+    }
+
+    /// The names of all namespaces.
+    async fn namespaces(&self) -> Vec<String> {
+        let kubeconfig =
+            Kubeconfig::read_from(self.directory.join("kubeconfig")).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        let client = Client::try_from(config.unwrap()).unwrap();
+        let namespaces: Api<Namespace> = Api::all(client);
+        let all = namespaces.list(&ListParams::default()).await.unwrap();
+        all.into_iter()
+            .map(|it| it.metadata.name.unwrap())
+            .collect()
     }
 
     fn conformance(&self, arguments: &[&str]) -> Output {
@@ -153,6 +171,22 @@ fn an_existing_cluster_is_used_in_its_namespace_and_kept() {
     assert_eq!(report["items"][1]["result"], "NotRun");
     let message = report["items"][1]["message"].as_str().unwrap();
     assert!(message.contains("exit status: 3"), "{message}");
+}
+
+#[tokio::test]
+async fn an_object_rejected_before_the_cluster_leaves_no_namespace() {
+    let dev = Dev::start();
+    let setup = dev.directory.join("setup.yaml");
+    let cluster = fs::read_to_string(format!("{ROOT}/{}", SETUP[1])).unwrap();
+    let unserved = "{apiVersion: example.com/v1, kind: Unserved, metadata: {name: a}}";
+    fs::write(&setup, format!("{unserved}\n---\n{cluster}")).unwrap();
+    let ended = dev.conformance(&["--setup", setup.to_str().unwrap()]);
+    assert_eq!(ended.status.code(), Some(2));
+    let error = text(&ended.stderr);
+    assert!(error.contains("setup.yaml, document 1: "), "{error}");
+    let namespaces = dev.namespaces().await;
+    let is_of_a_run = |name: &&String| name.starts_with("5spot-conformance-");
+    assert_eq!(namespaces.iter().find(is_of_a_run), None);
 }
 
 #[test]

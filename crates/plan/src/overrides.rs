@@ -1,5 +1,6 @@
 //! What to do about one ScheduleOverride: its status, and its deletion after its end.
 
+use fivespot_api::schedule_override::IGNORED;
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus};
 use fivespot_schedule::Override;
 use jiff::{SignedDuration, Timestamp};
@@ -55,7 +56,7 @@ pub fn plan_override(
                        the start";
         let found = [
             Found::new("Active", false, "Invalid", invalid.to_owned()),
-            Found::new("Ignored", true, "Invalid", invalid.to_owned()),
+            Found::new(IGNORED, true, "Invalid", invalid.to_owned()),
         ];
         return planned(
             object,
@@ -163,18 +164,18 @@ fn too_many() -> String {
 
 fn ignored(matched: &Matched) -> Found {
     if matched.is_beyond_limit {
-        return Found::new("Ignored", true, TOO_MANY, too_many());
+        return Found::new(IGNORED, true, TOO_MANY, too_many());
     }
     if matched.ignoring.is_empty() {
         let message = "it applies to every machine that it matches";
-        return Found::new("Ignored", false, "Considered", message.to_owned());
+        return Found::new(IGNORED, false, "Considered", message.to_owned());
     }
     let names: Vec<_> = matched.ignoring.iter().take(NAMED).cloned().collect();
     let message = format!(
         "overrides do not apply to a disabled or invalid schedule: {}",
         names.join(", ")
     );
-    Found::new("Ignored", true, "ScheduleDisabled", message)
+    Found::new(IGNORED, true, "ScheduleDisabled", message)
 }
 
 /// An observed condition.

@@ -69,8 +69,6 @@ pub(super) struct Ground {
     pub(super) namespace: String,
     /// The name of the run, and of the namespaces that are created for it.
     pub(super) id: String,
-    /// Whether the namespace was created for the run.
-    is_own: bool,
     /// The Cluster, if it was created for the run.
     own_cluster: Option<(ApiResource, String)>,
 }
@@ -89,7 +87,6 @@ impl Ground {
                     client,
                     namespace: namespace.clone(),
                     id,
-                    is_own: false,
                     own_cluster: None,
                 });
             }
@@ -101,7 +98,6 @@ impl Ground {
             namespace: id.clone(),
             id,
             client,
-            is_own: true,
             own_cluster: None,
         };
         for object in objects {
@@ -134,7 +130,8 @@ impl Ground {
     /// # Errors
     /// A description of the objects that are left.
     pub(super) async fn delete(&self, timeout: Duration) -> Result<(), String> {
-        if !self.is_own {
+        // A namespace that was created for the run has its name.
+        if self.namespace != self.id {
             return Ok(());
         }
         let namespace = &self.namespace;

@@ -71,7 +71,7 @@ type ByMachine<'o> = BTreeMap<(Option<&'o str>, &'o str), Vec<Override>>;
 
 fn by_machine(overrides: &[ScheduleOverride]) -> ByMachine<'_> {
     let mut all = ByMachine::new();
-    for it in overrides.iter().filter(|it| !is_ignored(it)) {
+    for it in overrides.iter().filter(|it| !it.is_ignored()) {
         if let (Some(machine), Some(of)) = (machine(it), it.in_schedule()) {
             all.entry(machine).or_default().push(of);
         }
@@ -83,11 +83,6 @@ fn by_machine(overrides: &[ScheduleOverride]) -> ByMachine<'_> {
 fn machine(it: &ScheduleOverride) -> Option<(Option<&str>, &str)> {
     let target = it.spec.target_ref.as_ref()?;
     Some((it.metadata.namespace.as_deref(), target.name.as_str()))
-}
-
-fn is_ignored(it: &ScheduleOverride) -> bool {
-    let mut conditions = it.status.iter().flat_map(|status| &status.conditions);
-    conditions.any(|it| it.type_ == "Ignored" && it.status == "True")
 }
 
 /// Whether another override that names the same ScheduledMachine takes precedence. Overrides with
@@ -113,7 +108,7 @@ fn state(
     match (it.start(), it.end()) {
         (_, Some(end)) if end <= now => "ended",
         (_, Some(_)) if has_no_machine => "no machine",
-        (_, Some(_)) if is_ignored(it) => "ignored",
+        (_, Some(_)) if it.is_ignored() => "ignored",
         (Some(start), _) if now < start => "waiting",
         (_, Some(_)) if is_superseded(it, machines, now) => "superseded",
         (_, Some(_)) => "in force",

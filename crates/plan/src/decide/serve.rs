@@ -114,8 +114,8 @@ fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
     let is_silent = matches!(case.observed.workload.access, Access::Unreachable { .. });
     // Another claim of the Node is found in caches of other owners' Machines, which enqueue no
     // key here.
-    let is_strange = machine::why_untouchable(case, machine).is_some();
-    if machine.node.is_some() && (!is_settled || is_silent || is_strange) {
+    let is_untouchable = machine::why_untouchable(case, machine).is_some();
+    if machine.node.is_some() && (!is_settled || is_silent || is_untouchable) {
         outcome.requeues.push(after(case.now, RECHECK));
     }
     outcome

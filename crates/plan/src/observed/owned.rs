@@ -162,10 +162,10 @@ struct Ownership<'s, 'a> {
 
 impl<'a> Ownership<'_, 'a> {
     fn part(&self, lookups: &'a [Lookup], home: &Reference) -> ProviderObjects<'a> {
-        static NOT_ASKED: Unknown = Unknown::NotRequested;
+        static NOT_REQUESTED: Unknown = Unknown::NotRequested;
         let mut part = ProviderObjects::default();
         if lookups.is_empty() {
-            part.unknown = Some(&NOT_ASKED);
+            part.unknown = Some(&NOT_REQUESTED);
         }
         for lookup in lookups {
             let is_home = lookup.place.is_same_object(home);

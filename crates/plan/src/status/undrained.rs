@@ -14,6 +14,9 @@ use crate::{Access, Event, Fact, Unknown};
 /// it again: the Machine and the facts about its Node are gone by then.
 const NOTE: &str = "the Machine was deleted without a finished drain: ";
 
+/// How it begins in statuses that version 0.1 has written.
+const NOTE_OF_0_1: &str = "the machine left without a finished drain: ";
+
 /// How many pods are listed at most.
 const MOST_PODS: usize = 5;
 
@@ -56,7 +59,7 @@ fn note(mut outcome: Outcome, why: &str) -> Outcome {
 
 /// The note at the end of a message, if there is one.
 pub(crate) fn of(message: &str) -> Option<String> {
-    let begin = message.rfind(NOTE)?;
+    let begin = message.rfind(NOTE).or_else(|| message.rfind(NOTE_OF_0_1))?;
     let note = message.get(begin..)?;
     Some(shortened(note, LONGEST))
 }
