@@ -12,7 +12,7 @@ const OPERATOR: [&str; 2] = ["crates/controller/src", "crates/runtime/src"];
 
 /// The files through which an event of a watch passes until the status is written, including the
 /// planner's. A missing file is an error: its successor must be listed.
-const WAY_OF_AN_EVENT: &[&str] = &[
+const PATH_OF_AN_EVENT: &[&str] = &[
     "crates/runtime/src/watch.rs",
     "crates/runtime/src/http/client/watch.rs",
     "crates/runtime/src/cache/projection.rs",
@@ -39,7 +39,7 @@ const WAY_OF_AN_EVENT: &[&str] = &[
 /// Prints the measures.
 ///
 /// # Errors
-/// A file cannot be read, a file of [`WAY_OF_AN_EVENT`] is missing, or the output is closed.
+/// A file cannot be read, a file of [`PATH_OF_AN_EVENT`] is missing, or the output is closed.
 pub(crate) fn print(
     root: &Path,
     files: &[(String, String)],
@@ -55,7 +55,7 @@ pub(crate) fn print(
         lines += source::lines_of_code(&code);
         functions.extend(source::functions(source::before_tests(&code)));
     }
-    for name in WAY_OF_AN_EVENT {
+    for name in PATH_OF_AN_EVENT {
         fs::metadata(root.join(name)).map_err(|error| {
             format!("{name}: {error}; name its successor in xtask/src/shape.rs")
         })?;
@@ -69,7 +69,7 @@ pub(crate) fn print(
     writeln!(
         out,
         "files on the path of an event: {}",
-        WAY_OF_AN_EVENT.len()
+        PATH_OF_AN_EVENT.len()
     )?;
     writeln!(out, "parameters that are tuples: {tuples}")?;
     writeln!(

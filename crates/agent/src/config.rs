@@ -72,6 +72,7 @@ impl Config {
     /// assert_eq!(rejected.why, "poll_interval_ms: must be between 1 and 60000, not 0");
     /// ```
     ///
+    /// # Errors
     /// The text is not TOML, has an unknown key, or a value out of range. An empty pattern would
     /// match every process, and is rejected.
     pub fn parse(text: &str) -> Result<Self, Rejected> {

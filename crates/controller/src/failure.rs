@@ -48,9 +48,9 @@ pub(crate) fn unknown(error: &kube::Error) -> Unknown {
 }
 
 /// Why a watch failed.
-pub(crate) fn of_watch(trouble: &WatchFailure) -> Unknown {
-    let message = one_line(&trouble.message);
-    match trouble.code {
+pub(crate) fn of_watch(failure: &WatchFailure) -> Unknown {
+    let message = one_line(&failure.message);
+    match failure.code {
         Some(403) => Unknown::Forbidden { message },
         Some(404) => Unknown::NotServed { message },
         _ => Unknown::Failed { message },

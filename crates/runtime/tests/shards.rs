@@ -32,7 +32,7 @@ fn start() -> Timestamp {
 struct World {
     clock: Clock,
     server: Server,
-    instances: Vec<Running>,
+    replicas: Vec<Running>,
     /// How many replicas there have been: each has its own name.
     begun: usize,
 }
@@ -66,7 +66,7 @@ impl World {
         Self {
             clock,
             server,
-            instances: Vec::new(),
+            replicas: Vec::new(),
             begun: 0,
         }
     }
@@ -108,7 +108,7 @@ impl World {
         };
         let (leave, left) = oneshot::channel();
         self.begun += 1;
-        self.instances.push(Running {
+        self.replicas.push(Running {
             fence,
             is_cut_off,
             leave: Some(leave),
@@ -131,12 +131,12 @@ impl World {
     /// Which replicas own each object.
     fn owners(&self) -> Vec<Vec<usize>> {
         let owns = |index: &usize, object: u32| {
-            let fence = &self.instances[*index].fence;
+            let fence = &self.replicas[*index].fence;
             fence.covers(&format!("uid-{object}"))
         };
         (0..OBJECTS)
             .map(|object| {
-                let all = 0..self.instances.len();
+                let all = 0..self.replicas.len();
                 all.filter(|index| owns(index, object)).collect()
             })
             .collect()
@@ -144,7 +144,7 @@ impl World {
 
     /// How many objects each replica owns; panics if an object does not have one owner.
     fn shares(&self) -> Vec<usize> {
-        let mut shares = vec![0; self.instances.len()];
+        let mut shares = vec![0; self.replicas.len()];
         for owners in self.owners() {
             let [owner] = owners[..] else {
                 panic!("an object is owned by {owners:?}");
@@ -155,7 +155,7 @@ impl World {
     }
 
     async fn leave(&mut self, index: usize) {
-        let mut leaving = self.instances.remove(index);
+        let mut leaving = self.replicas.remove(index);
         drop(leaving.leave.take());
         let _ = (&mut leaving.task).await;
     }
@@ -177,7 +177,7 @@ async fn replicas_divide_everything_and_take_over_from_one_that_crashes() {
     }
     world.advance(5).await;
     assert!(world.shares().iter().all(|share| *share > 0));
-    drop(world.instances.remove(1));
+    drop(world.replicas.remove(1));
     world.advance(20).await;
     assert!(world.shares().iter().all(|share| *share > 0));
     world.leave(0).await;
@@ -191,12 +191,10 @@ async fn a_replica_that_cannot_renew_owns_nothing_until_it_can_again() {
     world.begin(2);
     world.begin(2);
     world.advance(5).await;
-    world.instances[0].is_cut_off.store(true, Ordering::Relaxed);
+    world.replicas[0].is_cut_off.store(true, Ordering::Relaxed);
     world.advance(20).await;
     assert_eq!(world.shares(), [0, OBJECTS as usize]);
-    world.instances[0]
-        .is_cut_off
-        .store(false, Ordering::Relaxed);
+    world.replicas[0].is_cut_off.store(false, Ordering::Relaxed);
     world.advance(30).await;
     assert!(world.shares().iter().all(|share| *share > 0));
 }
@@ -227,7 +225,7 @@ async fn two_numbers_that_begin_together_settle_on_one_and_leave_no_lease_behind
     assert!(shares.contains(&(OBJECTS as usize)), "{shares:?}");
     let leases = world.server.client();
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
-    drop(world.instances.drain(..));
+    drop(world.replicas.drain(..));
     world.begin(3);
     world.advance(40).await;
     let left = leases
@@ -276,9 +274,9 @@ fn happening() -> impl Strategy<Value = Happening> {
 async fn run(happenings: &[(Happening, i64)]) {
     let mut world = World::new();
     for (happening, seconds) in happenings {
-        let count = world.instances.len();
+        let count = world.replicas.len();
         let set = |whom: usize, is_cut_off: bool| {
-            if let Some(it) = world.instances.get(whom) {
+            if let Some(it) = world.replicas.get(whom) {
                 it.is_cut_off.store(is_cut_off, Ordering::Relaxed);
             }
         };
@@ -286,23 +284,23 @@ async fn run(happenings: &[(Happening, i64)]) {
             Happening::Begins if count < 4 => world.begin(3),
             Happening::BeginsWithAnotherNumber if count < 4 => world.begin(2),
             Happening::Crashes(whom) if whom < count => {
-                drop(world.instances.remove(whom));
+                drop(world.replicas.remove(whom));
             }
             Happening::Leaves(whom) if whom < count => {
-                drop(world.instances[whom].leave.take());
+                drop(world.replicas[whom].leave.take());
             }
             Happening::IsCutOff(whom) => set(whom, true),
             Happening::IsBack(whom) => set(whom, false),
             _ => {}
         }
         world.advance(*seconds).await;
-        world.instances.retain(|it| !it.task.is_finished());
+        world.replicas.retain(|it| !it.task.is_finished());
     }
-    for replica in &world.instances {
+    for replica in &world.replicas {
         replica.is_cut_off.store(false, Ordering::Relaxed);
     }
     // All replicas leave, so that only one number of shards is left.
-    for replica in &mut world.instances {
+    for replica in &mut world.replicas {
         drop(replica.leave.take());
     }
     world.begin(3);

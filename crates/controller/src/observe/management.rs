@@ -226,9 +226,9 @@ impl Source<'_> {
                 informer.wait(self.key);
                 Err(Incomplete::NotYet)
             }
-            Health::Failing(trouble) => {
+            Health::Failing(failure) => {
                 informer.wait(self.key);
-                Ok(Fact::Unknown(failure::of_watch(&trouble)))
+                Ok(Fact::Unknown(failure::of_watch(&failure)))
             }
         }
     }

@@ -72,9 +72,9 @@ async fn all_overrides(
             informer.wait(source.key);
             Err(Incomplete::NotYet)
         }
-        Health::Failing(trouble) => {
+        Health::Failing(failure) => {
             informer.wait(source.key);
-            Ok(Err(failure::of_watch(&trouble)))
+            Ok(Err(failure::of_watch(&failure)))
         }
     }
 }

@@ -173,7 +173,7 @@ fn readiness(context: &Context) -> Health {
             continue;
         }
         let is_own = informer.name == context.scheduled_machines.name;
-        let problem = match (context.cache_health(&informer), informer.trouble()) {
+        let problem = match (context.cache_health(&informer), informer.failure()) {
             (FeedHealth::Loading, _) => Some("has not been listed yet".to_owned()),
             (FeedHealth::Synced, None) => None,
             (FeedHealth::Failing(why), _) | (FeedHealth::Synced, Some(why)) => {

@@ -27,7 +27,7 @@ pub struct Informer<P: Cached> {
 
 #[derive(Debug, Default)]
 struct State {
-    trouble: Option<WatchFailure>,
+    failure: Option<WatchFailure>,
     waiting: BTreeSet<Key>,
     tasks: Vec<Task>,
 }
@@ -93,8 +93,8 @@ impl<P: Cached> Informer<P> {
         if self.store.is_synced(namespace) {
             return Health::Synced;
         }
-        match &self.state().trouble {
-            Some(trouble) => Health::Failing(trouble.clone()),
+        match &self.state().failure {
+            Some(failure) => Health::Failing(failure.clone()),
             None => Health::Loading,
         }
     }
@@ -107,7 +107,7 @@ impl<P: Cached> Informer<P> {
     /// Records that the watch works. Returns the keys that have waited for that.
     pub fn recover(&self) -> BTreeSet<Key> {
         let mut state = self.state();
-        state.trouble = None;
+        state.failure = None;
         std::mem::take(&mut state.waiting)
     }
 
@@ -115,22 +115,22 @@ impl<P: Cached> Informer<P> {
     /// it fails for the same reason as before.
     pub fn fail(&self, error: &kube::Error) -> BTreeSet<Key> {
         let mut state = self.state();
-        let trouble = Some(WatchFailure::of(error));
-        if state.trouble == trouble {
+        let failure = Some(WatchFailure::of(error));
+        if state.failure == failure {
             return BTreeSet::new();
         }
-        state.trouble = trouble;
+        state.failure = failure;
         std::mem::take(&mut state.waiting)
     }
 
     /// Why the last attempt failed, if it did.
-    pub fn trouble(&self) -> Option<WatchFailure> {
-        self.state().trouble.clone()
+    pub fn failure(&self) -> Option<WatchFailure> {
+        self.state().failure.clone()
     }
 
     /// Whether the last attempt failed.
     pub fn is_failing(&self) -> bool {
-        self.state().trouble.is_some()
+        self.state().failure.is_some()
     }
 
     /// Keeps `task`, which fills the cache and ends with it.

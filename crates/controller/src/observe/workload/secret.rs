@@ -66,7 +66,7 @@ pub(super) async fn follow_secret(context: Arc<Context>, workload: Arc<Workload>
                 let message = format!("there is no Secret {name}");
                 workload.is_down(&context, Access::KubeconfigMissing { message });
             }
-            Shown::Failed(trouble) => session.cannot_read(&context, &workload, &trouble),
+            Shown::Failed(failure) => session.cannot_read(&context, &workload, &failure),
         }
     }
 }
@@ -241,13 +241,13 @@ impl Session {
         &self,
         context: &Context,
         workload: &Workload,
-        trouble: &WatchFailure,
+        failure: &WatchFailure,
     ) {
         if self.kubeconfig.is_some() {
             return;
         }
-        let message = one_line(&trouble.message);
-        let access = match trouble.code {
+        let message = one_line(&failure.message);
+        let access = match failure.code {
             Some(403) => Access::KubeconfigMissing { message },
             _ => Access::Unreachable {
                 message: format!(

@@ -95,9 +95,9 @@ impl ApiClient {
     /// Lists one page of a collection, selected by `query`, and calls `each` with each object as
     /// it is read, so that at most one is held as text.
     ///
+    /// # Errors
     /// The server refuses, the response is cut off or is not a list, or `each` returns an error;
     /// the rest is not read.
-    /// more is read then.
     pub async fn page(
         &self,
         at: &Address<'_>,
